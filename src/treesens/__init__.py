@@ -72,5 +72,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names alone."""
+    """Only the public names."""
     return sorted(__all__)

@@ -1,7 +1,7 @@
-"""The built-in extensions by name: the only place of the core that names them.
+"""The built-in extensions by name: the only file of the core that names them.
 
 The core answers and explains one question. Everything in `treesens.extensions` registers here as "module" or
-"module:attribute", as entry points of other distributions do (docs/extending.md), and is imported on first use. An installation
+"module:attribute", like entry points of other distributions (docs/extending.md), and is imported on first use. An installation
 without that folder (`make core`) lacks these names, and an option that needs one of them fails with a remedy.
 """
 
@@ -68,7 +68,7 @@ STUDY_LINES: Final = {
         "Make a model less sensitive, in its library's file, with the proof.",
     ),
 }
-"""Studies in the order of help, with the line that the list of commands shows."""
+"""Studies in the order of help, with their lines in the list of commands."""
 STUDIES: Final = Registry(
     kind="study",
     group="treesens.studies",
@@ -102,7 +102,7 @@ COMMAND_LINES: Final = {
         "Serve editors: messages while typing, completion, hover, formatting.",
     ),
 }
-"""Commands other than those of studies."""
+"""Commands other than studies."""
 RESULTS: Final = {
     "Audit": "treesens.extensions.studies.python.studies:Audit",
     "Count": "treesens.extensions.studies.python.studies:Count",
@@ -114,7 +114,7 @@ RESULTS: Final = {
     "Sets": "treesens.extensions.studies.python.rows:Sets",
     "SwingBudget": "treesens.extensions.repair.swing_budget:SwingBudget",
 }
-"""Classes that the package `treesens` offers by name."""
+"""Classes exported by the package `treesens`."""
 METHODS: Final = {
     "reason": "treesens.extensions.answers.reasons:METHOD",
     "brief search, small domain": "treesens.extensions.methods.registered:BRIEF_SMALL",
@@ -135,19 +135,19 @@ SERVICES: Final = {
     "studies": "treesens.extensions.studies.registry",
     "compositions": "treesens.extensions.formats.sklearn.service",
 }
-"""Modules behind options and readers of the core. Each is typed by a protocol next to the code that calls it."""
+"""Modules behind options and readers of the core. The calling code defines a protocol for each."""
 WHOLE: Final = "install the whole package: pip install treesens"
-"""The remedy for what the core alone lacks."""
+"""The remedy for parts missing from the core alone."""
 
 
 @cache
 def has_extensions() -> bool:
-    """True unless this is the core alone."""
+    """True unless only the core is installed."""
     return find_spec("treesens.extensions") is not None
 
 
 def service(name: str) -> Any:
-    """The module of `SERVICES`. Raises UsageError if this is the core alone."""
+    """The module of `SERVICES`. Raises UsageError if only the core is installed."""
     if not has_extensions():
         raise UsageError(f"this installation of treesens lacks {name}", remedy=WHOLE)
     return import_module(SERVICES[name])

@@ -42,22 +42,22 @@ COMMANDS = Registry(
 )
 INTERRUPTED = 130
 FAILED_OUTPUTS = "treesens.commands.beside"
-"""Where a run keeps the exit codes of outputs that failed (commands/beside.py)."""
+"""A run's exit codes of failed outputs (commands/beside.py)."""
 TRACEBACK = "TREESENS_TRACEBACK"
-"""A variable of the environment: with it an internal error shows where it comes from."""
+"""An environment variable: if set, internal errors show a traceback."""
 SCHEDULE = "TREESENS_SCHEDULE"
-"""Numbers of the engine's schedule for this process (docs/engine.md)."""
+"""Parameters of the engine's schedule for this process (docs/engine.md)."""
 CLEANING_SECONDS = 0.7
-"""After a Ctrl-C, for what libraries do at the end of a process."""
+"""Seconds after a Ctrl-C for libraries' exit handlers."""
 COLLECT_EVERY = 50_000
-"""Objects until Python looks for cycles. The default, 700, costs a short command 8 % of its time."""
+"""Allocations between two garbage collections. The default, 700, costs a short command 8 % of its time."""
 
 
 class LazyGroup(click.Group):
-    """Imports the module of a command when it is run."""
+    """Imports the module of a command when the command runs."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs a command. What an earlier one has read in this process does not matter."""
+        """Runs a command. Files read earlier in this process are forgotten."""
         with one_run():
             code = super().invoke(ctx)
         if not ctx.meta.get(FAILED_OUTPUTS):
@@ -97,7 +97,7 @@ class LazyGroup(click.Group):
 
 
 def command_names() -> list[str]:
-    """Built-in commands, then commands and studies of other distributions. Raises UsageError for a name used twice."""
+    """Built-in commands, then those of other distributions. Raises UsageError for a name used twice."""
     known, studies = COMMANDS.names(), STUDIES.names()[len(STUDY_LINES) :] if has_extensions() else []
     for name in set(known) & set(studies):
         raise UsageError(f"`{name}` of {STUDIES.owner(name)} has the name of another command", remedy="uninstall it")
@@ -113,10 +113,10 @@ def group() -> None:
 
 
 def _leave_at_once() -> None:
-    """After a Ctrl-C: without waiting for threads that are in the middle of something, or for modules to be taken down.
-    Everything that is kept has been written by now; processes that we have started end with this one.
+    """Exits after a Ctrl-C without waiting for threads or module teardown. All kept data has been written by now; child
+    processes end with this one.
     """
-    # A pool has locks and a folder with names in the system. Its queue may also wait for workers that were killed, for ever.
+    # A pool has locks and a folder with names in the system. Its queue may also wait for killed workers indefinitely.
     cleaning = threading.Thread(target=atexit._run_exitfuncs, daemon=True)
     cleaning.start()
     with suppress(KeyboardInterrupt):
@@ -128,7 +128,7 @@ def _leave_at_once() -> None:
 
 
 def check_schedule() -> None:
-    """The engine reads its schedule while it is imported: UsageError if there is something wrong with it."""
+    """The engine reads its schedule at import: UsageError if the schedule is invalid."""
     try:
         import_module("treesens._engine")
     except ImportError as error:
@@ -140,9 +140,9 @@ def check_schedule() -> None:
 
 
 def main(args: list[str] | None = None) -> Any:
-    """Runs a command; errors end in the exit codes of docs/cli.md, never in a traceback."""
+    """Runs a command; errors become the exit codes of docs/cli.md, never a traceback."""
     gc.set_threshold(COLLECT_EVERY)
-    # Nothing here multiplies large matrices, and threads that wait for such work burn a tenth of a second at every start.
+    # No large matrices are multiplied, and BLAS threads waiting for such work waste a tenth of a second at every start.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     use_any_encoding()
     try:

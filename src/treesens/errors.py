@@ -1,6 +1,6 @@
-"""Typed errors. Every error says what is wrong, where, and what to do; the command line maps each to an exit code.
+"""Typed errors. Every error states the problem, its location and a remedy; the command line maps each to an exit code.
 
-Exit codes follow CBMC: 1 usage, 2 something given does not parse or type-check, 6 an error of our own.
+Exit codes follow CBMC: 1 usage, 2 invalid input (syntax or types), 6 an internal error.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _LOG = logging.getLogger("treesens")
 class TreesensError(Exception):
     """Base of all errors that a user can cause or must know about.
 
-    `message` is one sentence without a final period; `remedy` (may be empty) says what to do; `place` (may be empty) is
-    where it happened: a file with line and column, a JSON path, a column name.
+    `message` is one sentence without a final period; `remedy` (may be empty) is an instruction; `place` (may be empty) is the
+    location: a file with line and column, a JSON path, a column name.
     """
 
     exit_code: ClassVar[int] = 2
     code: ClassVar[str] = "E000"
     several_lines: ClassVar[bool] = False
-    """Whether a message holds line breaks of ours; those of names are shown as escapes."""
+    """True if a message contains intended line breaks; those in names are shown as escapes."""
 
     def __init__(self, message: str, *, remedy: str = "", place: str = "") -> None:
         self.message = visible(message, lines=self.several_lines)
@@ -34,7 +34,7 @@ class TreesensError(Exception):
         self.place = visible(place)
 
     def say(self, reworded: Callable[[str], str]) -> None:
-        """Says the same in other words: those of the interface that was used."""
+        """Rewords the message for the interface in use."""
         self.message, self.remedy = reworded(self.message), reworded(self.remedy)
         self.args = (self.message,)
 
@@ -44,11 +44,11 @@ class TreesensError(Exception):
 
 
 class TreesensWarning(UserWarning):
-    """What a reader of the answers should know: a note or a warning about a model, a table or a question."""
+    """Information for readers of the answers: a note or a warning about a model, a table or a question."""
 
 
 class ModelError(TreesensError):
-    """A model file or object cannot be read exactly, or holds something treesens cannot represent."""
+    """A model file or object cannot be read exactly, or contains something treesens cannot represent."""
 
     code = "M001"
 
@@ -72,44 +72,44 @@ class IRError(TreesensError):
 
 
 class PipelineError(TreesensError):
-    """A pipeline text is wrong, or a pass is used where its requirements do not hold."""
+    """A pipeline text is invalid, or a pass is used without its requirements."""
 
     code = "P001"
 
 
 class BackendError(TreesensError):
-    """A backend is unknown, not available here, or cannot take this module."""
+    """A backend is unknown, not available here, or does not support this module."""
 
     code = "B001"
 
 
 class UsageError(TreesensError):
-    """A command or function was called in a way that makes no sense."""
+    """A command or function was called with invalid arguments."""
 
     exit_code = 1
     code = "U001"
 
 
 class MissingPackageError(UsageError):
-    """Something asked for needs a package that is not installed here."""
+    """A feature needs a package that is not installed here."""
 
     code = "U002"
 
 
 class OverwriteError(UsageError):
-    """A file that would be written is one that this run reads, or one of somebody else under a name that was not given."""
+    """An output file is an input of this run, or an existing file of another origin under a derived name."""
 
     code = "U003"
 
 
 class ArgumentsError(UsageError, TypeError):
-    """A function of Python was called with arguments that it does not have, or without one that it needs."""
+    """A Python function was called with unknown arguments, or without a required one."""
 
     code = "U004"
 
 
 class UndecidedError(TreesensError):
-    """No number of digits that anybody computes tells a sum of probabilities from its bound: the question stays open."""
+    """No feasible precision separates a sum of probabilities from its bound: the question stays open."""
 
     code = "N001"
 
@@ -123,7 +123,7 @@ class InternalError(TreesensError):
 
 
 def unexpected(error: Exception) -> InternalError:
-    """An error that nothing in treesens has foreseen as a typed one, with its innermost place; the cause is chained."""
+    """An error that treesens did not foresee, with its innermost location; the cause is chained."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -138,7 +138,7 @@ def unexpected(error: Exception) -> InternalError:
 
 
 def told(error: Exception, what: str) -> TreesensError:
-    """The typed error of a step that costs nothing but itself. What nobody has foreseen goes to the log with its traceback."""
+    """The typed error of a step whose failure affects nothing else. Unforeseen errors are logged with their traceback."""
     if isinstance(error, TreesensError):
         return error
     _LOG.debug("%s failed", what, exc_info=error)

@@ -1,7 +1,7 @@
-"""Text from files as text to look at: what would steer a terminal, or cannot be seen, is written as an escape.
+"""Makes text from files visible: control and invisible characters are written as escapes.
 
-Names of features, classes, questions and files come from files of other people. Everything that treesens prints goes through
-`visible` (docs/trust.md), so that a name can neither move the cursor nor recolour, reorder or hide what is beside it.
+Names of features, classes, questions and files come from untrusted files. Everything that treesens prints goes through
+`visible` (docs/trust.md), so that a name can neither move the cursor nor recolour, reorder or hide text next to it.
 """
 
 from __future__ import annotations
@@ -11,45 +11,45 @@ import unicodedata
 from collections.abc import Callable
 
 _STEERING = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
-"""Unicode's general categories of control, format (directions of text among them), lone surrogates, private use, line and
-paragraph separators.
+"""Unicode's general categories of control, format (including text direction), lone surrogates, private use, line and paragraph
+separators.
 """
 _JOINERS = "\u200c\u200d"
-"""Format characters that words of some languages are written with."""
+"""Format characters used in words of some languages."""
 _UNUSUAL = re.compile(r"[^\t -~]")
 _UNUSUAL_IN_LINES = re.compile(r"[^\t\n -~]")
-"""What is looked at more closely: almost no character of almost every text."""
+"""Characters that need a closer check: almost none in almost every text."""
 RESERVED = frozenset(("except", "of", "inf"))
-"""Words of the language that need backquotes as a name anywhere, except after a dot."""
+"""Words of the language that need backquotes as a name everywhere except after a dot."""
 PLAIN = re.compile(r"[^\W\d]\w*")
 _NO_LABEL = re.compile(r"[^\w.+-]+", re.ASCII)
 _LONGEST_LABEL = 80
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""The text with its steering characters as `\x1b`, `\u202e`, ..; tabs stay, and so do line breaks with `lines`."""
+    r"""The text with its control characters as `\x1b`, `\u202e`, ..; tabs stay, and so do line breaks with `lines`."""
     return (_UNUSUAL_IN_LINES if lines else _UNUSUAL).sub(lambda found: _shown(found[0], _escaped), text)
 
 
 def visible_json(text: str) -> str:
-    """JSON text that says the same, with steering characters inside its strings as JSON's own escapes."""
+    """Equivalent JSON text, with control characters inside its strings as JSON escapes."""
     return _UNUSUAL_IN_LINES.sub(lambda found: _shown(found[0], _json_escaped), text)
 
 
 def label(text: str) -> str:
-    """A name as solver texts carry it, in comments alone: ASCII letters, digits, `.`, `+`, `-` and `_`, at most 80."""
+    """A name for comments in solver texts: ASCII letters, digits, `.`, `+`, `-` and `_`, at most 80."""
     return _NO_LABEL.sub("_", text)[:_LONGEST_LABEL] or "_"
 
 
 def declaration(feature: str, domain: str) -> str:
-    """`feature NAME: DOMAIN` as a remedy shows it, to be copied: a name that is not plain stands in backquotes."""
+    """`feature NAME: DOMAIN` for a remedy, ready to copy: a name that is not plain is in backquotes."""
     if PLAIN.fullmatch(feature) and feature not in RESERVED:
         return f"`feature {feature}: {domain}`"
     return f"`` feature `{feature}`: {domain} ``"
 
 
 def spreadsheet(text: str) -> str:
-    """A text as a cell of a CSV: one that a spreadsheet would take for a formula gets an apostrophe before it."""
+    """A text as a CSV cell: text that a spreadsheet would parse as a formula gets a leading apostrophe."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else text
 
 

@@ -100,8 +100,8 @@ def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, 
         return _absolute(scope, absolutes, operator, number, positive, span)
     kinds = list(dict.fromkeys(kind_of(atom) for atom, _ in form.terms))
     if len(kinds) == 1:
-        raise scope.fail("E204", f"{kinds[0]} cannot be combined so", span, "compare one of them with a number")
-    message = f"{' and '.join(kinds)} are compared, which have nothing in common"
+        raise scope.fail("E204", f"{kinds[0]} cannot be combined", span, "compare one of them with a number")
+    message = f"{' and '.join(kinds)} are compared, which cannot be compared"
     raise scope.fail("E205", message, span, "compare things of one kind")
 
 

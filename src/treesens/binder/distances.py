@@ -107,7 +107,7 @@ def compare_distance(
     """A distance compared with a number; in l1 a sum of distances."""
     if any(isinstance(atom.target, ast.NearestRow) for atom in terms):
         remedy = "minimize it instead, or name the row: `row N of DATA`"
-        raise scope.fail("E220", "the nearest of many rows cannot stand in a constraint", span, remedy)
+        raise scope.fail("E220", "the nearest of many rows cannot be used in a constraint", span, remedy)
     if len(terms) > 1:
         if any(atom.norm != "l1" for atom in terms):
             remedy = "write one constraint for each, or use `l1` for all of them"

@@ -136,7 +136,7 @@ def bind(
     `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to `read_table`.
     Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` an invalid query does
     not affect the others: it is in `broken`. Errors in declarations affect every query, and are raised. With `steps`, a number
-    that reaches the score of a model and has no finitely many values gets so many steps: such questions need `answer_question`.
+    that reaches the score of a model without finitely many values gets this many steps: such questions need `answer_question`.
     """
     messages = diagnostics if diagnostics is not None else Diagnostics()
     found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)

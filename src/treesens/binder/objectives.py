@@ -87,7 +87,7 @@ def _probability(scope: Scope, terms: Chances, offset: Fraction, upwards: bool, 
     if any(isinstance(atom, LinkedAtom) and atom.link.grows for atom in terms):
         name, sense = scope.points[next(iter(terms)).point], "maximize" if upwards else "minimize"
         remedy = f"use the margin, which rises with it: `{sense} margin({name})`"
-        raise scope.fail("E209", "a prediction is no linear objective", span, remedy)
+        raise scope.fail("E209", "a prediction is not a linear objective", span, remedy)
     row = probability_sum(scope, terms, span)
     goal = q.Objective(q.LinearForm(), upwards, "probability", offset=offset, probability=row)
     return lambda _space: goal

@@ -229,7 +229,5 @@ def _parts_of(scope: Scope, atom: Chance, factor: Fraction, span: Span) -> tuple
     found = ensemble.link.summands(ScorePlace(atom.point, ensemble, ensemble), atom.output, factor)
     if found is None:
         remedy = "compare each with a number, or compare margins: `margin(a) - margin(b) >= m`"
-        raise scope.fail(
-            "E204", "sums of these predictions are no function of scores that can be followed", span, remedy
-        )
+        raise scope.fail("E204", "sums of these predictions are not a supported function of scores", span, remedy)
     return found

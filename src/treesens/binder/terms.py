@@ -149,7 +149,7 @@ def affine(scope: Scope, node: ast.Expression) -> Affine:
         case ast.Number(value):
             return Affine(value)
         case ast.Infinity():
-            raise scope.fail("E218", "nothing can be compared with `inf`", node.span, "leave the comparison out")
+            raise scope.fail("E218", "`inf` cannot be compared", node.span, "leave the comparison out")
         case ast.Name(text):
             remedy = did_you_mean(text, list(scope.points)) if text not in scope.points else ""
             raise scope.fail("E205", f"`{text}` is a name, and a quantity is needed", node.span, remedy)
@@ -159,7 +159,7 @@ def affine(scope: Scope, node: ast.Expression) -> Affine:
             return score(scope, node)
         case ast.ClassOf():
             remedy = "write `class(a) = CLASS`, `class(a) = class(b)` or `class(a) != class(b)`"
-            raise scope.fail("E205", "a class is no number", node.span, remedy)
+            raise scope.fail("E205", "a class is not a number", node.span, remedy)
         case ast.Likelihood(point, data):
             scope.table(data)
             return _one(LikelihoodAtom(((scope.point(point), data.text),), node))

@@ -1,4 +1,4 @@
-"""What a command writes beside its answers, in one way that loses none: pictures, pages, files for CI, tables to read."""
+"""Writes a command's outputs in addition to its answers, and loses neither: pictures, pages, files for CI, tables."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from treesens.errors import told
 from treesens.report.terminal import say
 
 _FAILED = __name__
-"""Where a run of a command keeps the exit codes of outputs that failed; cli.py looks there."""
+"""A run's exit codes of failed outputs; cli.py reads it."""
 
 
 def write_beside(what: str, work: Callable[[], object]) -> bool:
-    """Writes one output beside the answers.
+    """Writes one output in addition to the answers.
 
-    If that fails it is said, with the code of the error, and the exit code of the command will tell (`exit_code_with_outputs`).
-    It costs no answer and no other output. Interruptions pass. Returns whether it was written.
+    A failure is reported with the error code, and becomes the command's exit code (`exit_code_with_outputs`). Answers and other
+    outputs are not affected. Interruptions pass. Returns True if it was written.
     """
     try:
         work()
@@ -33,12 +33,12 @@ def write_beside(what: str, work: Callable[[], object]) -> bool:
 
 
 def end_with(exit_code: int) -> None:
-    """The exit code of an output that failed."""
+    """The exit code for a failed output."""
     click.get_current_context().meta.setdefault(_FAILED, []).append(exit_code)
 
 
 def exit_code_with_outputs(context: click.Context, code: object) -> object:
-    """How a command ends that would have ended in `code`: outputs that failed go before all but an interruption."""
+    """The exit code of a command that would end with `code`: failed outputs win except over an interruption."""
     failed: list[int] = context.meta.get(_FAILED, [])
     if not failed or code == INTERRUPTED:
         return code

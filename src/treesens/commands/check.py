@@ -54,9 +54,11 @@ if TYPE_CHECKING:
 @click.argument("queries", nargs=-1)
 @click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Questions at a time.")
 @click.option(
-    "--workers", type=Whole(min=1), help="Ask every question in parts, in so many processes (docs/sweeps.md)."
+    "--workers",
+    type=Whole(min=1),
+    help="Split every question into parts, solved by this many processes (docs/sweeps.md).",
 )
-@click.option("--on", metavar="EXECUTOR", help="Ask in parts on dask://HOST:8786, ray or ray://HOST:10001.")
+@click.option("--on", metavar="EXECUTOR", help="Solve parts on dask://HOST:8786, ray or ray://HOST:10001.")
 @journal_option
 @ci_options
 @trust_option
@@ -97,7 +99,7 @@ def command(
         )
     started = time.perf_counter()
     with open_journal(journal) as kept, interruptible() as interruption:
-        # A question in parts goes on from its parts; an answer that was left open is no reason to stop there.
+        # A question in parts resumes from its parts; an open answer is not a reason to stop there.
         parts = None if in_parts is None else in_parts(kept)
         memory = AnswerMemory(kept if parts is None else None, options)
         run = Run(options, jobs, trust_pickle, memory, as_json or quiet, processes, parts)
@@ -121,7 +123,7 @@ def command(
 
 
 def worst(codes: list[int]) -> int:
-    """The exit code of several files: a violated expectation first, then what kept questions from being asked."""
+    """The exit code for several files: a violated expectation first, then errors that kept questions from being answered."""
     order = (VIOLATED, INTERRUPTED, UNREADABLE, INCONCLUSIVE, EXPECTED)
     return next((code for code in order if code in codes), EXPECTED)
 
@@ -141,7 +143,7 @@ Answers = Iterator[tuple[ResolvedQuestion, Result]]
 
 
 class InParts(Protocol):
-    """Questions in parts, with the journal that their parts are kept in."""
+    """Questions in parts, with the journal of their parts."""
 
     def answers(
         self,
@@ -176,7 +178,7 @@ class Processes(Protocol):
 
 @dataclass
 class Run:
-    """How files are asked, and what came of it so far."""
+    """The options for a run over files, and its results so far."""
 
     options: Options
     jobs: int
@@ -189,7 +191,7 @@ class Run:
     faults: Faults = field(default_factory=Faults)
 
     def ask(self, path: Path, names: tuple[str, ...], interruption: Interruption) -> None:
-        """Answers the questions of a file, and shows each answer when it is there."""
+        """Answers the questions of a file, and shows each answer as it arrives."""
         from treesens.compiler.model.numbers import LEVELS
         from treesens.report.show import Progress, show_result
         from treesens.solve.question import explain_none
@@ -212,7 +214,7 @@ class Run:
     def _known_first(
         self, here: Asked, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
     ) -> Answers:
-        """All answers in the order of the file. Known ones come from the journal; new ones are written to it."""
+        """All answers in file order. Known ones come from the journal; new ones are written to it."""
         known = self.memory.known(here.path, here.bound, wanted)
         left = [query for query in wanted if query.name not in known]
         fresh = self._answers(here.path, left, interruption, progress)
@@ -258,7 +260,7 @@ def _one_by_one(
 
 
 def exit_code(results: list[tuple[ResolvedQuestion, Result]], interruption: Interruption) -> int:
-    """CBMC's: a violated expectation before everything that is open, never 0 on unknown."""
+    """CBMC's convention: a violated expectation takes precedence over open answers, and unknown is never 0."""
     from treesens.records.answers import as_expected
 
     verdicts = [as_expected(query.query, result) for query, result in results]

@@ -1,4 +1,4 @@
-"""Answers of `check` as cases for machines, and the files that they are written to."""
+"""Answers of `check` as cases for CI tools, and the output files for them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Asked:
 
 
 def ci_options(function: Function) -> Function:
-    """`junit`, `sarif` and `markdown` (paths or None), which can be written when the command begins, and `quiet`."""
+    """`junit`, `sarif` and `markdown` (paths or None), checked for writing when the command begins, and `quiet`."""
 
     kind = OutputFile()
     words = "Write the answers as {} for CI."
     for option in (
-        click.option("--quiet", "-q", is_flag=True, help="No answers on the terminal: errors, and the exit code."),
+        click.option("--quiet", "-q", is_flag=True, help="Print no answers: only errors, and the exit code."),
         click.option("--markdown", "markdown_file", type=kind, help=words.format("Markdown")),
         click.option("--sarif", "sarif_file", type=kind, help=words.format("SARIF 2.1.0")),
         click.option("--junit", "junit_file", type=kind, help=words.format("JUnit XML")),
@@ -46,7 +46,7 @@ def ci_options(function: Function) -> Function:
 
 
 def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], tuple[str, ...]]:
-    """The files of a command line, and the names of queries after them. UsageError for names of several files."""
+    """The files of a command line, and the query names after them. UsageError for names with several files."""
     files, names = [first], []
     for text in others:
         if text.endswith(".sens"):
@@ -75,7 +75,7 @@ def _write_cases(path: Path, made: Callable[[Sequence[Case]], str], cases: Seque
 
 
 def cases_of(run: Asked) -> list[Case]:
-    """Every question of a file as a case, those without a meaning too."""
+    """Every question of a file as a case, including invalid ones."""
     cases = [case_of(str(run.path), query, result) for query, result in run.results]
     for name, error in run.bound.broken.items():
         span = error.diagnostics[0].span if error.diagnostics else None
@@ -85,7 +85,7 @@ def cases_of(run: Asked) -> list[Case]:
 
 
 def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
-    """An answer as a case: what was expected, what came, and why."""
+    """An answer as a case: the expectation, the result and the reason."""
     from treesens.records.answers import as_expected
 
     span = query.node.name.span
@@ -107,7 +107,8 @@ def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
 
 
 def _violated(query: ResolvedQuestion, result: Result, words: str) -> str:
-    """What changed between the two points of a witness, then what was expected, then what is equal; else a line per point."""
+    """The features changed between the two points of a witness, then the expectation, then the equal ones; else a line per
+    point."""
     from treesens.records.answers import found_record
     from treesens.report.changes import Names, change_words, equal_words, row_of, value_words
 

@@ -1,4 +1,4 @@
-"""What went wrong with single questions of a file."""
+"""Errors of single questions of a file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from treesens.solve.question import result_of_error, result_of_interruption
 
 @dataclass
 class Faults:
-    """What went wrong with single questions; the others are answered all the same."""
+    """Errors of single questions; the others are answered all the same."""
 
     shown: list[str] = field(default_factory=list)
     own: bool = False
-    """Whether an error of treesens itself is among them."""
+    """True if an internal error of treesens is among them."""
 
     def note(self, query: ResolvedQuestion, error: TreesensError) -> None:
         self.shown.append(f"{query.name}: error[{error.code}]: {error}")
@@ -38,7 +38,7 @@ class Faults:
             self.note(query, error)
 
     def answer(self, query: ResolvedQuestion, options: Options, ask: Callable[[], Result]) -> Result:
-        """What `ask` answers, or an open answer that says why it could not: one question never costs another one's answer."""
+        """The answer of `ask`, or an open answer with the error as its reason: one question never affects another's answer."""
         try:
             return ask()
         except Hurry:

@@ -1,4 +1,4 @@
-"""Answers of `check` in a journal: a question that has not changed is answered from it."""
+"""Answers of `check` in a journal: an unchanged question is answered from it."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AnswerMemory:
-    """A journal that is open, and how its questions are asked; without a journal it knows nothing and keeps nothing."""
+    """An open journal, with the options of its questions; without a journal it is empty and stores nothing."""
 
     journal: Journal | None
     options: Options
     _texts: dict[Path, str] = field(default_factory=dict)
 
     def known(self, path: Path, bound: ResolvedFile, asked: Sequence[ResolvedQuestion]) -> dict[str, Result]:
-        """What earlier runs have answered, by name: every pair is verified again, here and now."""
+        """Answers of earlier runs by name: every pair is verified again."""
         if self.journal is None:
             return {}
         found = ((query.name, self._recalled(path, bound, query)) for query in asked)
         return {name: result for name, result in found if result is not None}
 
     def keep(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, result: Result) -> None:
-        """Keeps an answer. An undecided one is kept for its time limit alone; one that an error or Ctrl-C ended is not."""
+        """Stores an answer. An undecided one is stored for its time limit; one ended by an error or Ctrl-C is not stored."""
         from treesens.records.journal import Entry
         from treesens.records.kept import is_decided, to_json
 
@@ -45,7 +45,7 @@ class AnswerMemory:
         try:
             json.dumps(kept, allow_nan=False)
         except ValueError:
-            return  # an infinite bound: nothing that a journal could hold
+            return  # an infinite bound cannot be stored in a journal
         final = is_decided(result, self.options.closeness)
         key, spent = self._key(path, bound, query, final=final), sum(result.seconds.values())
         self.journal.keep(
@@ -71,7 +71,7 @@ class AnswerMemory:
         return None
 
     def _key(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, *, final: bool) -> str:
-        """What an answer is kept under: the key of sweeps, and what `check` adds to a question."""
+        """The key of an answer: the key of sweeps, plus the options that `check` adds."""
         from treesens.records.journal import key_of
         from treesens.records.questions import contents_of, context_of, digest_of, sha256
 
@@ -84,7 +84,7 @@ class AnswerMemory:
 
 
 def _exact(query: ResolvedQuestion, kept: Mapping[str, Any]) -> ResolvedQuestion:
-    """The question that a kept answer is judged by: numbers that stand in steps have the values of its points alone."""
+    """The question that judges a stored answer: numbers with steps are restricted to the values of its points."""
     if query.in_steps is None or "points" not in kept:
         return query
     from treesens.records.kept import values_of

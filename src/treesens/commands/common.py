@@ -1,4 +1,4 @@
-"""What commands share: loading a file, options of the engine, interruption, exit codes."""
+"""Common parts of commands: loading a file, options of the engine, interruption, exit codes."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ EXPECTED, UNREADABLE, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 2, 10, 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Made = TypeVar("Made")
 Option = Callable[[Any], Any]
-"""What `click.option` makes: a decorator."""
+"""The result of `click.option`: a decorator."""
 
 
 class Whole(click.IntRange):
-    """A whole number in a range, in the digits 0 to 9."""
+    """An integer in a range, in the digits 0 to 9."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, str) and whole_of(value) is None:
-            self.fail(f"`{value}` is no whole number", param, ctx)
+            self.fail(f"`{value}` is not a whole number", param, ctx)
         return int(super().convert(value, param, ctx))
 
 
 class Number(click.FloatRange):
-    """A number in a range; `nan` is in none."""
+    """A number in a range; `nan` is always rejected."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         known = not isinstance(value, str) or float_of(value) is not None
@@ -56,7 +56,7 @@ SECONDS = Number(min=0.001, max=1e9)
 
 
 class Word(click.Choice[str]):
-    """One of a few words, or an earlier word for one of them."""
+    """One of a few words, or a former word for one of them."""
 
     def __init__(self, kind: kinds.Choice) -> None:
         self.kind = kind
@@ -70,7 +70,7 @@ class Word(click.Choice[str]):
 def words_and_facts(
     one: kinds.Declared, reading: Callable[[kinds.Declared], dict[str, Any]] | None = None
 ) -> tuple[list[str], dict[str, Any]]:
-    """The words of a declared option at a command, and the arguments of `click.Option`; `reading` is by default `read_as`."""
+    """The command-line names of a declared option, and the arguments of `click.Option`; the default `reading` is `read_as`."""
     option = one.option
     default = one.default if option.at_command is None else option.at_command
     words = [one.field, one.flag, *([option.short] if option.short else []), *option.also]
@@ -83,7 +83,7 @@ def words_and_facts(
 
 
 def read_as(one: kinds.Declared) -> dict[str, Any]:
-    """The type of an option for click, and what makes a value of its words."""
+    """The click type of an option, and the function that converts its text."""
     match one.option.kind:
         case kinds.Flag():
             return {"is_flag": True}
@@ -106,7 +106,7 @@ def read_as(one: kinds.Declared) -> dict[str, Any]:
 
 
 def reads(reading: Callable[[Any], Any]) -> Callable[[object, object, Any], Any]:
-    """The callback of an option whose value is what `reading` makes of its words."""
+    """The callback of an option whose value is converted by `reading`."""
     return lambda _context, _option, value: reading(value)
 
 
@@ -119,7 +119,7 @@ def _known_name(kind: kinds.Solver | kinds.Passes, name: str, value: str | None)
 
 
 def options_at(door: kinds.Door) -> Callable[[Function], Function]:
-    """The options of a question that can be given at a command; they arrive as `options`, and `--json` as `as_json`."""
+    """The options of a question at a command; they are passed as `options`, and `--json` as `as_json`."""
 
     def decorate(function: Function) -> Function:
         from treesens.solve.options import Options
@@ -143,7 +143,7 @@ def click_option(one: kinds.Declared) -> Option:
 
 
 def option_like(name: str, default: Any, words: str | None = None) -> Option:
-    """An option as `check` has it, of a command with another default and perhaps other words."""
+    """An option as in `check`, for a command with another default and optionally other texts."""
     from treesens.solve.options import Options
 
     one = kinds.declaration(Options, name)
@@ -155,14 +155,14 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 
 
 def checked_folder(certificates: Path | None, required: bool) -> Path | None:
-    """Raises UsageError if certificates are required and no folder is given for them."""
+    """Raises UsageError if certificates are required without a folder for them."""
     if required and certificates is None:
         raise UsageError("--require-certificate needs a folder", remedy="add --certificate DIR")
     return certificates
 
 
 def certificate_summary(records: Iterable[dict[str, Any]]) -> str:
-    """How many claims of some records have certificates, and why others have none."""
+    """The number of claims with certificates in some records, and the reasons of the others."""
     claims = [c for record in records for c in record.get("certificates") or ()]
     reasons = sorted({c["reason"] for c in claims if not c["file"]})
     missing = sum(not c["file"] for c in claims)
@@ -183,11 +183,11 @@ quiet_option = click.option(
     callback=_quiet,
     help="No table: warnings, and the exit code.",
 )
-"""For commands that show a table; nothing arrives."""
+"""For commands that show a table; no argument is passed."""
 
 
 def named_set(text: str) -> list[str]:
-    """A set of features, which is not empty."""
+    """A non-empty set of features."""
     if not (names := split(text)):
         raise UsageError("--vary names no feature", remedy="name one, or a set as a,b; without --vary each is tried")
     return names
@@ -195,15 +195,15 @@ def named_set(text: str) -> list[str]:
 
 @dataclass
 class Pieces:
-    """Work that is done piece by piece, each within `seconds` (None: without a limit). One that takes longer is left, which is
-    said; it costs the others nothing.
+    """Runs work piece by piece, each within `seconds` (None: no limit). A piece that takes longer is abandoned with a message;
+    the others are not affected.
     """
 
     seconds: float | None
     code: int = EXPECTED
 
     def done(self, name: str, work: Callable[[], Made]) -> Made | None:
-        """What one of them makes, called by a name in messages; None if there was no time for it."""
+        """The result of one piece, whose name is used in messages; None if it ran out of time."""
         try:
             with nullcontext() if self.seconds is None else working_within(Budget.of(self.seconds)):
                 return work()
@@ -214,7 +214,7 @@ class Pieces:
 
 
 def _decorated(function: Any, *options: Option) -> Any:
-    """A function with options, in the order in which help shows them."""
+    """A function with options, in the order of the help."""
     return functools.reduce(lambda f, option: option(f), reversed(options), function)
 
 
@@ -234,8 +234,8 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
     only if they are trusted.
 
-    Of the queries those of `names` are bound (all without names). A mistake in one of them costs the others nothing: it is
-    shown, and `exit_code_of` makes the command end with 2. For `steps` see `bind`.
+    Only the queries of `names` are bound (all without names). A mistake in one does not affect the others: it is shown, and
+    `exit_code_of` makes the command end with 2. For `steps` see `bind`.
     """
     from treesens.binder.file import bind
     from treesens.frontends.registry import load
@@ -258,13 +258,13 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
             say(item.render(), err=True)
     for name, error in bound.broken.items():
         some = any(question.query.name.startswith(f"{name}[") for question in bound.queries)
-        lost = f"Not every question of `{name}` is asked" if some else f"`{name}` is not asked"
+        lost = f"Not every question of `{name}` is answered" if some else f"`{name}` is not answered"
         say(f"{error}\n{lost}; the other queries are.", err=True)
     return bound
 
 
 def exit_code_of(bound: ResolvedFile, code: int) -> int:
-    """The exit code of a command that is done with the queries of a file; a query without a meaning is an error."""
+    """The exit code after the queries of a file have been processed; an invalid query is an error."""
     return UNREADABLE if bound.broken and code in {EXPECTED, INCONCLUSIVE} else code
 
 

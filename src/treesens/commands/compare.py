@@ -54,7 +54,7 @@ class Cell:
 @click.option(
     "--pipelines",
     default="",
-    help="Semicolon-separated pipelines; default: the one of --pipeline, or `independent`, which asks nothing of the engine.",
+    help="Semicolon-separated pipelines; default: the one of --pipeline, or `independent`, which does not use the engine.",
 )
 @trust_option
 @options_at(Door.COMPARE)
@@ -80,7 +80,7 @@ def command(
     names = BACKENDS.names() if backends == "all" else [BACKENDS.canonical(n) for n in split(backends)]
     for name in names:
         get_backend(name)
-    # Opinions that lean on one engine are not compared with each other unless that is asked for.
+    # Opinions that depend on one engine are compared with each other only on request.
     given = click.get_current_context().get_parameter_source("pipeline") is not ParameterSource.DEFAULT
     texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [
         options.pipeline if given else "independent"
@@ -134,14 +134,14 @@ def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) 
     try:
         if bound.in_steps is not None:
             return answer_question(bound, options, budget)
-        # The rest of `answer_question`, rows of tables and what comes after an answer, says nothing about a backend.
+        # The other steps of `answer_question`, rows of tables and steps after an answer, do not test a backend.
         return answer(bound.query, options, budget)
     except TreesensError as error:
         return result_of_error(bound, options, error)
 
 
 def disagreement(bound: ResolvedQuestion, cells: list[Cell]) -> list[str]:
-    """A sentence with both sides for every pair of contradicting verdicts (one pair per question is enough)."""
+    """A sentence with both sides for every pair of contradicting verdicts (one pair per question suffices)."""
     from treesens.records.answers import points_of
 
     found = [c for c in cells if c.result.verdict is Verdict.FOUND]

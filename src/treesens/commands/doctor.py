@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from treesens.frontends.base import Frontend
 
 DEFAULT_BACKENDS = ("native", "cpsat", "highs", "z3")
-"""What a plain `pip install treesens` brings and `--backend auto` uses."""
+"""The solvers that `pip install treesens` includes and `--backend auto` uses."""
 
 _PACKAGES = (
     ("numpy", "required"),
@@ -67,13 +67,13 @@ def command(solve: bool, as_json: bool) -> int:
 
 
 def _packages() -> list[tuple[str, str]]:
-    """Distributions and what they are for."""
+    """Distributions and their purposes."""
     solvers = [(name, f"backend {', '.join(used)}") for name, used in solver_packages().items()]
     return [*_PACKAGES, *solvers, *((name, "replay in the library") for name in LIBRARIES)]
 
 
 def _engine() -> str | None:
-    """Why the compiled extension does not load; None if it does."""
+    """The reason why the compiled extension does not load; None if it does."""
     try:
         from treesens._engine import SCORE_BITS
     except ImportError as error:
@@ -135,7 +135,7 @@ def _frontends() -> list[dict[str, Any]]:
 
 
 def _unreadable(reader: Frontend) -> str | None:
-    """Why files of this format cannot be read here, if they cannot."""
+    """The reason why files of this format cannot be read here; None if they can."""
     package = getattr(reader, "reads_with", "")
     if not package or find_spec(package) is not None:
         return None

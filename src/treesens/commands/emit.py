@@ -1,4 +1,4 @@
-"""`treesens emit FILE.sens --to FORMAT -o OUT`: what a solver would get; needs no solver."""
+"""`treesens emit FILE.sens --to FORMAT -o OUT`: the text that a solver would get; needs no solver."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Target(click.Choice[str]):
-    """A built-in format, or one of a plug-in."""
+    """A built-in format, or a plug-in's."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in FORMATS and value in PLUGINS.names():
@@ -49,7 +49,7 @@ class Target(click.Choice[str]):
 @click.option("--to", "target", type=Target(list(FORMATS)), required=True)
 @click.option("--output", "-o", type=OutputFile(either=True), help="A file; with several questions, a folder.")
 @click.option("--force", is_flag=True, help="Replace files that are in the folder already.")
-@click.option("--legend", is_flag=True, help="Beside each file, FILE.legend.tsv: what every variable stands for.")
+@click.option("--legend", is_flag=True, help="Beside each file, FILE.legend.tsv: the meaning of every variable.")
 @option_like("time_limit", None, "Seconds to compile and write each question (default: no limit).")
 @option_like("pipeline", "independent")
 @click.option("--precision", type=Whole(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md.")
@@ -82,7 +82,7 @@ def command(
     if output is not None and len(asked) == 1:
         check_writable(output)
     if legend and output is None:
-        raise UsageError("a legend lies beside a file, and none is written", remedy="give a file with --output")
+        raise UsageError("a legend needs an output file", remedy="give a file with --output")
     paths = files_of([bound.name for bound in asked], output, target, force=force)
     legends = {name: path.with_name(f"{path.name}.legend.tsv") for name, path in paths.items() if legend}
     for beside in legends.values():
@@ -106,8 +106,8 @@ def command(
             continue
         text, module, names = done
         if names_probabilities(bound.query.constraints):
-            words = "probabilities that are not linear stand in it as rows that follow from them"
-            say(f"note: {bound.name}: {words}: a relaxation, of which only `infeasible` is an answer", err=True)
+            words = "nonlinear probabilities are replaced by rows that follow from them"
+            say(f"note: {bound.name}: {words}: a relaxation, for which only `infeasible` is an answer", err=True)
         path = paths.get(bound.name)
         if path is None:
             say(text, nl=False)
@@ -125,7 +125,7 @@ def command(
 def files_of(names: Sequence[str], output: Path | None, target: str, *, force: bool) -> dict[str, Path]:
     """The file of each question: the output itself for one, files in that folder for several; none without an output.
 
-    UsageError for two questions of one file name, OverwriteError for a file that is there already, unless `force`.
+    UsageError if two questions have one file name, OverwriteError if a file exists, unless `force`.
     """
     if output is None or len(names) == 1:
         return {} if output is None else {names[0]: output}

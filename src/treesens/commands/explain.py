@@ -1,4 +1,4 @@
-"""`treesens explain FILE.sens [QUERY…]`: what a question means and what the compiler makes of it."""
+"""`treesens explain FILE.sens [QUERY…]`: the meaning of a question and its compilation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def command(
     from treesens.report.explain import explanation
     from treesens.solve.options import Options
 
-    # `auto` starts with the native engine; that is whose view is shown.
+    # `auto` starts with the native engine, which is shown.
     chosen_backend = get_backend("native" if backend == "auto" else backend)
     options = Options(backend=backend, pipeline=pipeline)
     pipeline = pipeline_for(chosen_backend.name, pipeline)
@@ -108,7 +108,7 @@ def _show(record: dict[str, Any]) -> None:
     console.print(f"  rounding: {how['rounding']}")
     if how["characters"]:
         console.print(f"  written as {how['format']}, {how['characters']:,} characters")
-    title("Methods that fit, in the order in which they are asked")
+    title("Fitting methods, in order")
     _methods(record["methods"]).print_fitted(console)
     for note in record["method_notes"]:
         prose.print(Text(f"  {visible(note)}"))

@@ -1,4 +1,4 @@
-"""`treesens info MODEL`: what a model file holds, without the library that made it."""
+"""`treesens info MODEL`: the content of a model file, without the library that made it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treesens.report.terminal import say_json, say_wrapped
 
 @click.command("info")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--format", "-f", "format_name", help="Name of the format, if the content does not show it.")
+@click.option("--format", "-f", "format_name", help="Name of the format, if the content does not determine it.")
 @trust_option
 @click.option("--check", is_flag=True, help="Compare with the library that made it, on and around every threshold.")
 @click.option("--rows", type=Whole(min=1), default=1000, show_default=True, help="Random rows of --check.")
@@ -47,7 +47,7 @@ def command(
 
 
 def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
-    """The fidelity kit's findings; `ok` is None if nothing could be checked."""
+    """The result of the fidelity kit; `ok` is None if nothing could be checked."""
     from treesens.frontends import conformance
     from treesens.frontends.registry import frontend
 
@@ -64,7 +64,7 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
 
 
 def _off(band: list[float] | None) -> str:
-    """How far sums are off the exact ones; nothing if a domain decides."""
+    """The bound on the error of sums; empty if a domain determines it."""
     return "" if band is None else "; off the exact sum by at most " + ", ".join(f"{b:.2g}" for b in band)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from treesens.compiler.pipeline import Compiled, Pipeline
 
 LOWERED = "lower"
-"""Names the module as it is before the first pass."""
+"""Refers to the module before the first pass."""
 
 
 @click.command("opt")
@@ -92,7 +92,7 @@ def command(
 
 
 def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
-    """UsageError for a pass that the pipeline does not have: nothing would be shown after it."""
+    """UsageError for a pass that is not in the pipeline, so that nothing would be shown after it."""
     known = [LOWERED, *(step.name for step in steps.steps), "all"]
     for name in after:
         if name not in known:

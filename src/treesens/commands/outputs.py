@@ -1,4 +1,4 @@
-"""The type of every option that names what a command writes, and the option `--journal`."""
+"""The type of all output options, and the option `--journal`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class OutputFile(click.Path):
-    """A file to write, a `folder`, or (`either`) one of them: OverwriteError if it is an input of the command, or lies in one
-    (`will_write`). Obstacles are reported before the work: a file that cannot be written, a folder that cannot be made, and a
-    missing package that it `needs` or extension that it is `made_by`. Its command checks a path that may be either.
+    """A file to write, a `folder`, or (`either`) one of them: OverwriteError if it is an input of the command, or inside one
+    (`will_write`). Obstacles are reported before the work: an unwritable file or folder, a missing package that it `needs`, or
+    a missing extension that it is `made_by`. The command itself checks a path that may be either.
     """
 
     name = "output"
@@ -59,7 +59,7 @@ journal_option = click.option(
 
 @contextmanager
 def open_journal(path: Path | None) -> Iterator[Journal | None]:
-    """A journal that is open for writing meanwhile; None without a path."""
+    """A journal that is open for writing during the block; None without a path."""
     if path is None:
         yield None
         return

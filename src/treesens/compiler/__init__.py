@@ -1,1 +1,1 @@
-"""The compiler: from a typed question to constraints and back."""
+"""The compiler: from typed questions to constraint modules, and from solutions to answers."""

@@ -1,11 +1,11 @@
-"""The conformance kit for passes: a pass keeps what its `relation` promises, on small modules against brute force.
+"""The conformance kit for passes: checks a pass's declared `relation` on small modules by brute force.
 
-Ships with the package, so that the author of a pass runs it on their own:
+Part of the package, so that authors can test their passes:
 
     from treesens.compiler import conformance
     conformance.run("my-pass").raise_if_wrong()
 
-The kit for backends reports in the same way: checks with a name and a reason, none of them skipped silently.
+The kit for backends has the same report: checks with a name and a reason, none of them skipped silently.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def run(step: Pass | str) -> Report:
     """Checks a pass, by instance or by its pipeline text (`name` or `name{option=value}`)."""
     steps = Pipeline.parse(step).steps if isinstance(step, str) else (step,)
     if len(steps) != 1:
-        raise PipelineError(f"`{step}` is no single pass")
+        raise PipelineError(f"`{step}` is not a single pass")
     (tested,) = steps
     checks = [Check("interface", *_guarded(partial(_interface, tested)))]
     checks += [
@@ -46,7 +46,7 @@ def _guarded(check: partial[tuple[Outcome, str]]) -> tuple[Outcome, str]:
 def _interface(step: object) -> tuple[Outcome, str]:
     if not isinstance(step, Pass):
         return Outcome.FAILED, "it lacks name, relation or run"
-    hash(step)  # TypeError for anything that is not frozen
+    hash(step)  # TypeError if it is not frozen
     return Outcome.PASSED, "a frozen dataclass with name, relation and run"
 
 
@@ -76,7 +76,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its name, how it ended, and why."""
+    """One check: its name, outcome and reason."""
 
     name: str
     outcome: Outcome
@@ -93,7 +93,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """No check failed, and something was shown at all."""
+        """True if no check failed, and at least one passed."""
         return not self.of(Outcome.FAILED) and bool(self.of(Outcome.PASSED))
 
     def of(self, outcome: Outcome) -> list[Check]:
@@ -105,6 +105,6 @@ class Report:
         return "\n".join([f"{self.subject}: {counts}", *shown])
 
     def raise_if_wrong(self) -> None:
-        """Raises the kit's error with everything that did not pass."""
+        """Raises the kit's error with all checks that did not pass."""
         if not self.ok:
             raise self.error(str(self), remedy="fix the failed cases before using it")

@@ -1,5 +1,5 @@
 """The pass manager: pipelines are text, checked before they run; every step keeps its inverse. `compile_query` lowers a typed
-question and runs a pipeline: the compiler in one call.
+question and runs a pipeline.
 
 share-copies,unaffected-leaves,aff-reduce,order-predicates{by=gain}
 """
@@ -32,27 +32,27 @@ _FOR_SOLVERS = "aff-reduce,gap-objective,score-bounds,order-predicates{by=gain}"
 PIPELINES: dict[str, str] = {
     # The baseline of Kantchelian et al. as the paper uses it: two copies, eqs. 1-6 and the gap, nothing else.
     "kant": "",
-    # The paper's tool: UnAff, Aff and the objective on top of the baseline.
+    # The paper's tool: the baseline with UnAff, Aff and the objective.
     "ensense": "unaffected-leaves,aff-reduce,gap-objective",
-    # Ours: the same facts, by removing what cannot matter instead of adding rows (docs/encodings.md). Nothing in it comes
-    # from the native engine: for answers of a solver that are to be beside the engine's.
+    # The same facts, by removing irrelevant parts instead of adding rows (docs/encodings.md). It uses no engine results, so
+    # that a solver's answers are independent of the engine's.
     "independent": f"{_SHARED},{_FOR_SOLVERS}",
-    # And what the engine's bound proves to be out of reach.
+    # Also removes parts that the engine's bound proves unreachable.
     "bounded": f"{_SHARED},bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",
-    # And a solution to start from, if the engine's local search meets one (docs/adr/0008-help-from-the-engine.md).
+    # Also adds a start, if the engine's local search finds a solution (docs/adr/0008-help-from-the-engine.md).
     "default": f"{_SHARED},warm-start,bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",
-    # What the native engine needs of `default`: it joins copies itself and takes rows as they are.
+    # The part of `default` for the native engine: it joins copies itself and accepts rows unchanged.
     "native": _SHARED,
 }
 
 _HELPED = frozenset({"bounded", "default"})
-"""Pipelines with help from the native engine."""
+"""Pipelines that use the native engine."""
 
 
 def pipeline_for(backend: str, pipeline: str) -> str:
-    """The pipeline that runs for a backend: the engine needs no help from itself, and reads leaves that cover everything.
+    """The pipeline for a backend: the engine does not use its own help, and needs leaves that cover the whole space.
 
-    The portfolio (`auto`) starts with the engine, and compiles the pipeline of that name when solvers are needed.
+    The portfolio (`auto`) starts with the engine, and compiles the pipeline of this name when solvers are needed.
     """
     return "native" if backend in {"native", "auto"} and pipeline in _HELPED else pipeline
 
@@ -62,7 +62,7 @@ _STEP = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\{([^}]*)\})?\s*(?:,|$)")
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What one pass did: time in seconds and the size of the module after it."""
+    """Record of one pass: time in seconds and the size of the module after it."""
 
     text: str
     seconds: float
@@ -73,7 +73,7 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A module after a pipeline, with the way back to the module that was lowered."""
+    """A module after a pipeline, with the mapping back to the lowered module."""
 
     source: Module
     module: Module
@@ -82,14 +82,14 @@ class Compiled:
     records: tuple[StepRecord, ...]
 
     def recover(self, assignment: BoolArray) -> BoolArray:
-        """An assignment of the final module as one of the lowered module."""
+        """Maps an assignment of the final module to the lowered module."""
         for postsolve in reversed(self.postsolves):
             assignment = postsolve.recover(assignment)
         return assignment
 
     @property
     def proof_dependencies(self) -> tuple[str, ...]:
-        """What a `none` of this module rests on besides the solver."""
+        """Premises of a `none` of this module other than the solver."""
         return tuple(dict.fromkeys(premise for record in self.records for premise in record.proof_dependencies))
 
     @property
@@ -114,7 +114,7 @@ class Pipeline:
 
     @staticmethod
     def parse(text: str) -> Pipeline:
-        """A pipeline from its name or text. Raises `PipelineError` with the place in the text and a remedy."""
+        """A pipeline from its name or text. Raises `PipelineError` with the position in the text and a remedy."""
         source = PIPELINES.get(text.strip(), text)
         steps: list[Pass] = []
         position = 0
@@ -161,7 +161,7 @@ class Pipeline:
             combined = relation.then(step.relation)
             if combined is None:
                 raise PipelineError(
-                    f"nothing would be left of a verdict after `{text}`: it mixes relaxation and restriction"
+                    f"no verdict would remain valid after `{text}`: it mixes relaxation and restriction"
                 )
             relation = combined
             module = rewritten
@@ -175,7 +175,7 @@ class Pipeline:
 
 
 def check_by_brute_force(before: Module, after: Module, postsolve: Postsolve, step: Pass) -> None:
-    """Raises `InternalError` if a rewritten module does not relate to its input as its pass says."""
+    """Raises `InternalError` if a rewritten module violates the relation that its pass declares."""
     old, new = brute_force(before), brute_force(after)
     keeps_none = step.relation is not Relation.RESTRICTION
     keeps_found = step.relation is not Relation.RELAXATION
@@ -243,7 +243,7 @@ def _convert(name: str, key: str, value: str, hint: Any) -> Any:
 
 @dataclass
 class Compilation:
-    """A question after lowering and a pipeline, with the time that took."""
+    """A question after lowering and a pipeline, with the time taken."""
 
     query: Query
     compiled: Compiled
@@ -255,7 +255,7 @@ class Compilation:
 
 
 def compile_query(query: Query, pipeline: str, *, verify_each: bool = False) -> Compilation:
-    """Lowers a question and runs a pipeline over it; once, while a certificate is to follow."""
+    """Lowers a question and runs a pipeline on it; cached while a certificate is to follow."""
     return reuse(query, (pipeline, verify_each), lambda: _compile(query, pipeline, verify_each))
 
 
@@ -270,7 +270,7 @@ def _compile(query: Query, pipeline: str, verify_each: bool) -> Compilation:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """No cell satisfies the constraints, as the compiler or the engine (`backend`) has found before any search."""
+    """A proof of the compiler or the engine (`backend`) before any search that no cell satisfies the constraints."""
 
     reason: str
     backend: str = "compiler"
@@ -278,11 +278,11 @@ class Contradiction:
 
 
 def decide_at_compile_time(compilation: Compilation) -> Contradiction | None:
-    """The contradiction that the compiler itself has found, if the question has the same."""
+    """The compiler's own contradiction, if it carries over to the question."""
     if not (compilation.module.contradictory and compilation.compiled.none_survives):
         return None
     if not compilation.compiled.proof_dependencies:
         return Contradiction("the compiler decides it: no cell of the domain satisfies the constraints")
-    # The native engine has proved it, not the compiler.
+    # This proof is the native engine's, not the compiler's.
     reason = "bound-fixing: no cell is left that a solution could use"
     return Contradiction(reason, "native", compilation.compiled.proof_dependencies)

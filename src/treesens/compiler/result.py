@@ -1,4 +1,4 @@
-"""Outcomes: what an answer is, in data. Verdicts are formed in solve/conclude.py, witnesses in values/verify.py."""
+"""Results as data: answers and their parts. Verdicts are formed in solve/conclude.py, witnesses in values/verify.py."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from treesens.compiler.base.tolerance import EXACT, Closeness, Tolerance
 from treesens.compiler.ir.module import ModuleSize
 from treesens.errors import InternalError, told
 
-if TYPE_CHECKING:  # each process of a solver imports this module, and needs none of these
+if TYPE_CHECKING:  # each solver process imports this module, without these
     from treesens.compiler.query.share import ShareAsked
     from treesens.values.concretise import NoValues
     from treesens.values.verify import Witness
 
 
 class Verdict(StrEnum):
-    """The three answers (docs/language.md)."""
+    """The three verdicts (docs/language.md)."""
 
     FOUND = "found"
     NONE = "none"
@@ -32,22 +32,22 @@ class Verdict(StrEnum):
 
 
 class Proof(StrEnum):
-    """What a `none`, or a bound, rests on (docs/semantics.md)."""
+    """The evidence for a `none`, or a bound (docs/semantics.md)."""
 
     EXACT = "exact"
     TOLERANCE = "tolerance"
     """Floating-point arithmetic of a solver, with its tolerances."""
     BOUND = "bound"
-    """The proved bound of another question: nothing reaches what this one asks for."""
+    """The proved bound of another question: no input satisfies this one."""
     LIBRARY = "library"
-    """The rounded sums of the library that made the model: exact arithmetic has inputs, within the numerical band."""
+    """The library's rounded sums: exact arithmetic has inputs, within the numerical band."""
 
     def __str__(self) -> str:
         return self.value
 
 
 class Sense(StrEnum):
-    """The way in which an objective is better."""
+    """The direction of an objective."""
 
     MAXIMIZE = "maximize"
     MINIMIZE = "minimize"
@@ -62,27 +62,27 @@ class Sense(StrEnum):
 
 @dataclass(frozen=True)
 class NearMiss:
-    """How near a search came that ended without an answer: the least slack of its constraints, in units of their scores.
+    """The best attempt of a search without an answer: the least slack of its constraints, in units of their scores.
 
-    `best_slack` is that of the best point (None without a point), `slack_bound` what no point exceeds (None: unknown).
+    `best_slack` is that of the best point (None without a point), `slack_bound` an upper bound for all points (None: unknown).
     """
 
     best_slack: float | None = None
     slack_bound: float | None = None
 
     def to_dict(self) -> dict[str, float]:
-        """What is known, for records."""
+        """The known figures, for records."""
         known = {"best_slack": self.best_slack, "slack_bound": self.slack_bound}
         return {name: value for name, value in known.items() if value is not None}
 
 
 Masks = tuple[BoolArray, ...]
-"""A box: the cells of every feature that it holds, bool[n_cells] each."""
+"""A box: per feature, the cells that it contains, bool[n_cells] each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Cells around a witness in which every pair is one: a box per point, equal on the `shared` features."""
+    """Cells around a witness in which every pair is a witness: a box per point, equal on the `shared` features."""
 
     boxes: tuple[Masks, ...]
     shared: frozenset[int]
@@ -90,9 +90,9 @@ class Region:
 
 @dataclass(frozen=True)
 class NearestRow:
-    """The row of a table that is nearest to a region: its number, and the l2 distances to the region and to the point.
+    """The table row nearest to a region: its number, and its l2 distances to the region and to the point.
 
-    Distances count the features that the question does not vary, in units of the width of their domains.
+    Distances count the features that the question does not vary, in widths of their domains.
     """
 
     data: str
@@ -103,7 +103,7 @@ class NearestRow:
 
 @dataclass(frozen=True)
 class ObjectiveValue:
-    """Value of the witness, proven bound (None if nothing is proven), the sense, and the tolerance that was asked for."""
+    """Value of the witness, proved bound (None if nothing is proved), the sense, and the tolerance of the question."""
 
     value: float
     bound: float | None
@@ -113,7 +113,7 @@ class ObjectiveValue:
 
     @property
     def status(self) -> Closeness:
-        """Whether this is the optimum, or within the tolerance of it, or open."""
+        """The status: optimal, within the tolerance, or open."""
         return self.tolerance.closeness(self.value, self.bound)
 
     @property
@@ -123,7 +123,7 @@ class ObjectiveValue:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one backend did with the question: for records, races and comparisons."""
+    """The outcome of one backend: for records, races and comparisons."""
 
     backend: str
     pipeline: str
@@ -137,10 +137,10 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """The answers to a question that wants several, the best first.
+    """The answers to a question with `top`, the best first.
 
-    `complete` if it is proved (`proof`) that no answer lies outside the regions of these; `reason` says why there are
-    no more of them.
+    `complete` if it is proved (`proof`) that no answer lies outside the regions of these; `reason` explains why there are no
+    more.
     """
 
     answers: tuple[Result, ...]
@@ -152,11 +152,11 @@ class Ranked:
 
 @dataclass(frozen=True)
 class RowCount:
-    """How many rows of a table answer a question.
+    """The number of table rows that answer a question.
 
-    `rows` are those that do, by their numbers in the table; `undecided` those of which it is not known (the time was up, or
-    the arithmetic of the library stands against exact arithmetic). `total` counts all rows of the table, `outside` of them
-    lie outside the domain and so cannot answer. `shown` is the row of the witness.
+    `rows` are the numbers of those rows; `undecided` those left open (time ran out, or the library's arithmetic disagrees with
+    exact arithmetic). `total` counts all rows of the table, `outside` those outside the domain, which cannot answer. `shown` is
+    the row of the witness.
     """
 
     rows: tuple[int, ...]
@@ -176,9 +176,9 @@ class RowCount:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why a row has its class, `predicted`: `features` (numbers) decide it, `smallest` if no fewer do; None if those that may
-    be used do not. `contrast` are features whose change gives another class, that of the witness (None: no input has one).
-    `decisions` were made.
+    """The reason for a row's class, `predicted`: `features` (numbers) determine it, `smallest` if no fewer do; None if the
+    permitted features do not. `contrast` are features whose change gives another class, that of the witness (None: no input has
+    one). `decisions` counts the decisions made.
     """
 
     predicted: str
@@ -190,7 +190,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Estimate:
-    """With probability of at least 1 - `delta` (over the draws) the share lies in [low, high]. `value` is the estimate."""
+    """With probability of at least 1 - `delta` (over the draws) the share is in [low, high]. `value` is the estimate."""
 
     value: float
     low: float
@@ -202,10 +202,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ShareFound:
-    """How much of a measure a question is about: proved to lie in [lower, upper].
+    """A question's share of a measure: proved to be in [lower, upper].
 
-    `expected` if the question expects a bound, and `holds` whether the share keeps it; None if that is not proved. `closed`
-    says whether the share is known as precisely as is usual, `reason` why not.
+    `expected` is the question's expected bound, if any, and `holds` is True if the share satisfies it; None if that is not
+    proved. `closed` is True if the share has the usual precision, `reason` explains why not.
     """
 
     measure: str
@@ -218,18 +218,18 @@ class ShareFound:
     expected: bool = False
     holds: bool | None = None
     rows: int | None = None
-    """Of a measure that counts rows: how many rows there are in the domain."""
+    """For a measure that counts rows: the number of rows in the domain."""
 
     def judged(self, asked: ShareAsked) -> ShareFound:
-        """With what the proved interval says of the bound that a question expects."""
+        """Adds the verdict on the question's expected bound, from the proved interval."""
         return replace(self, expected=asked.expected is not None, holds=asked.decided(self.lower, self.upper))
 
 
 @dataclass(frozen=True)
 class Core:
-    """Conjuncts of a question that no inputs satisfy together, by their places and texts.
+    """Conjuncts of a question that no inputs satisfy together, by location and text.
 
-    `model_free` if none of them speaks of scores; `minimal` if there is an answer without any one of them.
+    `model_free` if none of them mentions scores; `minimal` if there is an answer without any one of them.
     """
 
     spans: tuple[Span, ...]
@@ -239,14 +239,14 @@ class Core:
 
 
 MANIFEST = ".manifest.json"
-"""How the name of a manifest ends."""
+"""Suffix of a manifest's file name."""
 
 
 @dataclass(frozen=True)
 class Certified:
-    """A claim of an answer (`none`, `found`, `bound`) with the file of its accepted certificate, or the reason why it has none.
+    """A claim of an answer (`none`, `found`, `bound`) with its accepted certificate's file, or the reason why it has none.
 
-    `size` in bytes, times in seconds. `left_out` names constraints that the proof did without.
+    `size` in bytes, times in seconds. `left_out` names constraints that the proof did not need.
     """
 
     claim: str
@@ -260,13 +260,13 @@ class Certified:
 
     @property
     def manifest(self) -> bool:
-        """True if the file is a manifest, which says what other files claim together."""
+        """True if the file is a manifest, which lists the joint claims of other files."""
         return self.path.endswith(MANIFEST)
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The answer to one question; of several answers (`ranked`) the first."""
+    """The answer to one question; for several answers (`ranked`), the first."""
 
     query: str
     verdict: Verdict
@@ -293,22 +293,22 @@ class Result:
     proof_dependencies: tuple[str, ...] = ()
     """The parts of the proof of a `none` (and of the bound of an objective), if it has more than one."""
     warm_started: bool = False
-    """Whether the backend was given a solution of the native engine to start from."""
+    """True if the backend was given a solution of the native engine as its start."""
     certificates: tuple[Certified, ...] = ()
-    """Of every claim that the answer makes, where certificates were asked for."""
+    """One per claim of the answer, if certificates were requested."""
     from_journal: str = ""
-    """When it was answered (UTC), if it comes from a journal: points are verified again, proofs and bounds are of that time."""
+    """The time of the answer (UTC), if it comes from a journal: points are verified again, proofs and bounds are not."""
 
 
 _Answer = TypeVar("_Answer")
 
 
 def afterwards(result: Result, step: str, work: Callable[[], Result]) -> Result:
-    """What `work` makes of an answer; the answer itself, with a note and the code of the error, if the step fails.
+    """The result of `work` on an answer; if the step fails, the answer itself with a note and the error code.
 
-    For what comes after an answer: regions, nearest rows, shares, certificates, cores. What fails there costs no answer.
+    For steps after an answer: regions, nearest rows, shares, certificates, cores. Their failure does not lose the answer.
 
-    An error that is none of the user's goes to the log with its traceback. Interruptions pass.
+    An error that is not the user's is logged with its traceback. Interruptions pass.
     """
     try:
         return work()
@@ -318,8 +318,8 @@ def afterwards(result: Result, step: str, work: Callable[[], Result]) -> Result:
 
 
 def answered(about: str, work: Callable[[], _Answer], otherwise: Callable[[str], _Answer]) -> _Answer:
-    """One answer of several. If treesens itself fails there, what `otherwise` makes of the reason: an open answer, so that the
-    others are kept. Errors of the user, and interruptions, pass.
+    """One answer of several. If treesens itself fails, `otherwise` makes an open answer from the reason, so that the others are
+    kept. Errors of the user, and interruptions, pass.
     """
     try:
         return work()
@@ -333,7 +333,7 @@ def answered(about: str, work: Callable[[], _Answer], otherwise: Callable[[str],
 
 
 def is_own_fault(text: str | None) -> bool:
-    """True if a reason or a note tells of an error of treesens itself."""
+    """True if a reason or a note reports an error of treesens itself."""
     return text is not None and text.startswith(f"error[{InternalError.code}]")
 
 

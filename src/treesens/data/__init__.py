@@ -1,1 +1,1 @@
-"""Tables, and what is learnt from them: marginals, cavities, nearest rows, flips."""
+"""Tables, and quantities learnt from them: marginals, cavities, nearest rows, flips."""

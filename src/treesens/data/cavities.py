@@ -1,13 +1,13 @@
-"""Cavities: boxes of a few features that hold no row of a table (paper, section 4, "clause summaries").
+"""Cavities: boxes of a few features that contain no row of a table (paper, section 4, "clause summaries").
 
 The paper finds them one by one with an SMT solver, clauses of one feature first, each with the lowest lower and the highest
-upper guard. Here they are read off the joint histogram of cells: a box is maximal when no side can move outwards by a cell
-without meeting a row. Boxes come with the fewest features first, and among these the largest (most cells, summed over its
-features) first, which is the paper's order.
+upper guard. Here they are read off the joint histogram of cells: a box is maximal if no side can be extended by a cell without
+reaching a row. Boxes are ordered by the number of features, and then by size (cells, summed over its features), as in the
+paper.
 
-Up to two features the enumeration is complete. For three, features with many cells are first coarsened to groups of cells of
-about equal numbers of rows, so that a triple costs a bounded amount of work; boxes found there are grown to maximal ones on the
-cells themselves. Wider boxes than three features are not searched for.
+Up to two features the enumeration is complete. For three, features with many cells are first coarsened to groups of cells with
+similar numbers of rows, so that a triple costs a bounded amount of work; boxes found there are extended to maximal ones on the
+cells themselves. Boxes of more than three features are not searched.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from treesens.errors import DataError, ModelError
 from treesens.frontends.documents import parse_document
 
 WIDEST = 3
-"""Most features of a box."""
+"""Maximum features of a box."""
 
 _GROUPS = 12
 """Groups of cells per feature in the search for boxes of three features."""
@@ -54,7 +54,7 @@ _Box = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
 def maximal_empty_boxes(cells: Int32Array, n_cells: Int32Array, width: int, limit: int) -> Boxes:
     """At most `limit` maximal empty boxes of at most `width` features, tightest first.
 
-    `cells` int32[rows, features]; -1 is in no box. Features without a choice of cells take no part.
+    `cells` int32[rows, features]; -1 is in no box. Features with a single cell are ignored.
     """
     features = [f for f in range(cells.shape[1]) if n_cells[f] > 1]
     found: list[_Box] = []
@@ -72,7 +72,7 @@ def maximal_empty_boxes(cells: Int32Array, n_cells: Int32Array, width: int, limi
 
 
 def _order(box: _Box) -> tuple[int, _Box]:
-    """The largest first; ties in a fixed order."""
+    """Sorts the largest first; ties have a fixed order."""
     return -sum(high - low + 1 for low, high in box[1]), box
 
 
@@ -91,7 +91,7 @@ def _of_width(cells: Int32Array, n_cells: Int32Array, features: list[int], count
 
 
 def _histogram(columns: Int32Array, sizes: tuple[int, ...]) -> BoolArray:
-    """Which joint cells hold a row, bool[sizes]."""
+    """Marks joint cells that contain a row, bool[sizes]."""
     occupied = np.zeros(sizes, bool)
     occupied[tuple(columns.T)] = True
     return occupied
@@ -105,16 +105,16 @@ def _runs(mask: BoolArray) -> list[tuple[int, int]]:
 
 
 def _rectangles(occupied: BoolArray) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Maximal empty rectangles that bound both features and lie in no empty row or column of their own.
+    """Maximal empty rectangles that bound both features and are in no completely empty row or column.
 
-    For every first row the last row moves down; the columns that are free in all rows between form runs, and a run is
-    maximal if the rows next to it are not free over the whole run. All last rows are treated at once.
+    For every first row the last row moves down; the columns that are free in all rows between form runs, and a run is maximal
+    if the adjacent rows are not free over the whole run. All last rows are processed at once.
     """
     rows, columns = occupied.shape
     if rows > columns:
         yield from ((right, left) for left, right in _rectangles(occupied.T))
         return
-    # Empty rows and columns are cavities of one feature; without them no rectangle spans less than it could.
+    # Empty rows and columns are cavities of one feature; without them every rectangle is maximal in both features.
     below = np.cumsum(np.pad(occupied, ((1, 0), (0, 0))), axis=0, dtype=np.int32)
     across = np.cumsum(np.pad(occupied, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
     for top in range(rows):
@@ -133,7 +133,7 @@ def _rectangles(occupied: BoolArray) -> Iterator[tuple[tuple[int, int], tuple[in
 
 
 def _bricks(columns: Int32Array, sizes: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Maximal empty boxes of three features, from groups of cells, grown to the cells."""
+    """Maximal empty boxes of three features, from groups of cells, extended to cells."""
     edges = [_groups(columns[:, i], size) for i, size in enumerate(sizes)]
     grouped = np.stack([np.searchsorted(e, columns[:, i], side="right") - 1 for i, e in enumerate(edges)], axis=1)
     counts = tuple(len(e) - 1 for e in edges)
@@ -167,7 +167,7 @@ def _groups(column: Int32Array, size: int) -> Int64Array:
 
 
 def _grown(occupied: BoolArray, box: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """The box with every side moved outwards as far as it stays empty, one feature after the other."""
+    """The box with every side extended outwards as far as it stays empty, feature by feature."""
     runs = list(box)
     for axis in range(len(runs)):
         slices = tuple(slice(None) if i == axis else slice(low, high + 1) for i, (low, high) in enumerate(runs))
@@ -183,13 +183,13 @@ def _grown(occupied: BoolArray, box: tuple[tuple[int, int], ...]) -> tuple[tuple
 
 
 MOST = 100
-"""Boxes that are learnt at one point."""
+"""Maximum boxes learnt at one point."""
 _SETS = 400
-"""Sets of features that are tried for them."""
+"""Maximum sets of features tried for them."""
 
 
 def learn_at(cavities: Cavities, cells: Int32Array) -> int:
-    """Learns the largest maximal boxes of few features that hold a point, int32[features]; how many were new."""
+    """Learns the largest maximal boxes of few features that contain a point, int32[features]; returns how many were new."""
     sets = cavities.separating(cells, _SETS)
     boxes = {grown(cavities, cells, order) for chosen in sets for order in (chosen, chosen[::-1])}
     largest = sorted(boxes, key=lambda box: (-_size(cavities, box), box))[:MOST]
@@ -197,9 +197,9 @@ def learn_at(cavities: Cavities, cells: Int32Array) -> int:
 
 
 def grown(cavities: Cavities, cells: Int32Array, order: tuple[int, ...]) -> Box:
-    """The box of a point on features on which no row agrees with it, every side moved outwards until it meets a row.
+    """The box of a point on features on which no row agrees with it, every side extended until it reaches a row.
 
-    The features are widened in their order, so that the first ones become the widest.
+    The features are extended in order, so that the first ones become the widest.
     """
     column = {int(f): place for place, f in enumerate(cavities.features)}
     values = {f: cavities.rows[:, column[f]] for f in order}
@@ -218,22 +218,22 @@ def grown(cavities: Cavities, cells: Int32Array, order: tuple[int, ...]) -> Box:
 
 
 def _size(cavities: Cavities, box: Box) -> float:
-    """The share of all combinations of cells that lie in a box."""
+    """The share of all combinations of cells in a box."""
     return float(np.prod([(high - low + 1) / int(cavities.n_cells[f]) for f, low, high in box]))
 
 
 Literal: TypeAlias = tuple[str, bool, float]
-"""A feature, whether it has to lie below the number (or at or above it), and the number."""
+"""A feature, True if it must be below the number (False: at or above it), and the number."""
 Clause: TypeAlias = tuple[Literal, ...]
-"""One of the literals has to hold."""
+"""At least one of the literals must hold."""
 _LARGEST = 1e300
 _REMEDY = 'a clause is a list of literals such as ["age", "<", 0.5]'
 
 
 def read_clauses(path: Path) -> tuple[Clause, ...]:
-    """The clauses of a JSON file, as the tool of the paper writes them: what breaks a clause is a box, so they list cavities.
+    """The clauses of a JSON file, as written by the paper's tool: the inputs that violate a clause form a box, a cavity.
 
-    Whether these hold no row of a table is not looked at here. Raises DataError with the place of the first mistake.
+    It is not checked that these contain no row of a table. Raises DataError with the location of the first error.
     """
     try:
         document = parse_document(read_regular(path, MOST_TEXT_BYTES), str(path))
@@ -242,7 +242,7 @@ def read_clauses(path: Path) -> tuple[Clause, ...]:
     except ModelError as error:
         raise DataError(error.message, place=error.place, remedy=_REMEDY) from None
     if not isinstance(document, list):
-        raise DataError("the file holds no list of clauses", place=str(path), remedy=_REMEDY)
+        raise DataError("the file does not contain a list of clauses", place=str(path), remedy=_REMEDY)
     return tuple(_clause(item, f"{path}: clause {number}") for number, item in enumerate(document))
 
 
@@ -261,7 +261,7 @@ def _literal(part: Any, place: str) -> Literal:
 
 
 def broken_box(clause: Sequence[Literal]) -> dict[str, tuple[float, float]] | None:
-    """The box of values that break a clause, low <= value < high by feature; None if nothing breaks it."""
+    """The box of values that violate a clause, low <= value < high by feature; None if nothing violates it."""
     box: dict[str, tuple[float, float]] = {}
     for feature, below, number in clause:
         low, high = box.get(feature, (-math.inf, math.inf))

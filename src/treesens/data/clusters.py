@@ -1,7 +1,7 @@
-"""Groups of rows and their distance to cells: what the search for the nearest pair branches on.
+"""Groups of rows and their distance to cells, for branching in the search for the nearest pair.
 
-The distance of a cell to a group of rows is a lower bound on that to each of them: in every feature the gap between the legal
-values of the cell and the range of the group. For a single row it is the distance itself.
+The distance of a cell to a group of rows is a lower bound on that to each of them: in every feature the gap between the cell's
+legal values and the group's range. For a single row it is the exact distance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from treesens.compiler.query.query import NearestRows, Space
 
 @dataclass(frozen=True, eq=False)
 class CellValues:
-    """The range of legal values of every present cell of a feature, and the cells that are legal at all."""
+    """The range of legal values of every present cell of a feature, and the flags of legal cells."""
 
     low: FloatArray
     high: FloatArray
@@ -48,7 +48,7 @@ class Rows:
             self.cells.append(np.where(absent, about.missing_cell, cells).astype(np.int32))
 
     def spread(self, group: Int64Array) -> FloatArray:
-        """How far the rows of a group are apart in every feature, in units of its width; 1 for values that just differ."""
+        """The spread of a group's rows in every feature, in units of its width; 1 for values that just differ."""
         result = np.zeros(len(self.features))
         for column, about in enumerate(self.about):
             values = self.values[group, column]
@@ -62,13 +62,13 @@ class Rows:
         return result
 
     def halves(self, group: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """The group split in the feature in which its rows are furthest apart; the second is empty if all are equal."""
+        """Splits the group in the feature with the largest spread; the second part is empty if all rows are equal."""
         column = int(np.argmax(self.spread(group)))
         keys = np.nan_to_num(self.values[group, column], nan=np.inf)
         order = np.argsort(keys, kind="stable")
         ranked = keys[order]
         middle = len(group) // 2
-        # Equal values stay together: cut at the change that is nearest to the middle.
+        # Equal values stay together: the cut is at the change nearest to the middle.
         changes = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
         cut = len(group) if len(changes) == 0 else int(changes[np.argmin(np.abs(changes - middle))])
         return group[order[:cut]], group[order[cut:]]

@@ -1,7 +1,7 @@
-"""Values of any library as a column: numbers as float64, everything else as text, and one way to lack a value in each.
+"""Converts values of any library to a column: numbers as float64, others as text, with one mark for a missing value.
 
-Every way in ends here: fields of CSV are text, and frames and arrays hold objects of their libraries, which have many marks
-for a missing value (None, NaN, `pandas.NA`, `pandas.NaT`, a mask beside the values).
+All conversions end here: fields of CSV are text, and frames and arrays hold objects of their libraries, with many marks for a
+missing value (None, NaN, `pandas.NA`, `pandas.NaT`, a separate mask).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Column = NDArray[Any]
 """float64[rows] with NaN for missing, or object[rows] of str with None for missing."""
 
 MISSING_MARKS = frozenset(("", "#N/A", "NA", "N/A", "NaN", "nan", "null", "NULL"))
-"""Fields of a text file that hold no value; spreadsheets write `#N/A`."""
+"""Fields of a text file that mean a missing value; spreadsheets write `#N/A`."""
 
 _TRUTHS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
-"""As pandas and R write them; models read numbers."""
+"""The spellings of pandas and R; models read numbers."""
 
 
 def column_of_fields(fields: Sequence[str]) -> Column:
-    """Numbers where every field is one or is missing, 1 and 0 where every one is `True` or `False`, text otherwise."""
+    """Numbers if every field is one or missing, 1 and 0 if every field is `True` or `False`, text otherwise."""
     if set(fields) <= _TRUTHS.keys() | MISSING_MARKS and not set(fields) <= MISSING_MARKS:
         return np.array([_TRUTHS.get(f, np.nan) for f in fields], dtype=np.float64)
     stripped = [f.strip() for f in fields]
@@ -40,7 +40,7 @@ def column_of_fields(fields: Sequence[str]) -> Column:
 def column_of_series(series: Any) -> Column:
     """A column of a frame, as narwhals wraps it.
 
-    Numbers are rounded to the nearest float64, as the libraries do it. Categories stay the texts that name them.
+    Numbers are rounded to the nearest float64, as in the libraries. Categories are converted to their names.
     """
     import narwhals as nw
 
@@ -54,17 +54,17 @@ def column_of_series(series: Any) -> Column:
 
 
 def column_of_array(values: NDArray[Any]) -> Column:
-    """A column of an array of numpy of any kind."""
+    """A column of a numpy array of any kind."""
     if values.dtype.kind in "buif":
         return values.astype(np.float64)
     if values.dtype.kind in "MmSU":
-        # Times would be whole numbers as Python objects, and bytes would be written with their quotes.
+        # Times would become integers as Python objects, and bytes would be written with their quotes.
         return column_of_values([None if text == "NaT" else text for text in values.astype(str).tolist()])
     return column_of_values(values.tolist())
 
 
 def column_of_values(values: Sequence[object]) -> Column:
-    """Objects, None and NaN for missing: numbers where every one is a number or a truth, their texts otherwise."""
+    """Objects, None and NaN for missing: numbers if every one is a number or a Boolean, their texts otherwise."""
     present = [value for value in values if not is_absent(value)]
     if all(isinstance(value, _NUMBERS) for value in present):
         return np.array([np.nan if is_absent(value) else _float(value) for value in values], dtype=np.float64)
@@ -75,7 +75,7 @@ _NUMBERS = (Real, Decimal, np.bool_)
 
 
 def _float(value: Any) -> float:
-    """The nearest float64; infinite for whole numbers past the range, which Python refuses."""
+    """The nearest float64; infinite for integers beyond its range, which Python refuses."""
     try:
         return float(value)
     except OverflowError:
@@ -93,7 +93,7 @@ def is_absent(value: object) -> bool:
 
 
 def _as_array(series: Any) -> NDArray[Any] | None:
-    """The numbers of a series where they come as an array of numpy without a loss; missing ones only as NaN."""
+    """The numbers of a series if they convert to a numpy array without loss; missing ones only as NaN."""
     if not series.dtype.is_numeric() or series.dtype.is_decimal():
         return None
     if not series.dtype.is_float() and series.is_null().any():

@@ -1,4 +1,4 @@
-"""Files that hold tables and are neither CSV nor Parquet, by their first bytes: their names, and how to convert them."""
+"""Recognises table files other than CSV and Parquet by their first bytes: their names, and how to convert them."""
 
 from __future__ import annotations
 
@@ -57,5 +57,5 @@ def kind_of(head: bytes, file: str) -> tuple[str, str] | None:
 
 
 def _converted(reader: str, file: str) -> str:
-    """The line that converts a file with pandas."""
+    """The command line that converts a file with pandas."""
     return "convert it: " + _BY_PANDAS.format(reader, file, f"{file.rpartition('.')[0] or file}.parquet")

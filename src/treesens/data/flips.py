@@ -1,8 +1,8 @@
-"""Real rows first: every row of a table with every legal value of the sensitive features, in exact arithmetic.
+"""Flips of real rows: every row of a table with every legal value of the sensitive features, in exact arithmetic.
 
-A row flips at a margin m when its other features stay as they are, some legal value of the sensitive ones gives a margin of
-at least m, and another one of at most -m. Such a row is a pair at distance 0 from the data. One compiled sweep gives the
-highest and the lowest score of every row; all margins are then answered by comparing.
+A row flips at a margin m if, with its other features unchanged, some legal value of the sensitive ones gives a margin of at
+least m, and another one of at most -m. Such a row is a pair at distance 0 from the data. One compiled sweep computes the
+highest and the lowest score of every row; all margins are then answered by comparison.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treesens.compiler.query.bounds import LogRational, least_units
 from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept
 
 MOST_COMBINATIONS = 1024
-"""Most combinations of cells of all sensitive features but the one with the most cells. Beyond it each is thinned evenly."""
+"""Maximum combinations of cells of all sensitive features but the one with the most cells. Beyond it each is thinned evenly."""
 
 _CHUNK = 4096
 
@@ -38,12 +38,12 @@ _NOT_STRICT = (False, False)
 class Flips:
     """The extremes of the score of every row over the sensitive features.
 
-    `highest` and `lowest` int64[rows] bound the raw score (before averaging): the exact value lies in [v, v + slack] units of
+    `highest` and `lowest` int64[rows] bound the raw score (before averaging): the exact value is in [v, v + slack] units of
     2**-shift, and is v itself if `slack` is 0 (a row that passes a threshold by less than `slack` is not counted).
     `highest_cells`, `lowest_cells` int32[rows, features] are the cells of the sensitive `features` that reach them, `own`
-    int64[rows] the score of the row as it is. `index` numbers the rows in their table. `complete` is False where not all
-    combinations of cells were tried: then rows may flip that are not found. The scores of the two sides may be different ones
-    (leads of two classes): `own_low` is then that of the lower side.
+    int64[rows] the unchanged row's score. `index` numbers the rows in their table. `complete` is False if not all combinations
+    of cells were tried: then some flipping rows may be missed. The two sides may use different scores (leads of two classes):
+    `own_low` is then that of the lower side.
     """
 
     features: tuple[int, ...]
@@ -75,8 +75,8 @@ def flips(
 ) -> Flips:
     """Sweeps rows of cells int32[rows, features of the grid] (all inside the grid) over the legal cells of `features`.
 
-    `legal[f]` bool[n_cells] flags the cells of feature f that hold a legal value. For several features every combination is
-    tried, up to `limit` combinations of all but the one with the most cells. Without `with_own` the rows' own scores stay 0.
+    `legal[f]` bool[n_cells] flags the cells of feature f with a legal value. For several features every combination is tried,
+    up to `limit` combinations of all but the one with the most cells. Without `with_own` the rows' own scores stay 0.
     """
     values, shift, slack = leaf_values(model, output)
     chosen = tuple(features)
@@ -108,7 +108,7 @@ def flips(
 
 
 def combinations_of(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
-    """How many combinations of cells of all `features` but the one with the most legal cells there are."""
+    """The number of combinations of cells of all `features` but the one with the most legal cells."""
     widest = _widest(features, legal)
     return math.prod(int(legal[f].sum()) for f in features if f != widest)
 
@@ -118,7 +118,7 @@ def _widest(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
 
 
 _SCORES: Kept[Int64Array] = Kept(4, lambda scores: scores.nbytes)
-"""Scores of rows: every set of features is asked about the same ones."""
+"""Scores of rows: every set of features is evaluated on the same ones."""
 
 
 def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: int) -> Int64Array:
@@ -133,7 +133,7 @@ def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: 
 
 
 def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -> tuple[list[NDArray[np.int64]], bool]:
-    """The options themselves, or evenly spread ones whose product stays within the limit, but `least` of each."""
+    """The options themselves, or evenly spread ones whose product is within the limit, but at least `least` of each."""
     complete = True
     while math.prod(map(len, options)) > limit:
         complete = False
@@ -146,7 +146,7 @@ def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -
 
 
 def swing_bound(model: CellEnsemble, features: Sequence[int], output: int = 0) -> float:
-    """No change of `features` alone moves the margin by more: trees that do not ask about them cancel (UnAff of the paper).
+    """Upper bound on the margin's change by `features` alone: trees without splits on them cancel (UnAff of the paper).
 
     The sum over all other trees of the range of their leaves.
     """
@@ -165,8 +165,8 @@ class FlipQuestion:
     """A question of the form "two points agree except on some features, one scores high and the other low".
 
     `high` and `low` are bounds on the raw scores of the points `upper` and `lower`; with `swing` instead, the score of `upper`
-    exceeds that of `lower` by so much. `only` is False where the question has other constraints too. `strict` says of `high`
-    and of `low` whether the bound itself does not count.
+    exceeds that of `lower` by this much. `only` is False if the question has other constraints too. `strict` flags, for `high`
+    and `low`, if the bound itself is excluded.
     """
 
     upper: int
@@ -181,22 +181,22 @@ class FlipQuestion:
     strict: Strict = _NOT_STRICT
 
     def flipping(self, found: Flips) -> BoolArray:
-        """The rows that meet the bounds, bool[rows]; never one that does not."""
+        """Rows that meet the bounds, bool[rows]; rounding never adds one."""
         return np.asarray(self.clearance(found) >= 0)
 
     def clearance(self, found: Flips) -> Int64Array:
-        """By how much rows meet the bounds (or fail to, below 0), the lesser of the two, in units of the sweep."""
+        """The amount by which rows meet the bounds (negative: fail), the lesser of the two, in units of the sweep."""
         return np.minimum(*self._margins(found))
 
     def deficit(self, found: Flips) -> Int64Array:
-        """What rows lack to be pairs, in units of the sweep: 0 for pairs. Unlike the clearance it counts progress on the
-        nearer threshold while the other one stands still.
+        """The deficit of rows to become pairs, in units of the sweep: 0 for pairs. Unlike the clearance it counts progress on
+        the nearer threshold while the other one is unchanged.
         """
         above, below = (np.maximum(-margin, 0) for margin in self._margins(found))
         return np.asarray(above if self.swing is not None else above + below)
 
     def _margins(self, found: Flips) -> tuple[Int64Array, Int64Array]:
-        """By how much the extremes of rows pass either bound; both times the same of a swing."""
+        """The amounts by which the extremes of rows pass the bounds; for a swing both are equal."""
         lowest = found.lowest + found.slack
         if self.swing is not None:
             swing = found.highest - lowest - least_units(self.swing, found.shift)
@@ -212,11 +212,11 @@ class FlipQuestion:
         return least_units(self.high, found.shift, strict=above), -least_units(-self.low, found.shift, strict=below)
 
     def falling(self, found: Flips) -> BoolArray:
-        """Rows that are on the upper side as they are, bool[rows]: a flip takes them down."""
+        """Unchanged rows that are on the upper side, bool[rows]: a flip takes them down."""
         return np.zeros(len(found), bool) if self.high is None else np.asarray(found.own >= self._ends(found)[0])
 
     def rising(self, found: Flips) -> BoolArray:
-        """Rows that are on the lower side as they are, bool[rows]: a flip takes them up."""
+        """Unchanged rows that are on the lower side, bool[rows]: a flip takes them up."""
         if self.low is None:
             return np.zeros(len(found), bool)
         own = found.own if found.own_low is None else found.own_low
@@ -224,7 +224,7 @@ class FlipQuestion:
 
 
 def flip_question(query: Query) -> FlipQuestion | None:
-    """The question as one about flips; None if it has another form."""
+    """Converts a question to one about flips; None if it has another form."""
     same = [c for c in query.constraints if isinstance(c, SameExcept)]
     if len(query.points) != 2 or len(same) != 1 or not same[0].varied:
         return None

@@ -1,7 +1,7 @@
 """Distances from rows of a table to boxes of cells, and the nearest row of a region.
 
-The distance counts the features that a question does not vary, in units of the width of their domains (paper, section 6: l2
-over insensitive features). A missing value is one width away from every other; so are unequal values that have no order.
+The distance counts the features that a question does not vary, in widths of their domains (paper, section 6: l2 over
+insensitive features). A missing value is one width away from every other; so are different values without an order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def intervals(domain: Domain, grid: FeatureGrid, mask: BoolArray) -> tuple[Float
 
 
 def unordered(space: Space, feature: int) -> bool:
-    """True if values of a feature are equal or different, and nothing else."""
+    """True if a feature's values can only be compared for equality."""
     domain = space.domains[feature]
     if space.grid[feature].categories:
         return True
@@ -47,7 +47,7 @@ def unordered(space: Space, feature: int) -> bool:
 
 
 def width(space: Space, feature: int, column: FloatArray) -> float:
-    """The unit of a feature: the width of its domain, or of its column if nothing bounds the domain."""
+    """The unit of a feature: the width of its domain, or of its column if the domain is unbounded."""
     if unordered(space, feature):
         return 1.0
     domain, limit = space.domains[feature], space.grid[feature].number_type.max
@@ -98,9 +98,9 @@ def distances(query: Query, masks: Iterable[BoolArray], rows: FloatArray) -> Flo
 
 
 def nearest_row(query: Query, data: str, rows: FloatArray, cells: Int32Array, region: Region | None) -> NearestRow:
-    """The row nearest to the region around a witness (or to its own cells, if there is no region).
+    """The row nearest to the region around a witness (or to its own cells, without a region).
 
-    `cells` int32[points, features]; the distance is that of the first point, whose other features the second one shares.
+    `cells` int32[points, features]; the distance is that of the first point, which shares its other features with the second.
     """
     box = box_of_cells(query, cells[0])
     found = distances(query, box if region is None else region.boxes[0], rows)
@@ -119,7 +119,7 @@ def box_of_cells(query: Query, cells: Int32Array) -> tuple[BoolArray, ...]:
 
 
 def cells_near(query: Query, region: Region, cells: Int32Array, row: FloatArray) -> Int32Array:
-    """The cells int32[points, features] of the region that are nearest to a row; varied features stay where they are."""
+    """The region's cells int32[points, features] nearest to a row; varied features are unchanged."""
     result = cells.copy()
     space = query.space
     for f in sorted(region.shared):

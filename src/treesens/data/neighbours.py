@@ -1,8 +1,8 @@
-"""Pairs near a row by moves of single features: the first pairs of the search for the nearest one.
+"""Pairs near a row by moves of single features: the first step of the search for the nearest pair.
 
-From a row that is no pair itself, one insensitive feature after the other is moved to the cell that brings the row closest to
-being a pair for the distance it costs; of a pair that was found, features are moved back towards the row as long as it stays
-one. Every step is one compiled sweep over all cells of all features, in exact arithmetic.
+From a row that is not a pair, insensitive features are moved one by one to the cell that brings the row closest to being a pair
+relative to its distance; from a pair, features are moved back towards the row while it stays a pair. Every step is one compiled
+sweep over all cells of all features, in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from treesens.data.clusters import Rows
 from treesens.data.flips import FlipQuestion, Flips, flips
 
 _MOVES = 8
-"""Most features that are moved on the way to a pair."""
+"""Maximum features moved on the way to a pair."""
 
 _PASSES = 4
 _FREE = 1e-3
-"""What a move costs at least when moves are compared: many free moves are no progress."""
+"""Minimum cost of a move in comparisons: many free moves are no progress."""
 
 
 class Neighbours:
-    """Moves between cells that keep the sensitive features free; `costs` below are float64[n_cells] per counted feature."""
+    """Moves between cells that do not change the sensitive features; `costs` below are float64[n_cells] per counted feature."""
 
     def __init__(self, query: Query, question: FlipQuestion, rows: Rows) -> None:
         self.query = query
@@ -34,12 +34,12 @@ class Neighbours:
         self.model = query.models[question.model]
 
     def costs(self, row: int) -> list[FloatArray]:
-        """What every cell costs by its distance to a row: terms of a sum, for linf of a maximum."""
+        """Costs of cells by their distance to a row: terms of a sum, for linf of a maximum."""
         distances = self.rows.distances(np.array([row]))
         return [d**2 for d in distances] if self.rows.norm == "l2" else distances
 
     def distance(self, total: float) -> float:
-        """The distance that a total of costs stands for."""
+        """The distance for a total of costs."""
         return float(np.sqrt(total)) if self.rows.norm == "l2" else total
 
     def sweep(self, cells: Int32Array) -> Flips:
@@ -49,7 +49,7 @@ class Neighbours:
         return flips(self.model, cells, question.features, legal, output=question.output, with_own=False)
 
     def pair(self, cells: Int32Array, found: Flips, place: int) -> Int32Array:
-        """Both points int32[2, features] that a sweep found at one input."""
+        """Both points int32[2, features] found by a sweep at one input."""
         both = np.stack([cells, cells])
         for column, f in enumerate(found.features):
             both[self.question.upper, f] = found.highest_cells[place, column]
@@ -61,7 +61,7 @@ class Neighbours:
     ) -> tuple[Int32Array, float] | None:
         """A pair int32[2, features] reached from `cells` int32[features] and its distance to the row, below `most`.
 
-        None where the moves lead to none; `left` says how many seconds are left.
+        None if the moves lead to none; `left` returns the remaining seconds.
         """
         costs = self.costs(row)
         current = cells.copy()
@@ -87,7 +87,7 @@ class Neighbours:
         return self.back(current, row, left) if lacks == 0 else None
 
     def back(self, cells: Int32Array, row: int, left: Callable[[], float]) -> tuple[Int32Array, float] | None:
-        """Moves single features of a pair nearer to the row while it stays a pair; None if `cells` is none."""
+        """Moves single features of a pair nearer to the row while it stays a pair; None if `cells` is not a pair."""
         costs = self.costs(row)
         current = cells.copy()
         found = self.sweep(current[None])

@@ -1,4 +1,4 @@
-"""Rows of a table as rows of cells, cells of one grid in terms of another, and how often rows fall into each cell."""
+"""Maps rows of a table to cells, cells between grids, and counts rows per cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.query.domain import Domain, allowed_values
 
 SHIFT = 40
-"""Quantities learnt from data (log-likelihoods, distances) are integers in units of 2**-40: far finer than data are."""
+"""Quantities learnt from data (log-likelihoods, distances) are integers in units of 2**-40, far finer than the data."""
 
 Rounding = Literal["down", "up", "nearest"]
 
@@ -39,7 +39,7 @@ def cell_starts(grid: FeatureGrid) -> FloatArray:
 
 
 def cells_of_rows(grid: Grid, matrix: FloatArray) -> Int32Array:
-    """Cells int32[rows, features] of float64[rows, features]; -1 for a missing value where the grid has no such cell."""
+    """Cells int32[rows, features] of float64[rows, features]; -1 for a missing value if the grid has no such cell."""
     cells = np.empty(matrix.shape, np.int32)
     for f, feature in enumerate(grid):
         column = matrix[:, f]
@@ -50,7 +50,7 @@ def cells_of_rows(grid: Grid, matrix: FloatArray) -> Int32Array:
 
 
 def coarse_cells(coarse: FeatureGrid, fine: FeatureGrid) -> Int32Array:
-    """The cell of the coarse grid that holds each cell of the fine one, int32[fine.n_cells]; fine has all cuts of coarse."""
+    """The coarse cell that contains each fine cell, int32[fine.n_cells]; fine has all cuts of coarse."""
     result = np.zeros(fine.n_cells, np.int32)
     result[: fine.present_cells] = coarse.cell_of(cell_starts(fine))
     if fine.missing:
@@ -66,8 +66,8 @@ def fine_runs(coarse: FeatureGrid, fine: FeatureGrid) -> tuple[Int64Array, Int64
 
 
 def changes_from_value(domain: Domain, grid: FeatureGrid, legal: BoolArray, value: float) -> Int64Array:
-    """1 for every cell in which the nearest legal value is another one than a row's, int64[n_cells]; missing (NaN) is a value
-    of its own. Present cells without a legal value get 0, but for a missing value.
+    """1 for every cell whose nearest legal value differs from a row's, int64[n_cells]; missing (NaN) is a separate value.
+    Present cells without a legal value get 0, unless the row's value is missing.
     """
     changes = legal.astype(np.int64)
     if grid.missing:
@@ -82,15 +82,15 @@ def changes_from_value(domain: Domain, grid: FeatureGrid, legal: BoolArray, valu
 
 
 EMPTY = Fraction(1, 2)
-"""How many rows an empty cell counts for."""
+"""Pseudo-count of an empty cell."""
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
     """Rows per cell: `counts[feature]` int64[n_cells], out of `rows` (paper, section 4, "Utility function").
 
-    The probability of a cell is its share of the rows. A cell without rows counts as half a row: the paper's estimate would
-    be 0, whose logarithm no solver can add, and a single unlucky feature would make every other one irrelevant.
+    The probability of a cell is its share of the rows. A cell without rows counts as half a row: the paper's estimate would be
+    0, with an infinite logarithm, and a single unlucky feature would make every other one irrelevant.
     """
 
     counts: tuple[Int64Array, ...]
@@ -101,7 +101,7 @@ class Marginals:
         return (Fraction(int(self.counts[feature][cell])) or EMPTY) / self.rows
 
     def log_costs(self, feature: int, rounding: Rounding) -> Int64Array:
-        """ln of the probability of every cell in units of 2**-SHIFT, rounded as asked, int64[n_cells]."""
+        """ln of the probability of every cell in units of 2**-SHIFT, with the given rounding, int64[n_cells]."""
         distinct, place = np.unique(self.counts[feature], return_inverse=True)
         logs = [_log((Fraction(int(count)) or EMPTY) / self.rows, rounding) for count in distinct]
         return np.array(logs, np.int64)[place]
@@ -113,7 +113,7 @@ def _log(probability: Fraction, rounding: Rounding) -> int:
 
 
 def marginals(cells: Int32Array, n_cells: Int32Array) -> Marginals:
-    """The marginals of rows of cells int32[rows, features]; cells of -1 (missing where the grid allows none) are left out."""
+    """The marginals of rows of cells int32[rows, features]; cells of -1 (missing where the grid allows none) are skipped."""
     counts = tuple(
         np.bincount(column[column >= 0], minlength=int(n)).astype(np.int64)
         for column, n in zip(cells.T, n_cells, strict=True)

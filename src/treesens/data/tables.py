@@ -1,8 +1,8 @@
 """Tables of data: CSV and Parquet files and data frames, as columns of float64 or of text.
 
-A table holds what the model reads: numbers in the model's own units, NaN or an empty field for missing. Text is allowed in
-columns whose category names are known (declared, or stored in the model); everywhere else it is an error. A model can read a
-table if its columns and the range of their numbers allow it.
+A table contains model inputs: numbers in the model's own units, NaN or an empty field for missing. Text is allowed in columns
+whose category names are known (declared, or stored in the model); elsewhere it is an error. A model can read a table if it has
+the needed columns with numbers in range.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from treesens.frontends.base import LoadedModel
 from treesens.visible import declaration
 
 _WRITTEN = re.compile(r"[-+]?\d{1,3}([.,' \u00a0\u202f]?\d{3})*([.,]\d+)?")
-"""Numbers as people write them, with commas or separators."""
+"""Numbers with a decimal comma or separators."""
 _SIGN = r"[%\u2030$\u00a2-\u00a5\u20a0-\u20bf]"
 _WITH_UNIT = re.compile(rf"({_SIGN} ?|[A-Z]{{3}} )?{_WRITTEN.pattern}( ?(\u00b0?[A-Za-z\u00b5]{{1,3}}|{_SIGN}))?")
-"""A number, with the codes and signs of units and currencies; a letter before a number makes a code of it."""
+"""A number with a unit or currency code or sign; a letter before a number makes it a code."""
 _TOKENS = frozenset(
     ("?", ".", "..", "-", "--", "\u2013", "\u2014", "*", "n.a.", "n.a", "n/a", "na", "none", "nil", "missing", "unknown", "#na",
      "#n/a n/a", "#value!", "#ref!", "#div/0!", "#null!", "#num!", "<na>", "(null)", "\\n")
 )  # fmt: skip
-"""Tokens that people and programs write for a missing number: `?` the UCI archive, `.` SAS and Stata, `\\N` MySQL."""
+"""Common tokens for a missing number: `?` of the UCI archive, `.` of SAS and Stata, `\\N` of MySQL."""
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 1 << 16
 
 
 class TextError(DataError):
-    """A column of a table holds a text where the model reads something else, as `what` says."""
+    """A column contains text where the model reads something else, as described in `what`."""
 
     table: str
     column: str
@@ -60,11 +60,11 @@ class TextError(DataError):
 
 @dataclass(frozen=True)
 class Categories:
-    """How a column writes categories: `names` are stored values by text, `numbers` by number.
+    """A column's notation for categories: `names` are stored values by text, `numbers` by number.
 
-    If there are `numbers`, each number of the column is a category's label and never a stored value itself. `digits`: whether
-    text such as "2" that is no name may be a number at all; it may not if only the model names the categories. `unsure`: a
-    number may be a code or a name, so both are refused. `mark`: the one mark of missing values, if it is known.
+    If there are `numbers`, each number of the column is a category's label and never a stored value itself. `digits`: True if
+    text such as "2" that is not a name may be a number; False if only the model names the categories. `unsure`: a number may be
+    a code or a name, so both are refused. `mark`: the one mark of missing values, if known.
     """
 
     names: Mapping[str, float] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Categories:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns by name, in the order of the source; `label` is the column that is no input (None if there is none).
+    """Columns by name, in the order of the source; `label` is the column that is not an input (None if all are).
 
     `sha256` is that of the file, None for a data frame. `marks`: the marks of missing values per column of a frame.
     """
@@ -97,9 +97,9 @@ class Table:
         return tuple(column for column in self.columns if column != self.label)
 
     def numbers(self, column: str, categories: Categories | None = None) -> FloatArray:
-        """A column as float64[rows] of stored values, read-only; what names a category becomes the value of the category.
+        """A column as float64[rows] of stored values, read-only; category names become the category's value.
 
-        DataError with row and column for what names no category, and for text that is no number.
+        DataError with row and column for unknown categories, and for text that is not a number.
         """
         values, known = self.columns[column], categories or Categories()
         if known.unsure:
@@ -110,7 +110,7 @@ class Table:
             )
         if known.mark is not None and (other := self.marks.get(column, frozenset()) - {known.mark}):
             raise DataError(
-                f"column `{column}` holds {min(other)}, which the model takes for an unknown category",
+                f"column `{column}` holds {min(other)}, which the model treats as an unknown category",
                 place=f"{self.name}, column `{column}`",
                 remedy=f"write missing values as {known.mark}, as in training",
             )
@@ -126,14 +126,14 @@ class Table:
         return result
 
     def _codes(self, column: str, values: FloatArray, known: Categories) -> FloatArray:
-        """The stored values of labels that are numbers."""
+        """Stored values of numeric labels."""
         labels = {float(label): code for label, code in known.numbers.items()}
         present = np.unique(values[~np.isnan(values)])
         lost = [v for v in present.tolist() if v not in labels]
         if lost:
             row = int(np.flatnonzero(values == lost[0])[0])
             raise DataError(
-                f"column `{column}` holds {lost[0]:g} in row {row}, which is no category of the model",
+                f"column `{column}` holds {lost[0]:g} in row {row}, which is not a category of the model",
                 place=f"{self.name}, row {row}, column `{column}`",
                 remedy=f"the model calls its categories {_listed(known)}: write these, not codes, or leave such rows out",
             )
@@ -147,7 +147,7 @@ class Table:
         row = int(np.flatnonzero(values == text)[0])
         others = sum(v is not None and _stored(v, known) is None for v in values) - 1
         more = f" (and text in {others} more row{'s' if others > 1 else ''})" if others else ""
-        what = "which is no category of the model" if known.names else "where the model reads a number"
+        what = "which is not a category of the model" if known.names else "where the model reads a number"
         error = TextError(
             f"column `{column}` holds the text `{text[:40]}` in row {row}{more}, {what}",
             place=f"{self.name}, row {row}, column `{column}`",
@@ -157,7 +157,7 @@ class Table:
         return error
 
     def matrix(self, columns: Sequence[str], categories: Mapping[str, Categories] | None = None) -> FloatArray:
-        """float64[rows, columns] of the named columns; DataError naming those that the table lacks."""
+        """float64[rows, columns] of the named columns; DataError listing the missing ones."""
         absent = [column for column in columns if column not in self]
         if absent:
             listed = ", ".join(f"`{column}`" for column in absent[:8]) + (", …" if len(absent) > 8 else "")
@@ -171,7 +171,7 @@ class Table:
 
 
 def with_zeros(table: Table, columns: Iterable[str]) -> Table:
-    """The table with columns of zeros for those that it lacks: for features that a model names and never asks about."""
+    """The table with zero columns added for features that a model names but does not use."""
     zeros = np.zeros(table.rows)
     zeros.flags.writeable = False
     added = {column: zeros for column in columns if column not in table}
@@ -179,11 +179,11 @@ def with_zeros(table: Table, columns: Iterable[str]) -> Table:
 
 
 _MOST_DIGITS = 400
-"""Before or after the point of a number that names a category; its exact value would have as many."""
+"""Maximum digits before or after the point of a number as a category name; its exact value would have as many."""
 
 
 def decimal_of(text: str) -> Fraction | None:
-    """The number that a text is, exactly; None if it is none, not finite, or too long to be a name."""
+    """The exact number of a text; None if it is not one, not finite, or too long to be a name."""
     if not is_decimal(text) or len(text) > _MOST_DIGITS:
         return None
     try:
@@ -194,7 +194,7 @@ def decimal_of(text: str) -> Fraction | None:
 
 
 def _stored(text: str, known: Categories) -> float | None:
-    """What a text stands for; a number stands for itself only if categories are not called by numbers or names."""
+    """The value of a text; a number is its own value only if categories are not named by numbers or names."""
     if text in known.names:
         return known.names[text]
     number = float_of(text)
@@ -212,7 +212,7 @@ def _listed(known: Categories) -> str:
 
 
 def _looks_like_a_number(text: str) -> bool:
-    """True if a text is a number as tables do not write it: `35,6`, `1.234,5`, `1_000`, digits of other scripts."""
+    """True if a text is a number in a notation not used in tables: `35,6`, `1.234,5`, `1_000`, digits of other scripts."""
     if _WRITTEN.fullmatch(text.strip()):
         return True
     try:
@@ -240,9 +240,9 @@ def _text_remedy(text: str, column: str, values: Column, known: Mapping[str, flo
 
 
 def read_table(source: object, *, label: str | None = None, rows: int | None = None, name: str = "") -> Table:
-    """A table from a CSV or Parquet file (a path) or from a data frame of any library that narwhals knows.
+    """A table from a CSV or Parquet file (a path) or from a data frame of any library supported by narwhals.
 
-    `label` names the column that is no input, `rows` keeps the first rows only. DataError with place and remedy.
+    `label` names the column that is not an input, `rows` keeps only the first rows. DataError with location and remedy.
     """
     digest: str | None = None
     if isinstance(source, (str, os.PathLike)):
@@ -261,7 +261,8 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
 
 
 def _marks_of_frame(frame: Any, rows: int) -> dict[str, frozenset[str]]:
-    """The marks of each column, as scikit-learn converts it; none for pyarrow, whose tables scikit-learn does not take."""
+    """The missing-value marks of each column, as scikit-learn converts it; none for pyarrow, which scikit-learn does not
+    accept."""
     import narwhals as nw
 
     data = nw.from_native(frame, eager_only=True)
@@ -281,7 +282,7 @@ def _marks(values: np.ndarray[Any, Any]) -> frozenset[str]:
 def table_of_columns(
     columns: dict[str, Column], place: str, label: str | None = None, digest: str | None = None
 ) -> Table:
-    """A table of columns, which are read-only from here on. DataError without rows, and for a label that is no column."""
+    """A table of columns, which become read-only. DataError without rows, and for an unknown label column."""
     count = len(next(iter(columns.values()))) if columns else 0
     if count == 0:
         raise DataError("the table has no rows", place=place, remedy="give a table with at least one row")
@@ -329,7 +330,7 @@ def _read_frame(frame: Any, place: str) -> dict[str, Column]:
         remedy = "pass a pandas, polars or pyarrow table, or a path"
         if isinstance(frame, np.ndarray):
             remedy = "an array has no names of columns: pandas.DataFrame(array, columns=[..]) gives it some"
-        raise DataError(f"an object of type {kind} is no data frame", remedy=remedy) from None
+        raise DataError(f"an object of type {kind} is not a data frame", remedy=remedy) from None
     names = [str(column) for column in data.columns]
     _refuse_duplicates(names, place)
     return {name: column_of_series(series) for name, series in zip(names, data.iter_columns(), strict=True)}
@@ -352,11 +353,11 @@ def _read_csv(path: Path, place: str) -> dict[str, Column]:
             "the data file is not UTF-8", place=place, remedy="save it as UTF-8 (`iconv -f windows-1252 -t utf-8`)"
         ) from None
     except csv.Error as error:
-        raise DataError(f"the data file is no CSV: {error}", place=place) from None
+        raise DataError(f"the data file is not CSV: {error}", place=place) from None
 
 
 def _header_of(file: io.TextIOBase, delimiter: str) -> list[str]:
-    """The first record of a file, which is read to its end: a quoted name may have line breaks."""
+    """The first record of a file, which is read to the end of the record: a quoted name may have line breaks."""
     file.seek(0)
     return next(csv.reader(iter(file.readline, ""), delimiter=delimiter), [])
 
@@ -370,7 +371,7 @@ def _refuse_duplicates(names: list[str], place: str) -> None:
 def _all_numbers(file: io.TextIOBase, delimiter: str, width: int) -> FloatArray | None:
     """The rest of the file if every field is a number: numpy's C reader, exact and fast. None if some field is not."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about files without rows
+        warnings.simplefilter("ignore")  # suppresses warnings about files without rows
         try:
             numbers = np.loadtxt(file, delimiter=delimiter, comments=None, quotechar='"', ndmin=2)
         except ValueError as error:
@@ -397,14 +398,16 @@ _PLACE = "the array"
 
 
 def table_of_array(array: np.ndarray[Any, Any], models: Iterable[LoadedModel], label: str | None) -> Table:
-    """The table of an array [rows, features], with the names of the first model that has as many features.
+    """The table of an array [rows, features], with the names of the first model with as many features.
 
-    DataError for an array of another shape, and for a label, which an array cannot name.
+    DataError for an array of another shape, and for a label, which arrays cannot name.
     """
     remedy = "give the columns in the order of training, or a data frame that names them"
     if array.ndim != 2 or array.dtype.names is not None:
         shape = " x ".join(map(str, array.shape)) or "a single value"
-        raise DataError(f"an array of shape {shape} is no table", place=_PLACE, remedy="give an array [rows, features]")
+        raise DataError(
+            f"an array of shape {shape} is not a table", place=_PLACE, remedy="give an array [rows, features]"
+        )
     if label is not None:
         raise DataError(
             f"an array has no column `{label}`", place=_PLACE, remedy="leave `label` out, or give a data frame"
@@ -419,9 +422,9 @@ def table_of_array(array: np.ndarray[Any, Any], models: Iterable[LoadedModel], l
 
 
 def align_table(model: LoadedModel, table: Table) -> Table:
-    """The table with zeros for features that the model names and no tree asks about.
+    """The table with zeros for features that the model names and no tree splits on.
 
-    DataError where others are missing, hold text, or numbers past the range of those that the model reads.
+    DataError if others are missing, or contain text, or numbers outside the model's number type.
     """
     ensemble = model.ensemble
     table, _ = as_named(table, blanks_replaced(model))
@@ -431,28 +434,28 @@ def align_table(model: LoadedModel, table: Table) -> Table:
     if needed:
         listed = ", ".join(f"`{name}`" for name in needed[:8]) + (", …" if len(needed) > 8 else "")
         raise DataError(
-            f"the table lacks columns that the model asks about: {listed}",
+            f"the table lacks columns that the model uses: {listed}",
             place=table.name,
             remedy=did_you_mean(needed[0], table.inputs) or "rename the columns as the model names its features",
         )
     for feature in ensemble.features:
-        # Texts may be names of categories from a declaration; others are refused when the column is read.
+        # Texts may be declared category names; others are refused when the column is read.
         if feature.name in used and not feature.labels and table.columns[feature.name].dtype != object:
             check_range(table, feature.name, table.numbers(feature.name), ensemble.number_type)
     return with_zeros(table, absent)
 
 
 def blanks_replaced(model: LoadedModel) -> Collection[str]:
-    """The features whose names may have had blanks: LightGBM writes `_` for each, in files and in live models."""
+    """Features whose names may have had blanks: LightGBM replaces each by `_`, in files and in live models."""
     if not model.frontend.startswith("lightgbm"):
         return ()
     return tuple(name for name in model.ensemble.feature_names if "_" in name)
 
 
 def as_named(table: Table, features: Collection[str]) -> tuple[Table, dict[str, str]]:
-    """The table with columns under the names in which `_` stands for each blank, and what was renamed to what.
+    """The table with columns renamed to names in which `_` replaces each blank, and the renamed columns.
 
-    A column that has the feature's very name goes first, and of two that would get one name neither does.
+    A column with the feature's exact name has priority, and of two candidates for one name neither is renamed.
     """
     sought = set(features) - set(table.columns)
     spelled: dict[str, list[str]] = {}
@@ -466,7 +469,7 @@ def as_named(table: Table, features: Collection[str]) -> tuple[Table, dict[str, 
 
 
 def check_range(table: Table, name: str, values: FloatArray, number_type: NumberType) -> None:
-    """DataError where a column, as stored numbers float64[rows], has one that is infinite to a model of this number type."""
+    """DataError if a column, as stored numbers float64[rows], has one that is infinite in this number type."""
     with np.errstate(over="ignore"):
         beyond = np.flatnonzero(np.isinf(number_type.cast(values)))
     if len(beyond):
@@ -479,6 +482,6 @@ def check_range(table: Table, name: str, values: FloatArray, number_type: Number
 
 
 def distinct(table: Table, name: str) -> int:
-    """How many different values a column has."""
+    """The number of distinct values of a column."""
     column = table.columns[name]
     return len(set(column)) if column.dtype == object else len(np.unique(column))

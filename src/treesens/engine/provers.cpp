@@ -20,7 +20,8 @@ Provers::Provers(const Problem& problem, const Forest& forest, Clauses& clauses,
 void Provers::run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     if (overlap_is_next(turn)) {
         if (!within_limits([&] { start_overlap(control); })) return;
-        run_overlap(turn, node_limit, incumbent, polisher, control);
+        Stopwatch watch(seconds_of_proving_);
+        run_alone(*overlap_, turn, turn.left, node_limit, incumbent, polisher, control);
         return;
     }
     if (!within_limits([&] { start_messages(control); })) return;
@@ -32,10 +33,10 @@ void Provers::run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, Loc
     if (sharing_)
         run_shared(turn, incumbent, polisher, control);
     else
-        run_alone(turn, turn.left, node_limit, incumbent, polisher, control);
+        run_alone(*messages_, turn, turn.left, node_limit, incumbent, polisher, control);
 }
 
-// The charge for a prover that is not ready in time is refunded; the search ends soon.
+// What was charged for a prover that is not ready in time is given back; the search ends soon.
 template <class Build>
 bool Provers::within_limits(Build build) {
     const std::int64_t before = budget_.used();
@@ -64,7 +65,7 @@ bool Provers::wants_messages() const {
     return method_ == Method::automatic && (!is_deep() || problem_.leaves() <= schedule.most_for_messages);
 }
 
-// If both provers are wanted they take turns, overlap first and more often.
+// If both provers are used they take turns, overlap first and more often.
 bool Provers::overlap_is_next(const Turn& turn) const {
     const std::int64_t every = method_ == Method::both ? 2 : schedule.messages_every;
     return wants_overlap() && (turn.of_provers % every != every - 1 || !wants_messages());
@@ -84,14 +85,6 @@ void Provers::build_layers(Control& control) {
     if (!layers_.layers.empty() && layers_goal_.mode == goal_.mode && layers_goal_.soft == goal_.soft) return;
     layers_ = build_box_layers(problem_, forest_, goal_, budget_, &control);
     layers_goal_ = goal_;
-}
-
-void Provers::run_overlap(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
-                          Control& control) {
-    Stopwatch watch(seconds_of_proving_);
-    const std::int64_t before = overlap_->work();
-    overlap_->run(turn.left, node_limit, incumbent, polisher, control);
-    turn.left -= overlap_->work() - before;
 }
 
 // --- the messages prover ---------------------------------------------------------------------------------------------
@@ -114,14 +107,14 @@ void Provers::build_sets(Control& control) {
     bundled_ = false;
 }
 
-// Threads that share the tree of the prover keep it.
+// Threads that share the prover's tree keep it.
 bool Provers::bundles_now(const Turn& turn) const {
     if (bundled_ || together_ == 0 || sharing_) return false;
     return together_at_once_ || (will_bundle() && turn.number >= Turn::kRepeatFrom);
 }
 
-// A search that turns out to be long restarts with factors of several trees: its bound is tighter, and factors and
-// sweeps cost more. Proved bounds and solutions stay.
+// A search that turns out to be long begins again with factors of several trees: its bound is tighter, and factors and
+// sweeps are dearer. What has been proved and found stays.
 void Provers::bundle_trees(const Incumbent& incumbent, Control& control) {
     Stopwatch watch(seconds_of_factors_);
     const std::int64_t known = upper(incumbent);
@@ -137,7 +130,7 @@ void Provers::bundle_trees(const Incumbent& incumbent, Control& control) {
     } catch (const MemoryLimit&) {
         // It goes on as it was.
     }
-    // Not before: a run whose time ends meanwhile leaves it to the next one.
+    // Not earlier: a run whose time ends meanwhile leaves this to the next one.
     bundled_ = true;
 }
 
@@ -151,10 +144,10 @@ Parts Provers::parts_of(const FactorSets& sets) const {
     return parts;
 }
 
-// Only one thread decides on a restart in parts, before others join.
+// Whether a search begins again in parts is seen by one thread, before others join.
 void Provers::settle(Turn& turn, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     while (!messages_->settled() && !messages_->finished() && turn.left > 0 && !control.paused()) {
-        run_alone(turn, std::min(turn.left, schedule.share_unsettled), -1, incumbent, polisher, control);
+        run_alone(*messages_, turn, std::min(turn.left, schedule.share_unsettled), -1, incumbent, polisher, control);
     }
 }
 
@@ -170,11 +163,11 @@ void Provers::run_shared(Turn& turn, Incumbent& incumbent, LocalSearch& polisher
     turn.left -= (sharing_->work() - before) / threads_;
 }
 
-void Provers::run_alone(Turn& turn, std::int64_t work, std::int64_t node_limit, Incumbent& incumbent,
-                        LocalSearch& polisher, Control& control) {
-    const std::int64_t before = messages_->work();
-    messages_->run(work, node_limit, incumbent, polisher, control);
-    turn.left -= messages_->work() - before;
+void Provers::run_alone(TreeSearch& prover, Turn& turn, std::int64_t work, std::int64_t node_limit,
+                        Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+    const std::int64_t before = prover.work();
+    prover.run(work, node_limit, incumbent, polisher, control);
+    turn.left -= prover.work() - before;
 }
 
 // --- what is proved --------------------------------------------------------------------------------------------------
@@ -234,8 +227,8 @@ void Provers::check_bounds(const Incumbent& incumbent) {
     last_upper_ = upper;
 }
 
-// Every tree and every variable at its best: the bound before there are factors, and without memory for them. The least
-// over the soft rows, because all of them have to reach the level.
+// Every tree at its best on its own, every variable at its best cell: what is known before there are factors, and if
+// there is no memory for them. The least over the soft rows, because all of them have to reach the level.
 std::int64_t Provers::level_of_the_best() const {
     std::int64_t level = INT64_MAX;
     for (std::int32_t r = 0; r < problem_.rows; ++r) {
@@ -262,9 +255,9 @@ std::int64_t Provers::level_of_the_best() const {
     return level;
 }
 
-// Results of the boxes of deep trees are proved again by them. Otherwise they get some nodes, and the messages follow
-// if they take turns. Boxes omit cells that clauses exclude, such as a single missing value; a checker has it merged
-// with other cells, and would need it cut off.
+// What the boxes of deep trees have decided they prove again. Otherwise they have some nodes, and the messages follow
+// if they take turns with them. Boxes leave out what clauses exclude, a missing value by itself; whoever checks a proof
+// has it together with other cells, and would need it cut off.
 Proof Provers::certify(std::int64_t level, std::int64_t node_limit, Control& control) {
     Proof late;
     late.reason = "time";
@@ -276,7 +269,7 @@ Proof Provers::certify(std::int64_t level, std::int64_t node_limit, Control& con
         if (proof.complete || control.expired() || !wants_messages()) return proof;
     }
     if (!within_limits([&] { build_sets(control); })) return late;
-    // Checkers know only the factors of single trees.
+    // Independent checkers only know the factors of single trees.
     FactorSets sets = sets_;
     const auto build_single = [&] { sets = build_factor_sets(problem_, forest_, goal_, budget_, 0, &control); };
     if (bundled_ && !within_limits(build_single)) return late;

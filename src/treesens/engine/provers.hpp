@@ -1,9 +1,9 @@
-// The provers of one search, and the proved results: the messages prover, the overlap prover, and threads that share
-// the tree of the former.
+// The provers of one search and its proved bounds: the messages prover, the overlap prover, and threads that share the
+// former's tree.
 //
-// A long search changes its provers. The messages prover restarts with factors of several trees (ADR 0013) and then in
-// parts (ADR 0016), or threads share its tree (ADR 0009). One function, `run`, has the order. Results of a replaced
-// prover stay proved.
+// A long search does not go on as it began. The messages prover begins again with factors of several trees (ADR 0013)
+// and then in parts (ADR 0016), or threads share its tree (ADR 0009). The order in which this happens is one function,
+// `run`. What was proved before a prover is replaced stays proved.
 #pragma once
 
 #include <cstdint>
@@ -35,29 +35,29 @@ struct Turn {
 
 class Provers {
 public:
-    // All arguments must outlive it. The goal may change, and `restart` says so.
+    // All arguments must outlive it. `restart` must be called when the goal changes.
     Provers(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const Gap& gap,
             MemoryBudget& budget, std::uint64_t seed);
 
-    // Proves until the turn has no work left, the control pauses, `node_limit` nodes are done (< 0: no limit), or the
-    // question is decided.
+    // Proves until the turn has no work left, or the control pauses, or `node_limit` nodes are dealt with (< 0: no
+    // limit), or the question is decided.
     void run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control);
-    // For a goal with other bounds, or another mode. Factors stay if they can, and messages to start from.
+    // For a goal with other bounds, or another mode. Factors are kept if possible, and messages to start from.
     void restart();
-    // The conclusion from the goal alone. Before the first run, and after the goal has changed.
+    // What the goal alone tells. Before the first run, and after the goal has changed.
     void read_goal();
 
-    // True if every node is done.
+    // True if every node has been processed.
     bool finished() const;
-    // True if a prover has done so many nodes (< 0: never).
+    // Whether a prover has dealt with so many nodes (< 0: never).
     bool have_done(std::int64_t nodes) const;
     // The most nodes that one prover has dealt with.
     std::int64_t most_nodes() const;
-    // No point is worth more, but for points that a prover has passed over for the best one.
+    // Upper bound of all points, except for those that a prover skipped in favour of the best one.
     std::int64_t upper(const Incumbent& incumbent) const;
-    // Every tree and every variable at its best: the bound without a prover.
+    // Every tree and every variable at its best: what is known without a prover.
     std::int64_t largest_level() const { return largest_level_; }
-    // Contradictory results are discarded: a bound below a reached value, or one that rises.
+    // What contradicts itself is not believed: a bound below a value that was reached, or one that rises.
     void check_bounds(const Incumbent& incumbent);
     // Proves in a form for others that no solution reaches `level`; independent of the search, but for messages to
     // start from.
@@ -75,7 +75,7 @@ public:
     bool is_deep() const { return problem_.leaves() >= schedule.deep_tree * problem_.groups(); }
     bool decides_many_rows() const { return goal_.mode == Mode::decide && problem_.constraints >= schedule.many_rows; }
     bool wants_overlap() const;
-    // True if trees will share factors in a long search (ADR 0013).
+    // Whether trees come to share factors if the search is long (ADR 0013).
     bool will_bundle() const {
         return together_ > 0 && goal_.mode == Mode::objective && !objective_cancels_ && !is_deep();
     }
@@ -96,16 +96,14 @@ private:
     bool within_limits(Build build);
     void start_overlap(Control& control);
     void build_layers(Control& control);
-    void run_overlap(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
-                     Control& control);
     void start_messages(Control& control);
     bool bundles_now(const Turn& turn) const;
     void bundle_trees(const Incumbent& incumbent, Control& control);
     void settle(Turn& turn, Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void share_tree();
     void run_shared(Turn& turn, Incumbent& incumbent, LocalSearch& polisher, Control& control);
-    void run_alone(Turn& turn, std::int64_t work, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
-                   Control& control);
+    void run_alone(TreeSearch& prover, Turn& turn, std::int64_t work, std::int64_t node_limit, Incumbent& incumbent,
+                   LocalSearch& polisher, Control& control);
     void build_sets(Control& control);
     Parts parts_of(const FactorSets& sets) const;
     std::int64_t proved_upper() const;
@@ -138,8 +136,8 @@ private:
 
     bool objective_cancels_ = false;  // the objective is a difference of points, and shared trees drop out of it
     std::int64_t largest_level_ = INT64_MAX;
-    std::int64_t retired_upper_ = INT64_MAX;  // the results of replaced provers
-    std::int64_t last_upper_ = INT64_MAX;     // the last bound used: bounds only fall
+    std::int64_t retired_upper_ = INT64_MAX;  // what was proved by a prover whose place another one has taken
+    std::int64_t last_upper_ = INT64_MAX;     // the last bound that was looked at: bounds only fall
     double seconds_of_factors_ = 0;
     double seconds_of_proving_ = 0;
 };

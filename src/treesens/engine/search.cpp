@@ -24,7 +24,7 @@ void Search::take_turns(std::int64_t node_limit) {
                 reason_ = Reason::nodes;
                 return;
             }
-            prove(last_node);
+            provers_.run(turn_, last_node, incumbent_, local_, control_);
         }
         if (turn_is_over()) next_turn();
     }
@@ -68,10 +68,6 @@ void Search::search_locally() {
         patience_ = 1;
     else if (turn_.number > Turn::kRepeatFrom && turn_.left <= 0 && goal_.mode != Mode::decide)
         patience_ = std::min(2 * patience_, schedule.local_patience);
-}
-
-void Search::prove(std::int64_t last_node) {
-    provers_.run(turn_, last_node, incumbent_, local_, control_);
 }
 
 // A turn cut short by the slice goes on in the next run.

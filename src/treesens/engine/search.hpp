@@ -43,7 +43,7 @@ public:
     void clear_stop() { control_.clear_stop(); }
     // Other bounds or another question: factors, messages, and the points met so far are kept.
     void reset(std::vector<std::int64_t> bound, Mode mode);
-    // The part that no solution under the current bounds can use; independent of the search and its state.
+    // Cells and leaves that no solution of the constraints at the present bounds uses; independent of the search state.
     Fixing fix(std::int64_t work, bool probe);
     // Proves in a form for others that no solution reaches `level` (0 in the mode decide); independent of the search,
     // but for messages to start from.
@@ -61,13 +61,13 @@ public:
     // Trees share factors of so many entries from the beginning (0: never), not only once a search is long. Before the
     // first run, or a reset.
     void set_together(std::int64_t entries) { provers_.set_together(entries); }
-    // Nodes at this depth become separate problems (ADR 0016) from the beginning (0: only once a search looks long).
+    // Nodes so deep become problems of their own (ADR 0016) from the beginning (0: only once a search looks long).
     // Before the first run.
     void set_parts(std::int32_t depth) { provers_.set_parts(depth); }
 
     Status status() const { return status_; }
     Reason reason() const { return reason_; }
-    // The error if the reason is `internal`; then nothing counts as proved.
+    // The internal error, if the reason is `internal`; then nothing counts as proved.
     const std::string& fault() const { return fault_; }
     const Incumbent& incumbent() const { return incumbent_; }
     bool is_witness() const { return incumbent_.present() && goal_.is_witness(incumbent_.score); }
@@ -81,13 +81,12 @@ public:
     const MemoryBudget& memory() const { return budget_; }
 
 private:
-    // The loop, and what each of its lines does.
+    // The main loop, and its steps.
     void take_turns(std::int64_t node_limit);
     bool decided();
     bool out_of_time();
     bool out_of_nodes(std::int64_t last_node);
     void search_locally();
-    void prove(std::int64_t last_node);
     bool turn_is_over();
     void next_turn();
     void choose_region();
@@ -102,7 +101,7 @@ private:
     Clauses clauses_;
     bool possible_ = true;  // every variable has an allowed cell
 
-    // Who works, and when.
+    // The workers, and their turns.
     LocalSearch local_;
     bool in_region_ = false;  // the local search stays within a node of the overlap prover
     // Turns anywhere between two that do, of a search that raises a sum, and those since the last one that did.
@@ -114,7 +113,7 @@ private:
     std::int64_t patience_ = 1;  // how much longer the turns of provers have become
     Seconds seconds_;
 
-    // The results.
+    // The facts.
     Incumbent incumbent_;
     std::vector<std::vector<Cell>> pool_;                // incumbents of earlier bounds
     std::vector<std::vector<std::int64_t>> infeasible_;  // bounds proved infeasible

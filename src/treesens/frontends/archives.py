@@ -1,4 +1,4 @@
-"""Models of many files, in a zip archive or in a folder: whose they are, and what is in them, within limits."""
+"""Models of many files, in a zip archive or a folder: detects the format, and reads the files within limits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from treesens.errors import ModelError
 
 _LOCAL = b"PK\x03\x04"
 _MOJO = ("model.ini", "trees/", "domains/", "experimental/", "calib/", "_orig_", "boosterBytes")
-"""How the names of the files of a MOJO begin."""
+"""Prefix of the file names of a MOJO."""
 _SPARK = ("metadata", "treesMetadata")
-"""Folders of a model of Spark."""
+"""Folders of a Spark model."""
 _MOST_BYTES = 1 << 30
 
 
 def zip_of(head: bytes) -> str | None:
-    """The format of a zip archive that starts with these bytes, `spark`, `h2o` or `sklearn`; None for no zip."""
+    """The format of a zip archive that starts with these bytes, `spark`, `h2o` or `sklearn`; None if it is not a zip."""
     names = list(_names(head))
     if not names:
         return None
@@ -39,10 +39,10 @@ def _names(head: bytes) -> Iterator[str]:
 
 
 class Files(ABC):
-    """The files of a model by name. ModelError for what a damaged or hostile one has; `remedy` says how to make a good one."""
+    """The files of a model by name. ModelError for damaged or hostile archives; `remedy` suggests how to make a valid one."""
 
     what: str
-    """What holds the files, for messages."""
+    """The kind of container, for messages."""
 
     def __init__(self, place: str, remedy: str) -> None:
         self.place, self.remedy = place, remedy
@@ -54,10 +54,10 @@ class Files(ABC):
 
     @abstractmethod
     def blob(self, name: str) -> bytes:
-        """A file. ModelError if there is none of this name."""
+        """The content of a file. ModelError if the name is unknown."""
 
     def text(self, name: str) -> str:
-        """A file as text."""
+        """The content of a file as text."""
         try:
             return self.blob(name).decode("utf-8")
         except UnicodeDecodeError:

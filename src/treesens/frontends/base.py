@@ -1,8 +1,8 @@
-"""The interface of a frontend: from a model file or a live object to an `Ensemble`, and back to the library for replay.
+"""The interface of a frontend: converts model files or live objects to an `Ensemble`, and replays in the library.
 
-Of a model that predicts several outputs at once (labels of a row, or targets of a regression), `FORMAT:output=K` names one,
-counted from 0 in the order of the library's predictions, as `FORMAT:VARIANT` names one of the models that a file holds. What is
-read is a model of one output like any other: the trees of this output alone, or this column of leaves that are vectors.
+For a model that predicts several outputs at once (labels of a row, or targets of a regression), `FORMAT:output=K` selects one,
+counted from 0 in the library's order, as `FORMAT:VARIANT` selects one of the models in a file. The result is a normal model of
+one output: the trees of this output alone, or this column of vector leaves.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """An ensemble with the way back to the library that made it.
+    """An ensemble with its library's functions.
 
-    `margins(X)` is the library's own raw output for float64[rows, features] with NaN for missing, [rows, n_outputs] in
-    the library's type; `leaf_ids(X)` its leaf ids [rows, trees] (None if the library has no such function). Both
-    import the library on first use. `predicts(X)` is what its own predict and predict_proba say (None if it has margins
-    alone); `inputs(X)` are the rows as that predict takes them (None: as they are). `notes` are sentences a user should see,
-    `meaning` is what somebody has said of its features and classes.
+    `margins(X)` is the library's own raw output for float64[rows, features] with NaN for missing, [rows, n_outputs] in the
+    library's type; `leaf_ids(X)` its leaf ids [rows, trees] (None if the library has no such function). Both import the library
+    on first use. `predicts(X)` are the results of its own predict and predict_proba (None if it only has margins); `inputs(X)`
+    are the rows in the form that predict takes (None: unchanged). `notes` are sentences for the user, `meaning` is the user's
+    description of its features and classes.
     """
 
     ensemble: Ensemble
@@ -46,13 +46,13 @@ class LoadedModel:
     inputs: Callable[[NDArray[np.float64]], Any] | None = None
     meaning: Meaning = field(default_factory=Meaning)
     printed: bool = False
-    """True if the file is a table for people, whose numbers may have fewer digits than those of the library."""
+    """True if the file is a human-readable table, whose numbers may have fewer digits than the library's."""
     monotone: Mapping[str, int] = field(default_factory=dict)
-    """Directions that training was told to keep, as the model declares them: 1 (increasing) or -1 by feature."""
+    """Monotone constraints of training, as declared in the model: 1 (increasing) or -1 by feature."""
 
     @property
     def replay(self) -> LibraryReplay:
-        """The library itself, for the second level of replay."""
+        """The library's functions for the second level of replay."""
         return LibraryReplay(self.margins, self.predicts)
 
     def __repr__(self) -> str:
@@ -78,14 +78,14 @@ def _few(names: Sequence[str]) -> str:
 
 @runtime_checkable
 class Frontend(Protocol):
-    """What an entry point of group `treesens.frontends` names: an object (or a class without arguments) like this."""
+    """The object of an entry point in group `treesens.frontends`: an instance (or a class without arguments) of this."""
 
     name: str
     """Short lower-case name of the format, for `--format` and messages."""
 
     library: str
-    """The module that replay in the library imports; also named in messages when it is not installed. Empty if the format has
-    no library: answers are replayed in the arithmetic of the reader alone.
+    """The module imported for replay in the library; also named in messages when it is not installed. Empty if the format has
+    no library: answers are then replayed only in the reader's arithmetic.
 
     A frontend whose reader needs a package names it in `reads_with`, for `treesens doctor`.
     """
@@ -109,21 +109,21 @@ class Frontend(Protocol):
 
 @runtime_checkable
 class VariantFrontend(Protocol):
-    """A frontend whose files may hold several models, one of which `FORMAT:VARIANT` names."""
+    """A frontend whose files may contain several models, selected by `FORMAT:VARIANT`."""
 
     variants: tuple[str, ...]
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
-        """As `load`; ModelError if this file does not hold that variant."""
+        """As `load`; ModelError if this file does not contain that variant."""
         ...
 
 
 @runtime_checkable
 class OutputFrontend(Protocol):
-    """A frontend that reads one output of models of several which are no one model: `FORMAT:output=K` names it."""
+    """A frontend that reads one output of a model with several: `FORMAT:output=K` selects it."""
 
     def load_output(self, path: Path, data: bytes, output: int) -> LoadedModel:
-        """As `load`; ModelError if this file has one output, or none of that number."""
+        """As `load`; ModelError if this file has only one output, or none of that number."""
         ...
 
     def output_of_object(self, obj: Any, output: int) -> LoadedModel:
@@ -136,7 +136,7 @@ class FolderFrontend(Protocol):
     """A frontend whose models are folders of files."""
 
     def recognises_folder(self, names: Collection[str]) -> bool:
-        """True if a folder with files and folders of these names may be such a model."""
+        """True if a folder with these files and subfolders may be such a model."""
         ...
 
     def load_folder(self, path: Path, files: Mapping[str, bytes]) -> LoadedModel:
@@ -150,17 +150,17 @@ _OF_NODES = ("node_feature", "threshold", "default_left", "category_set", "zero_
 
 
 def output_named(variant: str) -> int | None:
-    """The number in `output=K`; None for other variants. ModelError if it is no number."""
+    """The number in `output=K`; None for other variants. ModelError if it is not a number."""
     if not variant.startswith(_PREFIX):
         return None
     text = variant[len(_PREFIX) :]
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-        raise ModelError(f"`{text[:20]}` is no number of an output", remedy="count from 0: `output=0` is the first one")
+        raise ModelError(f"`{text[:20]}` is not an output number", remedy="count from 0: `output=0` is the first one")
     return int(text)
 
 
 def check_output(output: int, count: int, place: str) -> None:
-    """ModelError if a model has one output only, or none of this number."""
+    """ModelError if a model has only one output, or none of this number."""
     if count < 2:
         raise ModelError("the model has one output", place=place, remedy="leave `output=` out")
     if output >= count:
@@ -168,17 +168,17 @@ def check_output(output: int, count: int, place: str) -> None:
 
 
 def source_of_output(source: ModelSource, output: int) -> ModelSource:
-    """Where an output comes from: reports and certificates name it, and nobody takes the file for a model of its own."""
+    """Records the output in the model's source, for reports and certificates, so that it is not taken for the whole file."""
     return replace(source, format=f"output {output} of {source.format}")
 
 
 def note_of_output(output: int, count: int) -> str:
-    """What a user should see."""
+    """A note for the user."""
     return f"this is output {output} of {count} (0 to {count - 1}), and the others are left out"
 
 
 def choose_output(model: LoadedModel, output: int) -> LoadedModel:
-    """One target of a regression of several. ModelError if the model is none, or has no such target."""
+    """One target of a multi-output regression. ModelError if it is not one, or has no such target."""
     e, place = model.ensemble, model.ensemble.source.path
     check_output(output, 1 if e.classes or e.blend is not None else e.n_outputs, place)
     one = of_output(replace(e, source=source_of_output(e.source, output)), output).validate()
@@ -195,7 +195,7 @@ def choose_output(model: LoadedModel, output: int) -> LoadedModel:
 
 
 def of_output(e: Ensemble, k: int) -> Ensemble:
-    """An ensemble with its score k alone: its trees, or its column of leaves that are vectors."""
+    """An ensemble with only score k: its trees, or its column of vector leaves."""
     if e.leaf_value.shape[1] > 1:
         one = replace(e, leaf_value=e.leaf_value[:, k : k + 1])
     else:
@@ -204,7 +204,7 @@ def of_output(e: Ensemble, k: int) -> Ensemble:
 
 
 def _of_trees(e: Ensemble, trees: Any) -> Ensemble:
-    """Some trees of an ensemble, in their order."""
+    """A subset of an ensemble's trees, in order."""
     sizes = np.diff(e.tree_offset)[trees]
     mine = np.zeros(e.n_trees, np.bool_)
     mine[trees] = True

@@ -1,7 +1,7 @@
-"""From the nodes of a file, in any order, to the columns of an Ensemble.
+"""Converts the nodes of a file, in any order, to the columns of an Ensemble.
 
-`Nodes` are the nodes of all trees as columns; `Growing` collects those of one tree node by node. Monotone constraints are a
-direction for every feature, by its place or its name.
+`Nodes` holds the nodes of all trees as columns; `Growing` collects those of one tree node by node. Monotone constraints are a
+direction per feature, by position or name.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from treesens.compiler.model.assemble import order_nodes
 from treesens.errors import ModelError
 
 Bools = NDArray[np.bool_]
-# Limits of what a file may say (docs/trust.md): a few bytes can name a number that no memory holds.
+# Limits on numbers in files (docs/trust.md): a few bytes can state a size that no memory holds.
 MAX_FEATURES = 100_000
 MAX_CATEGORIES = 100_000
-# Bytes that all category sets together may take; more is a damaged file or needs another representation.
+# Maximum bytes of all category sets; more is a damaged file or needs another representation.
 MAX_SET_BYTES = 1 << 26
 _DAMAGED = "the file is damaged or not what its name says; save the model again"
 
@@ -71,7 +71,7 @@ class Growing:
         return self._add(feature, threshold, missing_left, np.zeros(self.width), -1)
 
     def leaf(self, values: Sequence[float] | NDArray[np.float64], leaf_id: int = -1) -> int:
-        """A leaf; `leaf_id` is the number that the library gives it, if it gives any."""
+        """Adds a leaf; `leaf_id` is its number in the library, if it has one."""
         return self._add(-1, 0.0, False, values, leaf_id)
 
     def _add(
@@ -92,7 +92,7 @@ class Growing:
         return len(self.left) - 1
 
     def nodes(self) -> Nodes:
-        """The tree as it is now."""
+        """The tree in its current state."""
         feature, named = np.array(self._feature, dtype=np.int64), np.array(self._leaf_id, dtype=np.int64)
         return Nodes(
             tree_offset=np.array([0, len(feature)]),
@@ -108,7 +108,7 @@ class Growing:
 
 
 def stack_trees(trees: Sequence[Nodes]) -> Nodes:
-    """The nodes of several trees (each with its own offsets from 0) as one."""
+    """Concatenates the nodes of several trees (each with its own offsets from 0)."""
     starts = np.concatenate([[0], np.cumsum([tree.tree_offset[-1] for tree in trees])]).astype(np.int64)
 
     def join(name: str, dtype: Any) -> NDArray[Any]:
@@ -135,7 +135,7 @@ def stack_trees(trees: Sequence[Nodes]) -> Nodes:
 
 
 def check_set_bytes(total: int, place: str) -> None:
-    """Refuses sets of more bytes than fit, before anybody makes them."""
+    """Refuses sets that exceed the limit, before they are created."""
     if total > MAX_SET_BYTES:
         raise ModelError(
             f"the category sets of all splits take {total} bytes",
@@ -147,7 +147,7 @@ def check_set_bytes(total: int, place: str) -> None:
 def pack_sets(
     masks: Mapping[int, Bools], nodes: int, place: str = ""
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """Left sets per node as (set of every node, set_offset, set_codes) of an Ensemble, equal sets once."""
+    """Left sets per node as (set of every node, set_offset, set_codes) of an Ensemble, with equal sets merged."""
     check_set_bytes(sum(len(mask) for mask in masks.values()), place)
     numbers: dict[bytes, int] = {}
     sets: list[NDArray[np.int32]] = []
@@ -217,7 +217,7 @@ def ensemble_of(nodes: Nodes, features: tuple[Feature, ...], place: str, **facts
 
 
 def feature_tuple(names: Sequence[str], place: str) -> tuple[Feature, ...]:
-    """Numeric features of these names; ModelError where two are equal."""
+    """Numeric features with these names; ModelError if two are equal."""
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ModelError(
@@ -251,13 +251,13 @@ def _plain_number(value: float) -> int | float:
 
 
 def labels_of_texts(texts: Sequence[str]) -> tuple[str, ...] | tuple[int | float, ...]:
-    """Categories that a file has as texts, as a table has them: numbers if all of them are written as numbers are."""
+    """Categories stored as texts, in the form of a table: numbers if all of them are canonical numbers."""
     numbers = [_number_written(text) for text in texts]
     return tuple(texts) if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
 
 
 def _number_written(text: str) -> int | float | None:
-    """The number that is written so, and in no other way."""
+    """The number of which this is the canonical text."""
     try:
         value = float(text)
     except ValueError:
@@ -276,8 +276,8 @@ _DIRECTIONS = {"-1": -1, "0": 0, "1": 1}
 
 
 def directions_of(given: Any, names: Sequence[str], place: str) -> dict[str, int]:
-    """1 or -1 by feature, of a list, a mapping or a text such as `(1,0,-1)`; features without a constraint are left out.
-    ModelError for what is none of these, and for features that there are not.
+    """1 or -1 by feature, from a list, a mapping or a text such as `(1,0,-1)`; features without a constraint are left out.
+    ModelError for other forms, and for unknown features.
     """
     if given is None:
         return {}

@@ -1,6 +1,6 @@
-"""The fidelity kit: does an ensemble reach the library's leaves and return its margins, bit for bit, on every input?
+"""The fidelity kit: checks that an ensemble reaches the library's leaves and returns its margins, bit for bit.
 
-Ships with the package, so that the author of a frontend runs it on their own models:
+Part of the package, so that authors can test their frontends on their models:
 
     from treesens.frontends import load, conformance
     conformance.check(load("model.json")).raise_if_wrong()
@@ -23,12 +23,12 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LibraryPredict, LoadedModel
 from treesens.frontends.probes import Probe, probes
 
-# Rows on which exact sums (Python integers) are compared with the library's.
+# Number of rows on which exact sums (Python integers) are compared with the library's.
 _EXACT_ROWS = 50
 _NUMBERS = 40
-"""Numbers that are drawn for a feature that reaches the score as one."""
+"""Number of values drawn for a feature that enters the score as a number."""
 _ROUNDINGS = 4
-"""A library may sum up many exponentials, or know a faster one; each is rounded in the last places."""
+"""A library may sum many exponentials, or use a faster one; results differ in the last places."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Report:
-    """What was checked. `mismatches` holds the first few of `count`; `refused` names groups the library would not
-    take.
+    """The result of a check. `mismatches` holds the first few of `count`; `refused` names groups of rows that the library
+    rejected.
     """
 
     rows: int
@@ -81,8 +81,8 @@ class Report:
 
 
 def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
-    """Checks a loaded model against its own library. A number that reaches the score by a coefficient is checked on numbers of
-    many sizes, with the floats beside them.
+    """Checks a loaded model against its own library. A number that enters the score with a coefficient is checked at values of
+    many magnitudes and their neighbouring floats.
     """
     ensemble, values = model.ensemble, _numbers(model.ensemble, seed)
     closed = closed_over(ensemble, values)
@@ -90,7 +90,7 @@ def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
 
 
 def _numbers(ensemble: Ensemble, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Numbers for each feature that reaches the score as one, whole ones if the library takes no others."""
+    """Values for each feature that enters the score as a number, integers if the library takes no others."""
     rng = np.random.default_rng(seed)
     result = {}
     for name in ensemble.open_features:
@@ -112,11 +112,11 @@ def check_ensemble(
     seed: int = 0,
     numbers: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> Report:
-    """Checks an ensemble against the library's `margins` and, where it has them, `leaf_ids` and `predicts` (see LoadedModel).
-    Features of `numbers` have these values alone.
+    """Checks an ensemble against the library's `margins` and, if available, `leaf_ids` and `predicts` (see LoadedModel).
+    Features of `numbers` take only these values.
 
-    Labels are compared where the library surely tells two classes apart (`sure_classes`), probabilities up to what an
-    exponential and a division are rounded.
+    Labels are compared if the library certainly separates two classes (`sure_classes`), probabilities up to the rounding of an
+    exponential and a division.
     """
     found: list[Mismatch] = []
     refused: list[str] = []
@@ -129,7 +129,7 @@ def check_ensemble(
             expected_leaves = leaf_ids(probe.rows) if leaf_ids else None
             said = predicts(probe.rows) if predicts else None
         except ModelError as error:
-            # A library that rejects infinities, say, cannot be misread on them.
+            # Probes that the library rejects (such as infinities) cannot be misread.
             refused.append(f"{probe.name}: {error.message}")
             todo += _milder(probe, ensemble)
             continue
@@ -169,7 +169,7 @@ def _predicted_words(ensemble: Ensemble, asked: bool) -> list[str]:
 def _predictions(
     ensemble: Ensemble, margins: NDArray[Any], said: Predicted
 ) -> list[tuple[str, NDArray[Any], NDArray[Any]]]:
-    """What the library predicts, beside what the ensemble makes of the library's own margins."""
+    """Compares the library's predictions with the ensemble's link of the library's own margins."""
     result = []
     finite: NDArray[np.bool_] = np.asarray(np.isfinite(margins.astype(np.float64)).all(axis=1))
     if said.probabilities is not None:
@@ -193,7 +193,7 @@ def _predictions(
 
 
 def _milder(probe: Probe, ensemble: Ensemble) -> list[Probe]:
-    """What a library may take that has refused a probe: its finite rows alone, and then known categories alone."""
+    """Reduced probes for a library that has rejected one: its finite rows alone, then known categories alone."""
     taken = np.isfinite(probe.rows).all(axis=1)
     if not taken.all():
         return [Probe(f"{probe.name}, finite ones", probe.rows[taken])] if taken.any() else []
@@ -222,7 +222,7 @@ def _comparisons(
         if expected_leaves.shape != reached.shape:
             raise ModelError(f"the library has {expected_leaves.shape[1]} trees, the ensemble {reached.shape[1]}")
         result.append(("leaf", expected_leaves.astype(np.float64), ensemble.leaf_node[reached].astype(np.float64)))
-    # The same rows through cells and the native engine; infinities are not inputs of a grid.
+    # The same rows through cells and the native engine; infinities are not on a grid.
     finite = ~np.isinf(ensemble.number_type.cast(probe.rows)).any(axis=1)
     grid = ensemble.grid(missing=True)
     through_cells = ensemble.on(grid).leaves(grid.cells(probe.rows[finite]))

@@ -1,8 +1,8 @@
-"""Model files that are JSON or UBJSON documents: parsing within limits, and nested fields, with errors that name the place.
+"""Model files in JSON or UBJSON: parsing within limits, and nested fields, with errors that name the location.
 
-Tables say which fields the files of a library have: used, irrelevant because of something, or refused. A field that no table
-has may change what a model means, so that the model is refused by the name of the field. So is a model without a field that is
-used, unless the table says what the library makes of a file that lacks it.
+Tables list the fields of a library's files as used, irrelevant (with the reason) or refused. An unlisted field may change a
+model's meaning, so the model is refused with the field's name. So is a model without a used field, unless the table states the
+library's behaviour for a file that lacks it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLANK = b" \t\r\n"
 
 
 def is_ubjson(head: bytes) -> bool:
-    """Whether a document that starts with `{` is binary: its first key then has a length marker and not a quote."""
+    """True if a document that starts with `{` is binary: its first key then has a length marker and not a quote."""
     return head[:1] == b"{" and head[1:2] in (b"i", b"U", b"I", b"l", b"L", b"$", b"#")
 
 
@@ -37,9 +37,9 @@ def is_json(head: bytes) -> bool:
 def parse_document(data: bytes, place: str, *, float32_text: bool = False) -> Any:
     """The document in a JSON or UBJSON file as dicts, lists, texts and numbers (UBJSON: numpy arrays where typed).
 
-    With `float32_text`, every decimal of a JSON file is rounded straight to float32 (slow; needed where rounding
-    through float64 is not safe). Raises ModelError with line and column, or the byte, of the first mistake, and for an
-    object that has a field twice: readers take either one.
+    With `float32_text`, every decimal of a JSON file is rounded directly to float32 (slow; needed if rounding through float64
+    is not safe). Raises ModelError with line and column, or the byte, of the first error, and for duplicate fields in an
+    object, which readers resolve differently.
     """
     if is_ubjson(data[:3]):
         return parse_ubjson(data, place)
@@ -51,7 +51,7 @@ def parse_document(data: bytes, place: str, *, float32_text: bool = False) -> An
             place=f"{place}: byte {error.start}",
             remedy="give a model saved as .json or .ubj",
         ) from None
-    # The default is C's float, which json then calls without Python code in between.
+    # The default is C's float, which json calls without Python code in between.
     parse_float: Callable[[str], Any] | None = _to_float32 if float32_text else None
 
     def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def parse_document(data: bytes, place: str, *, float32_text: bool = False) -> An
 
 
 def _to_float32(text: str) -> float:
-    # Exponents are bounded before a Fraction spells them out in digits.
+    # Exponents are bounded before a Fraction expands them to digits.
     rough = float(text)
     if rough == 0.0 or abs(rough) > 1e39 or abs(rough) < 1e-60:
         return rough
@@ -134,13 +134,13 @@ class Field:
         value = self.value
         if isinstance(value, str):
             whole = whole_of(value)
-            if whole is None:  # thousands of digits included
+            if whole is None:  # including thousands of digits
                 raise self.error(f"`{value[:40]}` is not a whole number")
             value = whole
         if isinstance(value, (bool, float)) or not isinstance(value, (int, np.integer)):
             raise self.error(f"expected a whole number, found {_kind(value)}")
         if not -_LARGEST <= value <= _LARGEST:
-            raise self.error(f"numbers of {len(str(abs(int(value))))} digits make no sense here")
+            raise self.error(f"numbers of {len(str(abs(int(value))))} digits are not supported here")
         return int(value)
 
     def number(self) -> float:
@@ -177,7 +177,7 @@ class Field:
             array = np.asarray(self.value)
         except (ValueError, OverflowError):
             raise self.error(f"expected a flat list of {what}") from None
-        # numpy would read ["1"] as texts and [[1]] as a matrix; both are refused here.
+        # numpy would read ["1"] as texts and [[1]] as a matrix; both are refused.
         if array.ndim != 1 or array.dtype.kind not in kinds:
             raise self.error(f"expected a flat list of {what}")
         return array
@@ -196,15 +196,15 @@ def _kind(value: object) -> str:
 
 
 ANY = "*"
-"""Stands for all names that an object may have besides the others: names of features, attributes of a user."""
+"""Any other name in an object: names of features, user attributes."""
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What becomes of a field: it is `used` (objects in it are of `kind`), or not, and why.
+    """How a field is treated: `used` (objects in it are of `kind`) or not, and why.
 
-    A used field is required unless `absent` says in words what a file without it means to the library. `since` is then the
-    first version that writes the field, or empty if files of every version may lack it.
+    A used field is required unless `absent` describes the library's behaviour without it. `since` is then the first version
+    that writes the field, or empty if files of every version may lack it.
     """
 
     what: Literal["used", "irrelevant", "refused"]
@@ -221,38 +221,36 @@ class Meaning:
 
 USED = Meaning("used")
 Table = Mapping[str, Mapping[str, Meaning]]
-"""Per kind of object what each of its fields means."""
+"""The meaning of each field, per kind of object."""
 
 
 def inside(kind: str) -> Meaning:
-    """Used; the object, or the objects of the list, are of this kind."""
+    """Used; the object, or the objects in the list, are of this kind."""
     return Meaning("used", kind=kind)
 
 
 def irrelevant(because: str, names: Iterable[str]) -> dict[str, Meaning]:
-    """Fields that no prediction depends on."""
+    """Fields that do not affect predictions."""
     return dict.fromkeys(names, Meaning("irrelevant", because))
 
 
 def refused(because: str, names: Iterable[str]) -> dict[str, Meaning]:
-    """Fields that a model must not have, unless they are empty."""
+    """Fields that are refused unless they are empty."""
     return dict.fromkeys(names, Meaning("refused", because))
 
 
 def used(*names: str) -> dict[str, Meaning]:
-    """Fields that the reader reads."""
+    """Fields used by the reader."""
     return dict.fromkeys(names, USED)
 
 
 def optional(absent: str, fields: Mapping[str, Meaning], since: str = "") -> dict[str, Meaning]:
-    """The same fields, which a file may lack: what that means to the library, and the first version that writes them."""
+    """Optional used fields: the library's behaviour without them, and the first version that writes them."""
     return {name: replace(meaning, absent=absent, since=since) for name, meaning in fields.items()}
 
 
 def check_document(table: Table, document: Any, place: str, kind: str = "model") -> None:
-    """Refuses a document with a field that the table does not have, or without one that it needs. ModelError names the field
-    and where it is.
-    """
+    """Refuses a document with an unlisted field, or without a required one. ModelError names the field and its location."""
     todo: list[tuple[Any, str, str]] = [(document, kind, "")]
     while todo:
         value, kind, path = todo.pop()
@@ -269,7 +267,7 @@ def check_document(table: Table, document: Any, place: str, kind: str = "model")
 
 
 def check_names(table: Table, fields: Mapping[str, Any], place: str, kind: str, path: str = "") -> None:
-    """Refuses fields of one object that its kind does not have, or that must be empty, and an object that lacks a field."""
+    """Refuses unlisted fields of an object, non-empty refused ones, and missing required ones."""
     known, start = table[kind], f"{place}: {path}." if path else f"{place}: "
     for name, value in fields.items():
         meaning = known.get(name) or known.get(ANY)

@@ -1,11 +1,11 @@
-"""What a model is used for, as far as answers depend on it: protected features, names of classes, the one that people wish
-for. It is in a TOML file beside the model, `NAME.treesens.toml` for the model NAME alone or `treesens.toml` for its folder:
+"""A model's use as far as answers depend on it: protected features, class names, the favourable class. Read from a TOML file
+next to the model, `NAME.treesens.toml` for the model NAME or `treesens.toml` for its folder:
 
 protected = ["sex", "age"]
 classes = {0 = "granted", 1 = "refused"}
 favourable = "granted"
 
-The words are those of the literature on fairness (Barocas, Hardt and Narayanan, Fairness and Machine Learning, 2023).
+The terms are those of the fairness literature (Barocas, Hardt and Narayanan, Fairness and Machine Learning, 2023).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class Meaning:
-    """`classes` are names by the label of the model, `favourable` is such a label; `place` is the file that says so, with its
+    """`classes` are names by the model's labels, `favourable` is such a label; `place` is the file that states them, with its
     SHA-256.
     """
 
@@ -52,7 +52,8 @@ NOTHING_SAID = Meaning()
 
 
 def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
-    """What the file beside a model says; nothing without one. UsageError with its place for what does not fit the model."""
+    """The meaning stated in the file next to the model; empty without one. UsageError with its location if it does not fit the
+    model."""
     for place in (path.with_name(f"{path.stem}.{FILE}"), path.with_name(FILE)):
         if place.is_file():
             content = _read(place)
@@ -62,7 +63,7 @@ def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
 
 
 def toml_of(protected: Sequence[str], classes: Mapping[str, str], favourable: str | None) -> str:
-    """The stated meaning of a model as the text of a TOML file that states the same."""
+    """The stated meaning of a model as the text of an equivalent TOML file."""
     lines = []
     if protected:
         lines.append(f"protected = {json.dumps(list(protected), ensure_ascii=False)}")
@@ -92,11 +93,11 @@ def _parsed(content: bytes, place: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise UsageError(f"the file cannot be read: {error}", place=str(place), remedy=_REMEDY) from None
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise UsageError(f"this is no TOML: {error}", place=str(place), remedy=_REMEDY) from None
+        raise UsageError(f"this is not TOML: {error}", place=str(place), remedy=_REMEDY) from None
 
 
 def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") -> Meaning:
-    """What is given, checked against the model. UsageError with the place of the entry and what to write."""
+    """The entries, checked against the model. UsageError with the entry's location and a remedy."""
     for key in given:
         if key not in KEYS:
             raise UsageError(f"there is no `{key}`", place=place, remedy=did_you_mean(key, KEYS))
@@ -108,7 +109,7 @@ def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") ->
 def _protected(value: Any, ensemble: Ensemble, place: str) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
-        raise UsageError("`protected` is no list of names", place=place, remedy='write protected = ["sex", "age"]')
+        raise UsageError("`protected` is not a list of names", place=place, remedy='write protected = ["sex", "age"]')
     for number, name in enumerate(listed, 1):
         if name not in ensemble.feature_names:
             remedy = did_you_mean(name, ensemble.feature_names)
@@ -129,7 +130,7 @@ def _classes(value: Any, ensemble: Ensemble, place: str) -> dict[str, str]:
             has = f"its classes are {', '.join(known)}" if known else "it has none"
             raise UsageError(f"`classes`: the model has no class `{label}`", place=place, remedy=has)
         if not name.strip() or list(named.values()).count(name) > 1:
-            raise UsageError(f"`classes`: `{name}` is no name of a single class", place=place, remedy=remedy)
+            raise UsageError(f"`classes`: `{name}` is not the name of a single class", place=place, remedy=remedy)
     return named
 
 
@@ -139,7 +140,7 @@ def _favourable(value: Any, classes: Mapping[str, str], ensemble: Ensemble, plac
     labels = {str(label): str(label) for label in ensemble.classes} | {name: label for label, name in classes.items()}
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value) not in labels:
         raise UsageError(
-            f"`favourable` is {value!r:.60}, which is no class of the model",
+            f"`favourable` is {value!r:.60}, which is not a class of the model",
             place=place,
             remedy=did_you_mean(str(value), labels),
         )

@@ -1,4 +1,4 @@
-"""Inputs that show whether an ensemble is what its library computes: on thresholds, beside them, and odd values."""
+"""Inputs for comparing an ensemble with its library: on thresholds, next to them, and unusual values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Float64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """Rows float64[n, features] with the reason for them."""
+    """Rows float64[n, features] with their purpose."""
 
     name: str
     rows: Float64
@@ -38,7 +38,7 @@ def probes(ensemble: Ensemble, rows: int, seed: int) -> list[Probe]:
 
 
 def _whole(ensemble: Ensemble, groups: list[Probe], rng: np.random.Generator) -> list[Probe]:
-    """The same with whole numbers if some features are whole: a library may refuse all others."""
+    """The same with integers if some features are integers: a library may refuse other values."""
     integers = [f for f, feature in enumerate(ensemble.features) if feature.kind is FeatureKind.INTEGER]
     made = []
     for probe in groups if integers else []:
@@ -66,7 +66,7 @@ def _random_rows(ensemble: Ensemble, cells: CellEnsemble, rng: np.random.Generat
 
 
 def _node_rows(cells: CellEnsemble, rng: np.random.Generator, limit: int) -> Float64:
-    """For every inner node a row that reaches it and sits just below its cut, and one just on it."""
+    """For every inner node, a row that reaches it just below its cut, and one exactly on it."""
     boxes = cells.leaf_boxes()
     inner = np.flatnonzero((cells.feature >= 0) & (cells.category_set < 0))
     if len(inner) > limit // 2:
@@ -92,7 +92,7 @@ def _node_rows(cells: CellEnsemble, rng: np.random.Generator, limit: int) -> Flo
 
 
 def _some_leaf_below(cells: CellEnsemble) -> NDArray[np.int32]:
-    """One leaf below every node; children come after parents, so one pass from the back is enough."""
+    """A leaf below every node; children come after parents, so one backward pass is enough."""
     leaf = cells.leaf.copy()
     for node in range(len(leaf) - 1, -1, -1):
         if leaf[node] < 0:
@@ -112,14 +112,14 @@ def _in_cell(grid: FeatureGrid, cell: int, rng: np.random.Generator) -> float:
 
 
 def _threshold_rows(ensemble: Ensemble, plain: Float64, rng: np.random.Generator) -> Float64:
-    """Each distinct threshold, its neighbours in the input type and in float64, and the ties of the cast around it."""
+    """Each distinct threshold, its neighbours in the input type and in float64, and the ties of the cast near it."""
     made = []
     for f, grid in enumerate(ensemble.grid()):
         stored = np.unique(ensemble.threshold[(ensemble.node_feature == f) & (ensemble.category_set < 0)])
         stored = stored[np.isfinite(stored)]
         points = np.unique(np.concatenate([grid.cuts, stored]))
         below = next_down_array(points, grid.number_type)
-        middle = points / 2 + below / 2  # exactly between two float32: the cast has to round to even
+        middle = points / 2 + below / 2  # exactly between two float32: the cast must round to even
         values = [points, below, next_down_array(below, grid.number_type), -next_down_array(-points, grid.number_type)]
         for centre in (points, middle):
             values += [centre, np.nextafter(centre, -np.inf), np.nextafter(centre, np.inf)]

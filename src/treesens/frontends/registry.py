@@ -1,4 +1,4 @@
-"""Finding the frontend of a file or an object: built-in formats and entry points of the group `treesens.frontends`."""
+"""Selects the frontend of a file or object: built-in formats and entry points of the group `treesens.frontends`."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from treesens.frontends.base import (
 from treesens.frontends.meaning import meaning_beside
 from treesens.frontends.sklearn.pickles import is_pickle, open_pickle, untrusted_pickle
 
-# Bytes that content sniffing sees, and the largest file that is read at all.
+# Bytes used for content sniffing, and the maximum size of a file.
 HEAD_BYTES = 1 << 16
 MAX_FILE_BYTES = 2 << 30
 
 UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What Python makes of values of a kind that nobody thought of; the file is refused as damaged."""
+"""Python's errors for values of unforeseen kinds; the file is refused as damaged."""
 
 
 _OF_OUTPUT = re.compile(r"output \d+ of ")
 
 
 class UnforeseenError(ModelError):
-    """A damaged file whose damage no check found."""
+    """A damaged file whose damage no check detected."""
 
     code = "M002"
 
@@ -66,7 +66,7 @@ def frontend_names() -> list[str]:
 
 
 def frontend(name: str) -> Frontend:
-    """The frontend of that name; ModelError where it is unknown, cannot be imported or is none."""
+    """The frontend of that name; ModelError if it is unknown, cannot be imported or is not a frontend."""
     made = FORMATS.get(name)
     if isinstance(made, type):
         made = made()
@@ -86,18 +86,18 @@ def libraries_of(models: Iterable[LoadedModel], replay: str) -> list[str]:
 
 
 def load(source: object, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
-    """The model in a file (a path) or a live object; the format is found from the content unless it is named.
+    """The model in a file (a path) or a live object; the format is detected from the content unless it is given.
 
-    `FORMAT:VARIANT` names one of the models that a file holds: `xgboost:best` is the one that early stopping chose, and
-    `FORMAT:output=K` the output K, from 0, of a file or an object that predicts several at once.
+    `FORMAT:VARIANT` selects one of the models in a file: `xgboost:best` is the one chosen by early stopping, and
+    `FORMAT:output=K` output K, from 0, of a file or object that predicts several at once.
 
-    A pickle is a program; it is opened with `trust_pickle` only. What is beside a file (`meaning.py`) comes with the model.
-    Raises ModelError with the place and what to do for everything that cannot be read exactly.
+    A pickle can run code; it is opened only with `trust_pickle`. The file next to the model (`meaning.py`) is read too. Raises
+    ModelError with location and remedy for everything that cannot be read exactly.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if _is_folder(path):
-            # `.` and `..` are no names for a model.
+            # `.` and `..` are not used as model names.
             path = Path(os.path.abspath(path)) if path.name in ("", "..") else path
             model = _load_folder(path, format)
         else:
@@ -123,7 +123,7 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
 
 
 def _all() -> list[Frontend]:
-    """Every frontend that can be imported: a broken plug-in must not take the others with it."""
+    """Every frontend that can be imported: a broken plug-in does not affect the others."""
     found = []
     for name in frontend_names():
         try:
@@ -190,7 +190,7 @@ def _load_folder(path: Path, name: str | None) -> LoadedModel:
 
 @contextmanager
 def _damage_told(place: str) -> Iterator[None]:
-    """Within it a reader that meets what it did not foresee tells so."""
+    """Reports unforeseen errors of a reader within the block as a damaged file."""
     try:
         yield
     except MemoryError:
@@ -204,7 +204,7 @@ def _damage_told(place: str) -> Iterator[None]:
 
 
 def _variant(chosen: Frontend, variant: str, path: Path, data: bytes) -> LoadedModel:
-    """One of the models, or of the outputs, that a file holds. ModelError if the format knows no such choice."""
+    """One of the models, or of the outputs, in a file. ModelError if the format has no such choice."""
     output = output_named(variant)
     if output is not None:
         if isinstance(chosen, OutputFrontend):
@@ -219,7 +219,7 @@ def _variant(chosen: Frontend, variant: str, path: Path, data: bytes) -> LoadedM
 
 
 def _named(model: LoadedModel, path: Path) -> LoadedModel:
-    """A model that came out of a pickle, with the name and digest of its file."""
+    """A model loaded from a pickle, with its file's name and digest."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     form = f"{model.frontend}-pickle"
     if of := _OF_OUTPUT.match(model.ensemble.source.format):

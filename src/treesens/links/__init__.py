@@ -1,7 +1,7 @@
-"""How raw scores become predictions: one file per link function, behind the base class `Link`.
+"""Link functions, from raw scores to predictions: one file each, behind the base class `Link`.
 
-A reader of a format whose link is here names it; a new link is a subclass of `Link` next to its reader. No other code names
-a concrete link (`tests/house/test_links.py`).
+A reader uses the link of its format; a new link is a subclass of `Link` next to its reader. No other code names a concrete link
+(`tests/house/test_links.py`).
 """
 
 from treesens.links.calibrated import Calibrated

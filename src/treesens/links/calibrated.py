@@ -1,4 +1,4 @@
-"""A probability that a function learnt after training makes of the score (`compiler/model/calibration.py`)."""
+"""A probability from a function of the score that was fitted after training (`compiler/model/calibration.py`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Calibrated(Link):
 
     @property
     def rises(self) -> bool:
-        """False for an isotonic function, which is constant in places."""
+        """False for an isotonic function, which is constant on some intervals."""
         return not isinstance(self.function, Isotonic)
 
     @property

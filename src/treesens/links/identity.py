@@ -1,4 +1,4 @@
-"""The identity: a score is the prediction. With one output per class the scores are probabilities, as forests average them."""
+"""The identity: scores are predictions. With one output per class they are probabilities, as averaged by forests."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The base class of link functions.
 
-A link turns the raw scores of a model into its predictions, and states what can be proved about these in terms of the scores:
-the score at which a prediction reaches a number (`least_score`), its prediction as a sum of functions that the compiler can
-bound (`summands`), and the classes that follow from predictions (`class_rules`). The defaults are those of a model of which
-nothing but its raw scores is known.
+A link maps a model's raw scores to its predictions, and states provable facts about these in terms of the scores: the score at
+which a prediction reaches a number (`least_score`), its prediction as a sum of functions that the compiler can bound
+(`summands`), and the classes that follow from predictions (`class_rules`). The defaults are for a model about which only the
+raw scores are known.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Require = Callable[[object, str], None]
 
 @dataclass(frozen=True)
 class ScorePlace:
-    """The scores of a model at a point: all scores of `whole`, or those of its member `model`, which begin at `first`."""
+    """The scores of a model at a point: all scores of `whole`, or those of its member `model`, starting at `first`."""
 
     point: int
     whole: Ensemble
@@ -57,7 +57,7 @@ class ScorePlace:
 
 @dataclass(frozen=True)
 class ClassRule:
-    """A class is predicted if the sum of coefficient * probability, by class, compares so with `number`."""
+    """A class is predicted if the sum of coefficient * probability, by class, has this relation to `number`."""
 
     terms: Mapping[int, Fraction]
     operator: Operator
@@ -66,49 +66,49 @@ class ClassRule:
 
 @dataclass(frozen=True)
 class Link:
-    """How raw scores become predictions, and what can be proved about that. Subclasses override what they need."""
+    """The map from raw scores to predictions, with provable facts about it. Subclasses override parts."""
 
     name: ClassVar[str]
-    """The word for the link in records and messages."""
+    """The name of the link in records and messages."""
     advice: ClassVar[str] = ""
-    """Which questions a model with this link answers, for `treesens info`; empty if it answers all."""
+    """The questions supported by models with this link, for `treesens info`; empty if all are."""
 
     is_known: ClassVar[bool] = True
-    """False if the library's predictions are no known function of the scores."""
+    """False if predictions are not a known function of the scores."""
     is_linear: ClassVar[bool] = False
     """True if a score is itself the prediction."""
     is_probability: ClassVar[bool] = False
-    """True if predictions of classes are probabilities, which the link makes of the scores."""
+    """True if predictions of classes are probabilities computed from the scores by the link."""
     grows: ClassVar[bool] = False
-    """True if predictions grow exponentially with the score: sums of them have no bound that the compiler can use."""
+    """True if predictions grow exponentially with the score: the compiler has no bound for their sums."""
     is_share: ClassVar[bool] = False
-    """True if the prediction of a class is its share of a sum over all classes, which rises with the score of the class."""
+    """True if the prediction of a class is its share of a sum over all classes, increasing in the class's score."""
     ratios_are_exponential: ClassVar[bool] = False
-    """True if the ratio of two predictions with the same other scores is e to the difference of their scores."""
+    """True if the ratio of two predictions with equal other scores is e to the difference of their scores."""
     averages: ClassVar[bool] = False
     """True if the scores belong to several models, whose probabilities are averaged."""
     votes: ClassVar[bool] = False
-    """True if the scores belong to several models, whose classes are compared or counted; nothing but a class comes out."""
+    """True if the scores belong to several models, whose classes are compared or counted; the only prediction is a class."""
     compares_members: ClassVar[bool] = False
     """True if each of these models has the score of one class."""
     several: ClassVar[str] = ""
-    """The predicate of a sentence about a model that has no score of its own: "averages the probabilities of several"."""
+    """The predicate of a sentence about a model without its own score: "averages the probabilities of several"."""
     prefers_gaps: ClassVar[bool] = False
     """True if users state distances between predictions in probability; otherwise in raw score."""
     decides_at_zero: ClassVar[bool] = True
     """True if one score of two classes decides for the second class from about 0 on."""
     leads_by_margin: ClassVar[bool] = True
-    """False if a class leads by its probability alone."""
+    """False if only probabilities define a class's lead."""
     leads_by_factor: ClassVar[bool] = False
     """True if the ratio of two probabilities of one input is known, from scores (e to their difference) or `class_rules`."""
     is_noted: ClassVar[bool] = False
-    """True if rows about one prediction note the probability, whose digits the library compares (`AtLeast.shown`)."""
+    """True if rows about one prediction record the probability, whose digits the library compares (`AtLeast.shown`)."""
     has_log_loss: ClassVar[bool] = False
     """True if training minimises the logarithm of the probability."""
 
     @property
     def calibration(self) -> Calibration | None:
-        """The function from the score to the probability, if it was learnt after training."""
+        """The function from the score to the probability, if it was fitted after training."""
         return None
 
     @property
@@ -145,47 +145,47 @@ class Link:
         return None
 
     def flatness(self, score: float) -> float:
-        """An upper bound of 1 / slope of one prediction at any score no further from 0: of a sigmoid, e**|score|."""
+        """An upper bound of 1 / slope of one prediction at scores up to this absolute value: for a sigmoid, e**|score|."""
         return math.exp(min(abs(score), STEEPEST))
 
     def validate(self, ensemble: Ensemble, require: Require) -> None:
-        """Checks what the link needs of its ensemble."""
+        """Checks the link's requirements on its ensemble."""
 
     # --- constraints --------------------------------------------------------------------------------------------------------
 
     def score_of(self, output: int) -> int:  # noqa: ARG002
-        """The number of the score that belongs to a prediction."""
+        """The index of a prediction's score."""
         return 0
 
     def probability_of(self, ensemble: Ensemble, wanted: int) -> tuple[int, bool] | None:  # noqa: ARG002
-        """The prediction that is the probability of a class, and whether it has to be subtracted from 1; None if none is."""
+        """The prediction that gives a class's probability, and a flag: True if it is subtracted from 1; None without one."""
         return None
 
     def least_score(self, number: Fraction, *, strict: bool) -> LogRational | bool | None:  # noqa: ARG002
         """The score from which the prediction is at least `number` (above it, if `strict`), exactly.
 
-        True or False if all scores reach it, or none; None if no bound of one score says it.
+        True or False if all scores reach it, or none; None if it is not a bound on one score.
         """
         return None
 
     def mirrored(self, number: Fraction) -> Fraction:
-        """The bound of the second class's probability that is `number` as 1 minus a bound of the first one's."""
+        """Converts a bound on the first class's probability, 1 minus `number`, to the second one's."""
         return number
 
     def refuse_number(self, number: Fraction) -> Refusal | None:  # noqa: ARG002
-        """Why no prediction is ever `number`; None if one may be."""
+        """The reason why no prediction equals `number`; None if one may."""
         return None
 
     def refuse_margin(self, point: str) -> Refusal | None:  # noqa: ARG002
-        """Why a question cannot use the margin of a point; None if it can."""
+        """The reason why a question cannot use a point's margin; None if it can."""
         return None
 
     def refuse_probability(self, point: str) -> Refusal:
-        """Why a question cannot use a probability of a point."""
+        """The reason why a question cannot use a point's probability."""
         return "the model predicts a raw margin, not a probability", f"write `margin({point})`"
 
     def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
-        """Why a class has no lead by this factor of probabilities and this margin; None if it has."""
+        """The reason why a class cannot lead by this factor of probabilities and this margin; None if it can."""
         if margin and not self.leads_by_margin:
             message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
             return message, "write `by factor g`, or compare `prob(P)` with a number"
@@ -194,11 +194,11 @@ class Link:
         return None
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...] | None:  # noqa: ARG002
-        """factor * prediction as a sum of bounded functions of scores; None if it is no such sum."""
+        """factor * prediction as a sum of bounded functions of scores; None if it has no such form."""
         return None
 
     def class_rules(self, ensemble: Ensemble, wanted: int, factor: Fraction) -> tuple[ClassRule, ...] | None:  # noqa: ARG002
-        """When a class is predicted whose probability is `factor` times that of every other one, as rules that all hold.
+        """The rules, all required, by which a class is predicted with `factor` times the probability of every other one.
 
         None if the class follows from the scores.
         """
@@ -207,7 +207,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Raw(Link):
-    """Scores that rank the classes, and of which no known function is the library's probability."""
+    """Scores that rank the classes, without a known function to the library's probabilities."""
 
     name = "raw"
     advice = "margin(P), class(P): its probabilities are another function of the margin, so give --margin and not --gap"
@@ -215,7 +215,7 @@ class Raw(Link):
 
 
 def score_range(ensemble: Ensemble, output: int) -> tuple[Fraction, Fraction]:
-    """The margin of an output lies between these: the sums of the least and of the greatest leaf of each tree, exactly."""
+    """Exact bounds of an output's margin: the sums of the least and of the greatest leaf of each tree."""
     scaled = ensemble.scaled_contributions
     values = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]
     mine = (ensemble.tree_output == output) | (ensemble.tree_output == -1)
@@ -234,7 +234,7 @@ def decimal(number: Fraction) -> str:
 
 
 def second_class_rules(link_cut: Fraction | None, wanted: int, factor: Fraction) -> tuple[ClassRule, ...]:
-    """The rules of two classes by the probability of the second one: above 1/2, or from a cut-off on."""
+    """The rules for two classes by the probability of the second one: above 1/2, or from a cut-off on."""
     past: Operator = ">" if link_cut is None else ">="
     below: Operator = "<=" if link_cut is None else "<"
     cut = Fraction(1, 2) if link_cut is None else link_cut

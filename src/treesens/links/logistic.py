@@ -21,7 +21,7 @@ _SIGMOID = Sigmoid(-1.0, 0.0)
 
 @dataclass(frozen=True)
 class Logistic(Link):
-    """A sigmoid of each score: of two classes the probability of the second one, of more classes one against the others."""
+    """A sigmoid of each score: for two classes the probability of the second one, for more classes one against the rest."""
 
     name = "logistic"
     is_probability = True

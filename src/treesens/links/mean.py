@@ -1,4 +1,4 @@
-"""The weighted mean of the probabilities of several models, each with scores of its own (`compiler/model/blend.py`)."""
+"""The weighted mean of several models' probabilities, each with its own scores (`compiler/model/blend.py`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treesens.links.link import (
 
 @dataclass(frozen=True)
 class Mean(Link):
-    """One probability per class (of two classes that of the second one) of `Ensemble.blend`."""
+    """One probability per class (for two classes, of the second one) of `Ensemble.blend`."""
 
     name = "blended"
     advice = (
@@ -75,6 +75,6 @@ class Mean(Link):
 
 
 def require_members(ensemble: Ensemble, require: Require) -> None:
-    """Checks that an ensemble has the models whose predictions its link combines."""
+    """Checks that an ensemble has the members that its link combines."""
     require(ensemble.blend is not None, "a link of several models needs them")
     require(not ensemble.ranks_scores, "the scores of several models are not compared")

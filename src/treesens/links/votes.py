@@ -1,4 +1,4 @@
-"""Classes by votes: those that several models predict are counted, or the calibrated score of each class is compared."""
+"""Classes by votes: several models' predicted classes are counted, or the calibrated score of each class is compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from treesens.links.mean import require_members
 
 @dataclass(frozen=True)
 class Votes(Link):
-    """The class that most members predict. Nothing but a class comes out."""
+    """The class that most members predict. There is no other prediction."""
 
     name = "counted"
     advice = (
@@ -51,7 +51,7 @@ class Votes(Link):
 
 @dataclass(frozen=True)
 class Compared(Votes):
-    """The class with the greatest calibrated score, which one member each has."""
+    """The class with the greatest calibrated score; each member provides one class's score."""
 
     compares_members = True
     several = "compares the calibrated scores of its classes"
@@ -60,13 +60,13 @@ class Compared(Votes):
     decide = "calibrated scores of classes are compared"
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:
-        """The share of a class of the sum of all calibrated scores."""
+        """A class's share of the sum of all calibrated scores."""
         weights = tuple(Fraction(int(i == output)) for i in range(place.model.n_outputs))
         return (Quotient(factor, weights, tuple(score_of_class(place, i) for i in range(len(weights)))),)
 
 
 def score_of_class(place: ScorePlace, number: int, factor: Fraction = Fraction(1)) -> Curve:
-    """factor * the calibrated score of a class, of a model that compares these."""
+    """factor * a class's calibrated score, for a model that compares these."""
     assert place.model.blend is not None
     calibration = place.model.blend.members[number].calibration
     assert isinstance(calibration, Learnt)

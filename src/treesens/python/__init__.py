@@ -1,1 +1,1 @@
-"""The Python interface: what `import treesens` offers by name, imported on first use."""
+"""The Python interface: the names of `import treesens`, imported on first use."""

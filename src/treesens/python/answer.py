@@ -1,5 +1,5 @@
-"""Answers as Python sees them: the verdict with the way back to names and frames. Dictionaries show themselves as tables in a
-notebook: what a model is, and what questions mean."""
+"""Answers in Python: the verdict with the mapping back to names and frames. Dictionaries (models, meanings of questions) are
+shown as tables in a notebook."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from treesens.records.answers import points_of, record
 from treesens.report.explain import Explanation
 
 _SHOWN = 6
-"""Answers that a short representation names."""
+"""Number of answers that a short representation lists."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The answer to one question, in the names and frames of the caller.
+    """The answer to one question, with the names and frames of the caller.
 
-    `notes` state what was assumed of the features, with the argument that changes it.
+    `notes` state assumptions about the features, with the argument that changes each.
     """
 
     question: ResolvedQuestion
@@ -79,8 +79,8 @@ class Answer:
 
     @property
     def pair(self) -> Any:
-        """The witness as a frame with one row per point, in the library of the frame that was given (else a dictionary of
-        columns), indexed by the names of the points where the library has an index; None without a witness.
+        """The witness as a frame with one row per point, in the library of the caller's frame (else a dictionary of columns),
+        indexed by the points' names if the library has an index; None without a witness.
         """
         points = self.points
         if points is None:
@@ -104,7 +104,7 @@ class Answer:
         return f"<{self.name}: {self.verdict} ({self.reason})>"
 
     def __str__(self) -> str:
-        """What `treesens check` prints of the answer, and the notes."""
+        """The text that `treesens check` prints for the answer, and the notes."""
         from treesens.report.show import result_text
 
         return "\n".join([result_text(self.question, self.result), *(f"  {note}" for note in self.notes)])
@@ -120,7 +120,7 @@ class Answer:
 
 
 def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
-    """Columns as an array [points, features]: of float64 with NaN for missing if all are numbers, else of objects."""
+    """Columns as an array [points, features]: float64 with NaN for missing if all are numbers, else objects."""
     if all(v is None or isinstance(v, int | float) for column in columns for v in column):
         return np.array([[np.nan if v is None else float(v) for v in column] for column in columns], np.float64).T
     return np.array([list(column) for column in columns], dtype=object).T
@@ -140,7 +140,7 @@ class Answers(Mapping[str, Answer]):
             return self._answers[name]
         if error := self.errors.get(name) or self.errors.get(str(name).partition("[")[0]):
             raise error
-        raise KeyError(f"no question is called {name!r}; there are {', '.join(self._answers) or 'none'}")
+        raise KeyError(f"no question is called {name!r}; the names are {', '.join(self._answers) or 'none'}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._answers)
@@ -164,7 +164,7 @@ _PLAIN = ("format", "task", "trees", "leaves", "link", "number_type", "library_v
 
 
 class Info(dict[str, Any]):
-    """What `treesens info --json` tells of a model, by name; a table of the model and one of its features in a notebook."""
+    """The record of `treesens info --json` for a model; in a notebook, a table of the model and one of its features."""
 
     def __repr__(self) -> str:
         return f"<model: {self['format']}, {self['trees']} trees, {len(self['features'])} features, {self['task']}>"
@@ -191,7 +191,7 @@ def _range(feature: dict[str, Any]) -> str:
 
 
 class Explanations(dict[str, Explanation]):
-    """What questions mean, by their names; one below the other in a notebook."""
+    """The meanings of questions by name; listed one below the other in a notebook."""
 
     def _repr_html_(self) -> str:
         return "".join(one._repr_html_() for one in self.values())

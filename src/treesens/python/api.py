@@ -41,10 +41,10 @@ def check(
     *queries: str,
     **options: Unpack[CallOptions],
 ) -> Answers:
-    """Answers the questions of a `.sens` file; of `queries` alone if some are named.
+    """Answers the questions of a `.sens` file; only `queries` if some are named.
 
-    A mistake in one query does not cost the answers of the others: see `Answers.errors`. If all queries have mistakes, or
-    declarations have, they are raised.
+    A mistake in one query does not affect the others: see `Answers.errors`. If all queries have mistakes, or declarations do,
+    the errors are raised.
     """
     path = path_of("file", file)
     asking, diagnostics = checked_options(options), Diagnostics()
@@ -65,8 +65,8 @@ def check_text(
 ) -> Answers:
     """Answers questions given as text, or as objects of `treesens.query`, over live models and frames.
 
-    In a text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`; objects name them as
-    their questions do. Options are those of `check`.
+    In a text, `model m from "NAME"` and `data d from "NAME"` refer to entries of `models` and `data`; objects use the names in
+    their questions. Options are those of `check`.
     """
     if not isinstance(text, str | Question | File):
         raise UsageError(
@@ -94,9 +94,9 @@ def sensitivity(
 ) -> Answer:
     """Can changing only the features `vary` move the decision across the gap (probability) or margin (raw score)?
 
-    With `data` (a path or a frame) features range over what the data holds; `near` steers towards it. Columns of whole
-    numbers take whole numbers, but for the features named in `real`. Equals the `sensitive` shorthand of the language,
-    which defines it; options are those of `check`.
+    With `data` (a path or a frame), features range over its values; `near` steers towards its rows. Columns of whole numbers
+    take whole numbers, except for features named in `real`. Equals the `sensitive` shorthand of the language, which defines it;
+    options are those of `check`.
     """
     if (gap is None) == (margin is None):
         raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
@@ -127,8 +127,8 @@ def sensitivity(
 
 @public
 def info(model: Model) -> Info:
-    """What `treesens info --json` tells of a model, a file or a live object: size, task, features, guards, how it adds up.
-    A dictionary; in a notebook it is a table.
+    """The record of `treesens info --json` for a model file or a live object: size, task, features, guards, arithmetic. A
+    dictionary, shown as a table in a notebook.
     """
     from treesens.records.model import model_record
 
@@ -144,10 +144,10 @@ def explain(
     backend: str = "native",
     pipeline: str = "default",
 ) -> Explanations:
-    """What questions mean and what the compiler makes of them, by their names (`treesens explain`). Solves nothing.
+    """The meaning and compilation of questions, by name (`treesens explain`). Solves nothing.
 
-    `question` is a `.sens` file; with `models` it is a text or an object, as `check_text` takes it. `queries` choose some.
-    Raises the errors of the first question that has no meaning.
+    `question` is a `.sens` file; with `models` it is a text or an object, as in `check_text`. `queries` selects some. Raises
+    the errors of the first invalid question.
     """
     from treesens.backends.base import get_backend
     from treesens.compiler.pipeline import pipeline_for
@@ -182,7 +182,7 @@ def _bound(
     models: Mapping[str, Any] | None,
     data: Mapping[str, Any] | None,
 ) -> ResolvedFile:
-    """Typed questions of a file, or of a text or an object over live models."""
+    """Typed questions from a file, or from a text or an object over live models."""
     if isinstance(question, Question | File):
         asked = file(question) if isinstance(question, Question) else question
         return bound_tree(*asked.with_sources(models, data), Diagnostics())

@@ -1,5 +1,5 @@
-"""The arguments of a call: their types, as a type checker reads them (models and tables of many libraries, none of which is
-imported here), other names for the same thing, and what was meant by a name that there is not."""
+"""The arguments of a call: their types for type checkers (models and tables of many libraries, none of which is imported here),
+alternative names, and suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ ALIASES: Mapping[str, str] = {
     "n_jobs": "jobs",
     "random_state": "seed",
 }
-"""Words of other tools and of earlier versions, by the argument that they stand for wherever it exists."""
+"""Names in other tools and earlier versions, by the argument that they mean, in every call that has it."""
 
 
 def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Named arguments under their own names. ArgumentsError for a name that there is not, and for one given twice."""
+    """Named arguments under their present names. ArgumentsError for an unknown name, and for one given twice."""
     found: dict[str, Any] = {}
     for name, value in given.items():
         own = name if name in known else ALIASES.get(name, name)
@@ -53,7 +53,7 @@ def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict
 def bound_arguments(
     call: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]
 ) -> inspect.BoundArguments:
-    """The arguments of a call, without its defaults. ArgumentsError for arguments that do not fit the signature."""
+    """The arguments of a call, without defaults. ArgumentsError for arguments that do not fit the signature."""
     own = renamed(call, named, signature.parameters)
     try:
         return signature.bind(*positional, **own)
@@ -64,20 +64,20 @@ def bound_arguments(
 
 
 def public(call: _Call) -> _Call:
-    """A call of the interface (see `typed`) that knows its arguments by their other words, and says which one was meant."""
+    """A call of the interface (see `typed`) that accepts alternative argument names, and suggests names for unknown ones."""
     signature = inspect.signature(call)
     known = [name for name, one in signature.parameters.items() if one.kind is not one.VAR_KEYWORD]
     checked, open_ended = typed(call), len(known) < len(signature.parameters)
 
     @functools.wraps(call)
     def asked(*positional: Any, **named: Any) -> Any:
-        # What takes any option checks their names itself, with those of the engine.
+        # Calls with arbitrary options check names themselves, together with the engine's.
         more = [name for name in named if open_ended and name not in ALIASES]
         own = renamed(call.__name__, named, [*known, *more])
         try:
             signature.bind(*positional, **own)
         except TypeError as error:
-            renamed(call.__name__, own, known)  # of two mistakes the unknown name says more
+            renamed(call.__name__, own, known)  # the unknown name is the more informative of two errors
             raise ArgumentsError(
                 f"{call.__name__}(): {error}", remedy=f"its arguments are {', '.join(known)}"
             ) from None
@@ -87,7 +87,7 @@ def public(call: _Call) -> _Call:
 
 
 def with_options(call: _Call) -> _Call:
-    """A call whose `**options` are those of a question: its signature shows each of them with its type and default."""
+    """A call whose `**options` are those of a question: its signature shows each with its type and default."""
     signature = inspect.signature(call)
     own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     types = {name: getattr(kind, "__forward_arg__", kind) for name, kind in CallOptions.__annotations__.items()}
@@ -101,7 +101,7 @@ def with_options(call: _Call) -> _Call:
 
 
 def listing_options(call: _Call) -> _Call:
-    """A call whose text has a line for each option of a question."""
+    """A call whose docstring has a line for each option of a question."""
     known = declared(Options, Door.PYTHON)
     lines = [f"    {one.field}: {one.option.sentence}" for one in known if one.option.sentence]
     call.__doc__ = "\n".join([inspect.cleandoc(call.__doc__ or ""), "", "Options:", *lines])
@@ -134,7 +134,7 @@ class Frame(Protocol):
 
 
 Model: TypeAlias = str | Path | LoadedModel | Predictor | ProtoModel | TreeliteModel
-"""A model file, a live model, or what `load` has made of either."""
+"""A model file, a live model, or the result of `load` for either."""
 
 Data: TypeAlias = str | Path | Table | Frame | np.ndarray[Any, Any]
 """A CSV or Parquet file, a frame, or an array [rows, features] in the order of the model's features."""

@@ -1,4 +1,4 @@
-"""Questions over live models and frames: what `treesens.python.api` and the builder's objects have in common, and sessions."""
+"""Questions over live models and frames: the common part of `treesens.python.api` and the builder's objects, and sessions."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def load(
 ) -> LoadedModel:
     """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly.
 
-    A pickle runs code when it is opened: that needs `trust_pickle`. `protected` names features that come first everywhere and
-    are never named as something to change, `classes` says what labels mean ({0: "granted", 1: "refused"}), `favourable` is the
-    class that people wish for; what is not given is read from `treesens.toml` beside a file (docs/protected.md).
+    Opening a pickle runs code, and needs `trust_pickle`. `protected` names features that are listed first and never suggested
+    as something to change, `classes` names the labels ({0: "granted", 1: "refused"}), `favourable` is the desired class; the
+    others are read from `treesens.toml` next to a file (docs/protected.md).
     """
     model = source if isinstance(source, LoadedModel) else load_model(source, format, trust_pickle=trust_pickle)
     given = {"protected": protected, "classes": classes, "favourable": favourable}
@@ -64,7 +64,7 @@ def load(
 def answer_text(
     text: str, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
 ) -> Answers:
-    """Answers questions given as text: `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`."""
+    """Answers a text of questions: `model m from "NAME"` and `data d from "NAME"` refer to entries of `models` and `data`."""
     return answer_tree(parse(text, "<query>"), models, data, **options)
 
 
@@ -83,7 +83,7 @@ def answer_declared(
     *,
     declared: bool,
 ) -> Answers:
-    """The answers with notes: as declarations, or as arguments where the caller has not `declared` the features."""
+    """The answers with notes: as declarations, or as arguments if the caller has not `declared` the features."""
     asking, diagnostics = checked_options(options), Diagnostics()
     bound = bound_tree(file, models, data, diagnostics, steps=LEVELS[0])
     frame = next((f for f in (data or {}).values() if not isinstance(f, str | Path | Table)), None)
@@ -132,7 +132,7 @@ def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:
 
 
 def table_of(source: Any, label: str | None, rows: int | None, models: Sequence[LoadedModel] = ()) -> Table:
-    """The table of a path, a frame, or an array, whose columns have the names of a model's features."""
+    """The table of a path, a frame, or an array, whose columns are named like a model's features."""
     if isinstance(source, np.ndarray) and models:
         from treesens.data.tables import table_of_array
 
@@ -143,7 +143,7 @@ def table_of(source: Any, label: str | None, rows: int | None, models: Sequence[
 def answer_file(
     bound: ResolvedFile, names: Sequence[str], frame: Any, options: Options, notes: tuple[str, ...] = ()
 ) -> Answers:
-    """Ctrl-C returns what is known so far."""
+    """Makes Ctrl-C return the results so far."""
     wanted = [b for b in bound.queries if not names or b.name in names or b.name.partition("[")[0] in names]
     answers = []
     errors: dict[str, TreesensError] = dict(bound.broken)
@@ -167,11 +167,11 @@ def answer_file(
 
 
 class Session:
-    """Questions about the model `m`, and the table `d` if one is given, in the words of the language without declarations.
+    """Questions about the model `m`, and the table `d` if given, in the language without declarations.
 
     `declarations` are lines of a file (`feature age: real in [0, 120]`, `domain from d`); without them domains come from the
-    table. Options are those of `check`. Answers come without the widened region and, unless `regions` is set, without the
-    nearest row: a question costs little more than its search, as what they share is bound, laid on its grid and compiled once.
+    table. Options are those of `check`. Answers have no widened region and, unless `regions` is set, no nearest row: a question
+    costs little more than its search, since shared parts are bound, laid on their grid and compiled once.
 
     with ts.session(model, data=frame) as s:
         s.ask("find a such that class(a) != 1  minimize distance(a, row 7 of d, linf)").bound
@@ -205,9 +205,9 @@ class Session:
         return "<session, closed>" if self._declared is None else "<session: questions about `m`>"
 
     def ask(self, question: str, **options: Unpack[CallOptions]) -> Answer:
-        """The answer to one question: `find ..`, `sensitive ..` or `count ..`. Options are for this question alone.
+        """The answer to one question: `find ..`, `sensitive ..` or `count ..`. Options apply to this question alone.
 
-        Raises UsageError for a text that holds several, and after the session has been closed.
+        Raises UsageError for a text with several questions, and after the session has been closed.
         """
         if self._declared is None:
             raise UsageError("the session is closed", remedy="ask within `with ts.session(..) as s:`")
@@ -221,14 +221,14 @@ class Session:
         question = self._declared.bind(node)
         mine = checked_options({**self._options, **options}) if options else self._checked
         mine = question.replayed(mine)
-        # Without its tables an answer is not compared with their rows.
+        # Without its tables, an answer is not compared with their rows.
         asked = question if mine.regions or question.query.rows is not None else replace(question, tables={}, rows={})
         with interruptible() as interruption:
             result = answer_question(asked, mine, mine.budget(interruption.event))
         return Answer(question, result, self._frame)
 
     def close(self) -> None:
-        """Gives back what the session keeps."""
+        """Releases the session's caches."""
         self._declared = None
 
     def __enter__(self) -> Session:

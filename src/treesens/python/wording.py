@@ -1,6 +1,6 @@
-"""Messages in the words of a call: what a study says of its options is written once, as the command has them.
+"""Adapts messages to Python calls: messages about a study's options are written for the command line.
 
-`add --threshold 0.5` is `add threshold=0.5` here, and `leave out --pairs` is ``leave out `pairs` ``.
+`add --threshold 0.5` becomes `add threshold=0.5`, and `leave out --pairs` becomes ``leave out `pairs` ``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OPTION = re.compile(r"(?<![\w`-])--([a-z][a-z-]*)(?: ([\w.%|-]+(?:,[\w.%-]+)*))
 _NUMBER = re.compile(r"[\d.]+")
 _METAVAR = re.compile(r"[A-Z]+")
 REAL = re.compile(r"declare (?:`feature (.+): real`|`` feature `(.+)`: real ``) if fractions can occur")
-"""The remedy of a note on whole numbers."""
+"""The remedy in a note on whole numbers."""
 
 _OTHERS: dict[str, kinds.Kind] = {
     "data": kinds.TableFile(),
@@ -32,13 +32,13 @@ _OTHERS: dict[str, kinds.Kind] = {
     "label": kinds.Text(),
     "trust_pickle": kinds.Flag(),
 }
-"""What calls have beside the options of studies."""
+"""Arguments of calls in addition to the studies' options."""
 
 
 def typed(call: _Call) -> _Call:
-    """A call of the Python interface whose errors are typed, in its words: what nobody has foreseen becomes an InternalError
-    that is chained to its cause. Errors of the caller's own kind (of memory, a wrong argument of the call itself, warnings
-    that are errors) stay what they are.
+    """A call of the Python interface that raises typed errors in its own terms: unforeseen errors become an InternalError
+    chained to their cause. Errors of the caller (memory, a wrong argument of the call itself, warnings raised as errors) are
+    unchanged.
     """
 
     @functools.wraps(call)
@@ -53,7 +53,7 @@ def typed(call: _Call) -> _Call:
         except Exception as error:
             trace = error.__traceback__
             if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
-                raise  # the arguments do not fit the call: its frame was never entered
+                raise  # the arguments do not fit the signature: the call was never entered
             raise unexpected(error) from error
 
     return cast("_Call", checked)
@@ -67,7 +67,7 @@ def in_python(note: str) -> str:
 
 
 def as_arguments(text: str) -> str:
-    """A text in which options of studies are arguments of calls. Commands between backquotes stay what they are."""
+    """A text in which options of studies are replaced by arguments of calls. Commands between backquotes are unchanged."""
     if "--" not in text:
         return text
     parts = text.split("`")
@@ -89,7 +89,7 @@ def _argument(found: re.Match[str]) -> str:
 
 
 def _written(kind: kinds.Kind, value: str, *, last: bool) -> str | None:
-    """A value as Python has it; None for a word that goes on with the sentence."""
+    """A value in Python's notation; None for a word that continues the sentence."""
     several = value.split(",")
     if all(map(_NUMBER.fullmatch, several)):
         return f"[{', '.join(several)}]" if len(several) > 1 else value
@@ -104,7 +104,7 @@ def _written(kind: kinds.Kind, value: str, *, last: bool) -> str | None:
 
 @functools.cache
 def _arguments() -> dict[str, tuple[str, kinds.Kind]]:
-    """The arguments of calls, and what each is, by their words at the command."""
+    """The arguments of calls, and the meaning of each, by option name."""
     found = {name.replace("_", "-"): (name, kind) for name, kind in _OTHERS.items()}
     return {**(service("studies").arguments() if has_extensions() else {}), **found}
 
@@ -113,20 +113,20 @@ _REPORTED = "warning["
 
 
 def notes_of(diagnostics: Diagnostics, *, declared: bool) -> tuple[str, ...]:
-    """The notes and warnings of a question; remedies stay declarations where the caller has `declared` features."""
+    """The notes and warnings of a question; remedies remain declarations if the caller has `declared` features."""
     texts = [item.render() for item in diagnostics if item.severity != "error"]
     return tuple(texts if declared else map(in_python, texts))
 
 
 def warn(notes: Iterable[str]) -> None:
-    """Warnings among notes as Python's own, at the line that called treesens: rows that no answer can be, for example."""
+    """Issues warnings among notes as Python warnings at the caller's line: for example, rows that cannot be answers."""
     for note in notes:
         if _REPORTED in note.partition("\n")[0]:
             warnings.warn(note, TreesensWarning, stacklevel=_depth())
 
 
 def _depth() -> int:
-    """How far up the first frame is that is not of treesens, as `warn` counts."""
+    """The stack level of the first frame outside treesens, for `warn`."""
     depth, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "treesens":
         depth, frame = depth + 1, frame.f_back

@@ -1,1 +1,1 @@
-"""From results to records: answers, models, domains and installations as plain data. `report/` draws them."""
+"""Converts results to records: answers, models, domains and installations as plain data. `report/` displays them."""

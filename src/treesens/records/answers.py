@@ -1,4 +1,4 @@
-"""Answers as records (docs/cli.md): one JSON object per question, with everything needed to repeat and to judge it."""
+"""Answers as records (docs/cli.md): one JSON object per question, sufficient to repeat and to judge it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treesens.values.verify import Witness
 
 
 def label_of(domain: Domain, value: float, number_type: np.dtype[Any]) -> str | int | float | None:
-    """A stored value as people type and read it; None is missing."""
+    """A stored value in the user's notation; None is missing."""
     if math.isnan(value):
         return None
     if isinstance(domain, ValueDomain):
@@ -39,7 +39,7 @@ def label_of(domain: Domain, value: float, number_type: np.dtype[Any]) -> str | 
 
 
 def typed_number(unit: Unit, stored: float, number_type: np.dtype[Any]) -> int | float:
-    """The shortest decimal whose image is stored as this very float; the nearest double if no double has this image."""
+    """The shortest decimal that is stored as exactly this float; the nearest double if no decimal is."""
     nearest = float(unit.to_typed(Fraction(stored)))
     for digits in range(1, 18):
         text = f"{nearest:.{digits}g}"
@@ -63,18 +63,18 @@ def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
 
 
 def scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
-    """Raw outputs and predictions of one point, by the words of the language.
+    """Raw outputs and predictions of one point, by the language's words.
 
-    The class is the one that the library predicts. It is given if it does not follow from the scores at a glance, and is left
-    out if only the library's own rounding decides between two. A probability or a value that is no finite number is None:
-    libraries make infinity or NaN of very large sums.
+    The class is the library's prediction. It is included if it does not follow directly from the scores, and omitted if only
+    the library's own rounding decides between two. A non-finite probability or value is None: libraries return infinity or NaN
+    for very large sums.
     """
     return {**_scores_of(query, witness, point), **_decisions_of(query, witness, point)}
 
 
 def _decisions_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
-    """The outcome of every decision that the question asks for about a point. One is left out if exact sums and the library's
-    scores decide it otherwise, or if nobody can tell.
+    """The outcome of every decision that the question uses, for a point. An outcome is omitted if exact sums and the library's
+    scores disagree, or if it is undecided.
     """
     mine = [decided for decided in query.decided if decided.point == point]
     if not mine:
@@ -125,9 +125,9 @@ def _scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
 
 
 def region_of(query: Query, region: Region) -> dict[str, dict[str, Any]]:
-    """A region in the words of points: per point and feature a list of labels, or [low, high] runs of numbers.
+    """A region by point: per feature a list of labels, or [low, high] runs of numbers.
 
-    Features on which the whole domain is allowed are left out; what all points share is under "all".
+    Features with their whole domain allowed are omitted; the part common to all points is under "all".
     """
     result: dict[str, dict[str, Any]] = {"all": {}} if len(query.points) > 1 else {}
     for number, point in enumerate(query.points):
@@ -157,7 +157,7 @@ def _values_of(query: Query, feature: int, mask: BoolArray) -> list[Any]:
 
 
 def _joined(ends: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Runs of whole numbers that follow one another, as one: between 18 and 19 there may be cells without a whole number."""
+    """Merges consecutive runs of integers: between 18 and 19 there may be cells without one."""
     joined: list[tuple[float, float]] = []
     for low, high in ends:
         if joined and low == joined[-1][1] + 1:
@@ -168,7 +168,7 @@ def _joined(ends: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def explanation_of(query: Query, row: ExplainedRow, result: Result, known: Explanation) -> dict[str, Any]:
-    """Why a row has its class, with the fields of `treesens why`."""
+    """The reason for a row's class, with the fields of `treesens why`."""
     space = query.space
 
     def shown(f: int) -> str | int | float | None:
@@ -277,7 +277,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
 
 
 def share_record(share: ShareFound) -> dict[str, Any]:
-    """The proved interval of a share and its estimate, as `treesens count` tells them."""
+    """The proved interval of a share and its estimate, with the fields of `treesens count`."""
     e = share.estimate
     estimate = None
     if e is not None:
@@ -302,7 +302,7 @@ def certificate_records(result: Result) -> list[dict[str, Any]]:
 
 
 def certificate_record(claim: Certified) -> dict[str, Any]:
-    """A claim and its certificate: file, size and times, or the reason why there is none."""
+    """A claim and its certificate: file, size and times, or the reason why it has none."""
     if not claim.path:
         return {"claim": claim.claim, "file": None, "reason": claim.reason}
     return {
@@ -316,7 +316,7 @@ def certificate_record(claim: Certified) -> dict[str, Any]:
 
 
 def found_record(query: Query, result: Result) -> dict[str, Any]:
-    """What is said about the witness of a result: points, scores, replay, objective, nearest row, region."""
+    """The fields about a result's witness: points, scores, replay, objective, nearest row, region."""
     data: dict[str, Any] = {}
     witness = result.witness
     if witness is not None:
@@ -350,20 +350,20 @@ def found_record(query: Query, result: Result) -> dict[str, Any]:
 
 
 def as_expected(query: Query, result: Result) -> bool | None:
-    """Whether the verdict, or the share, is what the question expects; None if that is not known."""
+    """True if the verdict, or the share, is the expected one; None if that is unknown."""
     if query.share is not None and query.share.expected is not None:
         return result.share.holds if result.share is not None else None
     if result.verdict is Verdict.UNKNOWN:
         return None
     if query.expect is None:
-        # A count that is not known is no answer, even if some row counts.
+        # An unknown count is not an answer, even if some row counts.
         counted = result.count is None or not result.count.undecided
         return True if counted and (result.share is None or result.share.closed) else None
     return (query.expect == "some") == (result.verdict is Verdict.FOUND)
 
 
 def envelope(file: Path | str, results: list[dict[str, Any]], **extra: Any) -> dict[str, Any]:
-    """The object that `--json` prints."""
+    """The object printed by `--json`."""
     return {
         "schema_version": SCHEMA_VERSION,
         "treesens": treesens.__version__,

@@ -1,4 +1,4 @@
-"""What a measurement depends on besides its question: versions of packages, and the machine."""
+"""Influences on a measurement other than its question: versions of packages, and the machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from treesens.backends.base import BACKENDS, packages_of
 
 LIBRARIES = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "catboost", "onnxruntime", "treelite")
-"""Distributions whose models are read, and that replay pairs."""
+"""Distributions whose models are read, and in which pairs are replayed."""
 
 
 def package_version(name: str) -> str | None:
@@ -32,7 +32,7 @@ def solver_packages() -> dict[str, list[str]]:
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of what a measurement depends on: numpy, solvers and libraries, if they are installed."""
+    """Versions that affect a measurement: numpy, solvers and libraries, if they are installed."""
     names = ("numpy", *solver_packages(), *LIBRARIES)
     return {name: found for name in names if (found := package_version(name)) is not None}
 
@@ -68,7 +68,7 @@ def _memory() -> int | None:
 
 
 def environment_facts() -> dict[str, str]:
-    """Python, system and libraries: what an answer may depend on."""
+    """Python, system and libraries: the software that may affect an answer."""
     return {
         "Python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",

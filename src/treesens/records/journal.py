@@ -1,8 +1,8 @@
-"""The journal: one SQLite file with every answer, under the digest of everything that it depends on.
+"""The journal: one SQLite file with every answer, under a digest of all of its inputs.
 
-A question in parts has a line for every part that was closed or cut. Each answer is committed as it comes, so that a killed run
-has lost nothing but what was being asked. One process writes at a time; others may read (write-ahead log). A file that can no
-longer be written, on a full disk, costs no answer: what comes then is kept in memory, for this run alone.
+A question in parts has a line for every part that was closed or split. Each answer is committed when it arrives, so that
+killing a run loses only the unfinished question. One process writes at a time; others may read (write-ahead log). If the file
+can no longer be written, because the disk is full, no answer is lost: later ones are kept in memory, for this run only.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ CREATE INDEX IF NOT EXISTS parts_of_a_question ON parts (key);
 """
 
 NO_PART_OF_A_KEY = frozenset({"time_limit", "optimal", "confirm", "core", "regions"})
-"""Options that do not change the content of an answer, or (`optimal`) are in others; the journal compares time limits itself,
-and `check` adds the rest to its keys.
+"""Options that do not change the content of an answer, or (`optimal`) are implied by others; the journal compares time limits
+itself, and `check` adds the rest to its keys.
 """
 
 
@@ -62,7 +62,7 @@ def key_of(digest: str, options: Options) -> str:
 
 @functools.cache
 def versions(backend: str) -> dict[str, str]:
-    """The versions that an answer of this backend depends on; the engine also by its content."""
+    """The versions that a backend's answer depends on; for the engine also its content."""
     from treesens._engine import __file__ as engine_file
 
     with Path(engine_file).open("rb") as file:
@@ -76,7 +76,7 @@ def versions(backend: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Entry:
-    """An answer without its record."""
+    """An answer without its full record."""
 
     key: str
     verdict: str
@@ -91,10 +91,10 @@ class Entry:
 
 
 class Journal:
-    """Open for writing until it is closed. DataError if the file is not a journal; UsageError if another run writes it, or
-    the disk has no room for it.
+    """A journal open for writing. DataError if the file is not a journal; UsageError if another run is writing it, or the disk
+    is full.
 
-    `tell` is called once if the file can no longer be written.
+    `tell` is called once when the file can no longer be written.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Journal:
         self._late: sqlite3.Connection | None = None
         """Entries made after the file could no longer be written."""
         self.peak_rss: int | None = None
-        """Bytes of memory that this process holds at most; kept with the run when it ends."""
+        """Peak memory of this process in bytes; recorded with the run when it ends."""
         if path.exists() and not path.is_file():
             raise UsageError("this is not a regular file", place=str(path), remedy="name another file with --journal")
         will_write(path)
@@ -132,7 +132,7 @@ class Journal:
             if isinstance(error, sqlite3.OperationalError):
                 raise _not_begun(path, error) from None
             raise DataError(
-                f"this is no journal: {error}", place=str(path), remedy="name another file with --journal"
+                f"this is not a journal: {error}", place=str(path), remedy="name another file with --journal"
             ) from None
 
     def __enter__(self) -> Journal:
@@ -154,7 +154,7 @@ class Journal:
                     one.close()
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
-        """Changes the file; once it cannot be written, warns and changes the memory of this run instead."""
+        """Changes the file; once it cannot be written, warns and changes this run's memory instead."""
         try:
             (self._late or self._db).execute(statement, values)
             return
@@ -174,7 +174,7 @@ class Journal:
             )
 
     def _found(self, statement: str, values: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
-        """The rows of a statement in the file, and those that could not be written. DataError where the file is damaged."""
+        """The rows of a statement in the file, and those kept in memory. DataError if the file is damaged."""
         try:
             rows = self._db.execute(statement, values).fetchall()
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
@@ -191,7 +191,7 @@ class Journal:
         return late + kept
 
     def known(self, key: str, time_limit: float) -> Entry | None:
-        """What is known: a verdict holds for every time limit, an `unknown` for its own."""
+        """The known answer: a verdict is valid for every time limit, an `unknown` only for its own."""
         rows = self._rows(
             f"SELECT {_ENTRY} FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
             "ORDER BY verdict = 'unknown' LIMIT 1",
@@ -200,7 +200,7 @@ class Journal:
         return Entry(*rows[0]) if rows else None
 
     def record(self, key: str, time_limit: float) -> dict[str, Any] | None:
-        """The full record of what is known (as for `known`); None where nothing is."""
+        """The full record of the known answer (as for `known`); None without one."""
         rows = self._rows(
             "SELECT record FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
             "ORDER BY verdict = 'unknown' LIMIT 1",
@@ -215,9 +215,9 @@ class Journal:
         return record
 
     def keep(self, entry: Entry, time_limit: float, record: dict[str, Any], rss: int = 0) -> Entry:
-        """Keeps an answer, which is on the disk when this returns, as far as a killed process is concerned.
+        """Stores an answer, which survives a killed process when this returns.
 
-        `rss` are the bytes of memory that this process holds.
+        `rss` is this process's memory in bytes.
         """
         self._write(
             f"INSERT OR REPLACE INTO answers ({_ENTRY}, time_limit, record, writer_rss, run, answered) "
@@ -231,18 +231,18 @@ class Journal:
         return entry
 
     def entries(self) -> Iterator[Entry]:
-        """Every answer of the file, of all runs, and of this one."""
+        """Every answer of the file, including all earlier runs."""
         for row in self._rows(f"SELECT {_ENTRY} FROM answers"):
             yield Entry(*row)
 
     def keep_part(self, key: str, line: dict[str, Any]) -> None:
-        """Keeps a line about a part of a question; on the disk when this returns."""
+        """Stores a line about a part of a question; on the disk when this returns."""
         self._write("INSERT INTO parts (key, line) VALUES (?, ?)", (key, json.dumps(line, allow_nan=False)))
 
     def parts(self, key: str, checked: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
-        """The lines about the parts of a question, in the order in which they were written, as `checked` returns them.
+        """The lines about the parts of a question in the order of writing, as returned by `checked`.
 
-        DataError for a line that is no JSON, or that `checked` refuses (ValueError, KeyError or TypeError).
+        DataError for a line that is not JSON, or that `checked` rejects (ValueError, KeyError or TypeError).
         """
         kept, late = self._found("SELECT line FROM parts WHERE key = ? ORDER BY number", (key,))
         try:
@@ -251,24 +251,24 @@ class Journal:
             raise self.damaged("a line about a part of a question is damaged") from None
 
     def damaged(self, why: str) -> DataError:
-        """The error of a journal whose content cannot be used."""
+        """The error of a journal with unusable content."""
         return DataError(why, place=str(self.path), remedy="name another file with --journal")
 
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """The answers of one command in a journal, by their questions: `context` has what all of them depend on."""
+    """One command's answers in a journal, by question: `context` contains their common inputs."""
 
     journal: Journal
     context: str
     time_limit: float
 
     def known(self, question: str) -> dict[str, Any] | None:
-        """The record that was kept. A verdict holds for every time limit, an `unknown` for its own."""
+        """The stored record. A verdict is valid for every time limit, an `unknown` only for its own."""
         return self.journal.record(self._key(question), self.time_limit)
 
     def keep(self, question: str, verdict: str, record: dict[str, Any]) -> None:
-        """Keeps a record, which is on the disk when this returns."""
+        """Stores a record, which is on the disk when this returns."""
         asked, context = question.replace("\0", "\n"), self.context.replace("\0", "\n")
         self.journal.keep(Entry(self._key(question), verdict, asked, context), self.time_limit, record)
 
@@ -280,7 +280,7 @@ _ENTRY = "key, verdict, question, document, implied_by, failure, attempts, cpu, 
 
 
 def _writers_lock(path: Path) -> sqlite3.Connection:
-    """Held by the one process that writes; the system releases it when the process ends, however it does."""
+    """Held by the one process that writes; the system releases it when the process ends in any way."""
     try:
         lock = sqlite3.connect(f"{path}.lock", isolation_level=None, timeout=0)
     except sqlite3.OperationalError as error:
@@ -300,11 +300,11 @@ def _writers_lock(path: Path) -> sqlite3.Connection:
 
 
 _ROOM = 1 << 17
-"""Bytes that an empty journal and its log take, with a margin."""
+"""Bytes of an empty journal and its log, with a margin."""
 
 
 def _not_begun(path: Path, error: sqlite3.OperationalError) -> UsageError:
-    """The error of a journal that the system does not let begin; a full disk shows itself in many ways."""
+    """The error of a journal that the system does not let begin; a full disk causes various errors."""
     try:
         full = shutil.disk_usage(path.parent).free < _ROOM
     except OSError:

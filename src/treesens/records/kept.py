@@ -1,7 +1,7 @@
 """Results as JSON and back, for journals.
 
-What is `found` travels as values alone, and is verified again on the question by whoever reads it; proofs and bounds are those
-of the run that wrote them.
+A `found` is stored by its values alone, and verified again on the question when it is read; proofs and bounds are those of the
+run that wrote them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def is_decided(result: Result, tolerance: Tolerance) -> bool:
 
 
 def to_json(result: Result) -> dict[str, Any]:
-    """What a journal keeps of a result."""
+    """A result in the form stored by a journal."""
     kept: dict[str, Any] = {
         "verdict": str(result.verdict),
         "reason": result.reason,
@@ -105,7 +105,7 @@ def _kept_share(share: ShareFound) -> dict[str, Any]:
 
 
 def _share(query: Query, kept: Mapping[str, Any], verdict: Verdict) -> ShareFound:
-    """A share; whether it keeps the bound of the question is judged again."""
+    """A share; its bound is judged again when it is read."""
     lower, upper = map(float, kept["proved"])
     asked = query.share
     if asked is None or not 0 <= lower <= upper <= 1 or (verdict is Verdict.NONE and lower > 0):
@@ -121,8 +121,8 @@ def _share(query: Query, kept: Mapping[str, Any], verdict: Verdict) -> ShareFoun
 def from_json(
     query: Query, kept: Mapping[str, Any], answered: float, library_predict: Sequence[LibraryReplay] | None
 ) -> Result | None:
-    """The result of a question that has been answered at a time (of `time.time`); None if its points do not pass verification
-    again, or do not have the value that is told of them. Raises ValueError, KeyError or TypeError if it is damaged.
+    """The result of a question answered at a time (of `time.time`); None if its points fail verification, or do not have the
+    stated value. Raises ValueError, KeyError or TypeError if it is damaged.
     """
     result = _told(query, kept)
     if "answers" in kept:
@@ -144,7 +144,7 @@ def from_json(
 
 
 def _told(query: Query, kept: Mapping[str, Any]) -> Result:
-    """Everything but witnesses."""
+    """All fields except witnesses."""
     objective = None
     if "objective" in kept:
         value, bound, sense, kind = kept["objective"]
@@ -187,7 +187,7 @@ def _explanation(
 
 
 def _is_constant(why: Explanation | None) -> bool:
-    """True if no input has another class than the row: then there is none to show."""
+    """True if no input has another class than the row: then there is no contrast."""
     return why is not None and why.features == frozenset() and why.contrast is None
 
 
@@ -198,7 +198,7 @@ def _region(query: Query, kept: Mapping[str, Any]) -> Region:
         for grid, cells in zip(query.space.grid, box, strict=True):
             mask = np.zeros(grid.n_cells, bool)
             if any(not 0 <= cell < grid.n_cells for cell in cells):
-                raise ValueError("a region has cells that the question has not")
+                raise ValueError("a region has cells that are not in the question")
             mask[cells] = True
             mask.flags.writeable = False
             masks.append(mask)
@@ -216,7 +216,7 @@ def _verified(
 
 
 def values_of(query: Query, points: Sequence[Sequence[float | None]]) -> FloatArray:
-    """The values float64[points, features] of kept points. Raises ValueError if they are damaged."""
+    """The values float64[points, features] of stored points. Raises ValueError if they are damaged."""
     values = np.array([[np.nan if v is None else float(v) for v in point] for point in points])
     if values.shape != (len(query.points), len(query.space.names)):
         raise ValueError("a witness has a value for every point and feature")
@@ -224,7 +224,7 @@ def values_of(query: Query, points: Sequence[Sequence[float | None]]) -> FloatAr
 
 
 def _has_value(query: Query, witness: Witness, told: ObjectiveValue | None) -> bool:
-    """True if the points have the value that is told of them, and the bound allows it; the distance from the nearest row of a
+    """True if the points have the stated value, and the bound is consistent; the distance from the nearest row of a
     table is not computed again.
     """
     goal = query.objective

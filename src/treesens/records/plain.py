@@ -1,6 +1,6 @@
-"""Records as dataclasses: what is printed of one, and the JSON Schema of its class.
+"""Records as dataclasses: their JSON output, and the JSON Schema of their class.
 
-A field that may be left out has the default ABSENT. A name that Python keeps for itself ends in `_`, which nobody sees.
+An optional field has the default ABSENT. A name that Python reserves ends in `_`, which is stripped.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Absent(Enum):
 
 
 ABSENT: Final = Absent.ABSENT
-"""The value of a field that is not there."""
+"""The value of an omitted field."""
 
 RecordT = TypeVar("RecordT")
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """The few texts that a field can be: `Annotated[str, OneOf(...)]`."""
+    """The permitted texts of a field: `Annotated[str, OneOf(...)]`."""
 
     words: tuple[str, ...]
 
@@ -44,7 +44,7 @@ Points: TypeAlias = dict[str, dict[str, Value]]
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFile:
-    """A model: its file as it was named, and the digest of what is in it."""
+    """A model: its file name as given, and the digest of its content."""
 
     file: str | None
     sha256: str | None
@@ -52,7 +52,7 @@ class ModelFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Document(Generic[RecordT]):
-    """What a study prints with --json: the model, and a record per answer."""
+    """The output of a study with --json: the model, and a record per answer."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -71,7 +71,7 @@ def plain(value: Any) -> Any:
 
 
 def recorded(hint: Any, value: Any) -> Any:
-    """Plain data as the records of a type, the way back from `plain`. TypeError for a field that no record declares."""
+    """Converts plain data to records of a type, the inverse of `plain`. TypeError for an undeclared field."""
     origin, parts = get_origin(hint) or hint, get_args(hint)
     if origin is Annotated:
         return recorded(parts[0], value)
@@ -90,7 +90,7 @@ def recorded(hint: Any, value: Any) -> Any:
 
 
 def _fits(hint: Any, value: Any) -> bool:
-    """True if a value has the shape of a type that says more than its name."""
+    """True if a value has the shape of a type other than a plain name."""
     origin = get_origin(hint) or hint
     return (isinstance(value, dict) and (origin is dict or is_dataclass(origin))) or (
         isinstance(value, list) and origin is list
@@ -99,7 +99,7 @@ def _fits(hint: Any, value: Any) -> bool:
 
 @functools.cache
 def _fields_of(kind: type) -> dict[str, tuple[str, Any]]:
-    """The fields of a class of records by their words, each with its name and its type."""
+    """The fields of a record class by JSON name, each with its attribute name and its type."""
     hints = get_type_hints(kind, include_extras=True)
     return {_key(field): (field.name, hints[field.name]) for field in fields(kind)}
 
@@ -133,7 +133,7 @@ _NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", type(
 
 
 def _schema_of_union(parts: list[Any]) -> dict[str, Any]:
-    """One type with its alternatives; `anyOf` if several of them say more than a type."""
+    """A type with its alternatives; `anyOf` if several of them are more than plain types."""
     known = [schema_of_type(part) for part in parts]
     if len(known) == 1:
         return known[0]

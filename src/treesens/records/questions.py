@@ -1,7 +1,7 @@
-"""Documents (`.sens` texts with their files) and the questions in them, small enough to be kept by the thousand.
+"""Documents (`.sens` texts with their files) and the questions in them, small enough to keep thousands.
 
-A question is known by its digest: of its own text without shorthand, of the declarations that it is asked under, and of the
-content of every file. Names of files and questions are no part of it.
+A question is identified by a digest of its own text without shorthand, its declarations, and the content of every file. Names
+of files and questions are not included.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from treesens.grammar.tree import ast
 
 @dataclass(frozen=True)
 class Document:
-    """Questions, the folder that their paths are relative to, and the SHA-256 of every file that they name.
+    """Questions, the folder of their relative paths, and the SHA-256 of every file that they name.
 
-    `text` is what was written, or the canonical text. `tree` is there if no text can hold a name in it; `text` identifies it.
+    `text` is the source, or the canonical text. `tree` is set if its names have no text; `text` then only identifies it.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Document:
 
     @cached_property
     def digest(self) -> str:
-        """Of the text and the contents of the files: what workers keep documents under."""
+        """Digest of the text and the contents of the files: workers' key for documents."""
         parts = [self.text, str(self.trust_pickle), *(f"{path}\0{sha}" for path, sha in self.files)]
         return sha256("\0".join(parts))
 
@@ -54,8 +54,8 @@ class Document:
 class Question:
     """One question of a document.
 
-    Questions of one `family` differ in the features that may vary and in the `level` (their gap, margin or factor) only: a
-    pair for one is a pair for every question with a lower level and more features. Family None is for all others.
+    Questions of one `family` differ only in the features that may vary and in the `level` (their gap, margin or factor): a pair
+    for one is a pair for every question with a lower level and more features. Family None is for all others.
     """
 
     document: Document
@@ -66,7 +66,7 @@ class Question:
     level: Fraction
     expect: str | None
     interest: float = 0.0
-    """How much the features matter to the model: the share of its splits that ask about them."""
+    """The features' importance to the model: the share of its splits on them."""
 
     def is_harder_than(self, other: Question) -> bool:
         """True if every pair that answers this question answers the other."""
@@ -83,7 +83,7 @@ def sha256(text: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file, or of a model that is a folder."""
+    """The SHA-256 of a file, or of a folder that is a model."""
     if path.is_dir():
         return folder_digest(read_folder(path))
     with open_regular(path) as file:
@@ -95,7 +95,7 @@ def document_of(
 ) -> tuple[Document, Session]:
     """A document (from a text, or from nodes) with its files opened.
 
-    Raises what reading and binding raise, and `ModelError` or `DataError` for files.
+    Raises the errors of reading and binding, and `ModelError` or `DataError` for files.
     """
     file = parse(source, name) if isinstance(source, str) else placed(source, name)
     session = open_session(file, base, trust_pickle=trust_pickle)
@@ -106,7 +106,7 @@ def document_of(
 
 
 def contents_of(file: ast.File, base: Path) -> tuple[tuple[str, str], ...]:
-    """The SHA-256 of every file that the declarations name, by its path."""
+    """The SHA-256 of every file that the declarations name, by path."""
     paths = dict.fromkeys(d.path.value for d in file.declarations if isinstance(d, ast.Model | ast.Data))
     return tuple((path, file_digest(base / path)) for path in paths)
 
@@ -123,7 +123,7 @@ def open_session(file: ast.File, base: Path, *, trust_pickle: bool) -> Session:
 def questions_of(
     document: Document, session: Session, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[Question]:
-    """The questions of a document; the first of every query is bound, so that a mistake shows before anything runs."""
+    """The questions of a document; the first of every query is bound, so that mistakes are found before anything runs."""
     context = context_of(session.file, document.files)
     shares = _shares(session)
     bound: set[str] = set()
@@ -147,7 +147,7 @@ def questions_of(
 
 
 def digest_of(context: str, find: ast.Find | ast.Count | ast.Explain) -> str:
-    """What a question without shorthand is known by under declarations."""
+    """The identity of a question without shorthand under its declarations."""
     return sha256(f"{context}\0{identity(find)}")
 
 
@@ -166,8 +166,7 @@ def context_of(file: ast.File, files: tuple[tuple[str, str], ...]) -> str:
 
 
 def _family(asked: Asked) -> tuple[frozenset[str], str | None, Fraction]:
-    """Features, the text of what the family shares, and the level. An objective, `top` or a share asks for more than some
-    pair."""
+    """Features, the text shared by the family, and the level. An objective, `top` or a share needs more than any pair."""
     body = asked.body
     if not isinstance(body, ast.Sensitive):
         return frozenset(), None, Fraction(0)
@@ -183,7 +182,7 @@ def _family(asked: Asked) -> tuple[frozenset[str], str | None, Fraction]:
 
 
 def _shares(session: Session) -> dict[str, float]:
-    """Of every feature: the share of the splits of all models that ask about it."""
+    """For every feature: its share of the splits of all models."""
     import numpy as np
 
     result: dict[str, float] = {}

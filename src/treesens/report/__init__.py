@@ -1,1 +1,1 @@
-"""Answers and records drawn: words, tables, pages and pictures."""
+"""Display of answers and records: words, tables, pages and pictures."""

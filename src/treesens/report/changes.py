@@ -1,4 +1,4 @@
-"""What two inputs of an answer differ in, as one sentence: the same on the terminal, in notebooks, in reports and in CI."""
+"""The difference between two inputs of an answer as one sentence, for the terminal, notebooks, reports and CI."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from treesens.values.verify import Witness
 from treesens.visible import visible
 
 _CLEAR = 1e-6
-"""A probability that is nearer to 1/2 does not tell the class: the library's rounding, or its rule for ties, does."""
+"""A probability nearer to 1/2 does not determine the class: the library's rounding, or its rule for ties, does."""
 _MOST = 6
-"""Changed features that a sentence names."""
+"""Maximum changed features named in a sentence."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """The labels of a model's classes, what people call them, and the label of the class that they wish for. `at_half`: of two
-    classes the second is predicted above a probability of 1/2.
+    """The labels of a model's classes, the user's names for them, and the label of the favourable class. `at_half`: for two
+    classes, the second is predicted above a probability of 1/2.
     """
 
     labels: tuple[str, ...] = ()
@@ -32,28 +32,28 @@ class Names:
 
     @classmethod
     def of(cls, model: LoadedModel) -> Names:
-        """Those of a model."""
+        """The classes of a model."""
         meaning, e = model.meaning, model.ensemble
         at_half = e.cutoff is None and e.decides_at is None and e.probability_cut is None
         return cls(tuple(map(str, e.classes)), meaning.classes, meaning.favourable, at_half)
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Names:
-        """Those of the model of an audit, by its facts."""
+        """The classes of an audited model, from its facts."""
         meaning, model = facts.get("meaning") or {}, facts["model"]
         labels = tuple(map(str, model.get("classes", ())))
         return cls(labels, meaning.get("classes", {}), meaning.get("favourable"), model.get("cutoff") is None)
 
     def name_of(self, label: object) -> str:
-        """What a class is called; its label if nobody has named it."""
+        """The name of a class; its label if it has none."""
         return self.classes.get(str(label), str(label))
 
 
 def change_words(record: Mapping[str, Any], row: int | None = None, names: Names | None = None) -> str:
     """`sex M → F: prob 0.653 → 0.324, row 161`, from a record with `points` and `scores`; empty without two points.
 
-    `row` is the row of a table that one of the two is. If somebody has named the classes, it is
-    `granted 0.653 → refused 0.324`, with the probability of the class that people wish for.
+    `row` is the table row that equals one of the two. If the classes have names, it is `granted 0.653 → refused 0.324`, with
+    the probability of the favourable class.
     """
     points = record.get("points")
     if not points or len(points) != 2:
@@ -72,20 +72,20 @@ def change_words(record: Mapping[str, Any], row: int | None = None, names: Names
 
 
 def in_names(words: str, names: Names) -> str:
-    """The question in numbers, with the given names of the classes in place of their labels."""
+    """The question in numbers, with class names in place of labels."""
     for label, name in names.classes.items():
         words = words.replace(f"P({label})", f"P({name})").replace(f"class {label} ", f"class {label} ({name}) ")
     return words
 
 
 def decision_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
-    """`refer → decline`: what the one decision of a question makes of two points; empty if it asks for none, or for several."""
+    """`refer → decline`: the outcomes of a question's only decision for two points; empty without one, or with several."""
     outcomes = [score.get("decision") for score in scores.values()]
     return "" if None in outcomes else " → ".join(visible(str(outcome)) for outcome in outcomes)
 
 
 def changed_features(points: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The features in which points differ, in their order."""
+    """The features in which points differ, in order."""
     first, *others = points.values()
     return [f for f in first if any(other[f] != first[f] for other in others)]
 
@@ -97,7 +97,7 @@ def equal_words(points: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _named(scores: Mapping[str, Mapping[str, Any]], names: Names | None) -> str:
-    """What two points get in the names of classes; empty if nobody has named them, or the library says nothing of one."""
+    """The predicted classes of two points by name; empty if classes have no names, or the library's class of one is unknown."""
     if names is None or not names.classes:
         return ""
     meaning, labels = names, names.labels
@@ -117,7 +117,7 @@ def _named(scores: Mapping[str, Mapping[str, Any]], names: Names | None) -> str:
 
 
 def score_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
-    """What two points get: `prob 0.653 → 0.324`; of several classes what is predicted, with its probability at both."""
+    """The predictions for two points: `prob 0.653 → 0.324`; for several classes the predicted ones, with probabilities."""
     first, second = scores.values()
     if "class" in first and isinstance(first.get("prob"), Mapping):
         named = [str(one.get("class")) for one in (first, second)]
@@ -137,19 +137,19 @@ def score_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 NO_NUMBER = "no finite number"
-"""A probability or a value of which the library makes infinity or NaN."""
+"""A probability or a value that the library computes as infinity or NaN."""
 
 
 def number(value: Any) -> str:
-    """A score for the eye."""
+    """A score for display."""
     if value is None:
         return NO_NUMBER
     return f"{value:.3g}" if isinstance(value, float) else visible(str(value))
 
 
 def value_words(value: Any) -> str:
-    """A value of a feature for the eye: `missing`, a name, or a number with the digits that say something. One next to a short
-    number but not equal to it is said to be just below or above: trees ask on which side a value lies.
+    """A feature's value for display: `missing`, a name, or a number with its significant digits. A number close to a short one
+    is described as just below or above it: trees split between them.
     """
     if value is None:
         return "missing"
@@ -164,7 +164,7 @@ def value_words(value: Any) -> str:
 
 
 def row_of(bound: ResolvedQuestion, witness: Witness) -> int | None:
-    """The first row of a table of the question that is one of the two inputs; None if there is none."""
+    """The first table row that equals one of the two inputs; None without one."""
     for rows in bound.rows.values():
         for values in witness.values:
             if rows.shape[1] == len(values):

@@ -1,4 +1,4 @@
-"""Answers of `check` for machines that watch over code: JUnit XML, SARIF 2.1.0 and GitHub-flavoured Markdown."""
+"""Answers of `check` for CI tools: JUnit XML, SARIF 2.1.0 and GitHub-flavoured Markdown."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ RULES = {
     "inconclusive": ("warning", "A question could not be decided within its limits."),
     "broken": ("error", "A question has no meaning, or could not be asked."),
 }
-"""What can be wrong with a question: its level, and what it means."""
+"""Kinds of problems with a question: the level, and the meaning."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One question: its file and line (from 1), what is wrong with it (a key of RULES, None if nothing is), and why."""
+    """One question: its file and line (from 1), its problem (a key of RULES, None without one), and the reason."""
 
     file: str
     line: int
@@ -36,7 +36,7 @@ class Case:
 
 
 def junit(cases: Sequence[Case]) -> str:
-    """JUnit XML: a suite per file; violated expectations are failures, everything undecided or broken is an error."""
+    """JUnit XML: a suite per file; violated expectations are failures, all undecided or invalid questions are errors."""
     root = ElementTree.Element("testsuites", {"name": "treesens", **_counts(cases)})
     for file in dict.fromkeys(case.file for case in cases):
         mine = [case for case in cases if case.file == file]
@@ -67,7 +67,7 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
 
 
 def sarif(cases: Sequence[Case]) -> str:
-    """SARIF 2.1.0 (OASIS): one run, a result for every question that something is wrong with."""
+    """SARIF 2.1.0 (OASIS): one run, a result for every question with a problem."""
     results = [_sarif_result(case) for case in cases if case.problem is not None]
     rules = [
         {"id": name, "shortDescription": {"text": text}, "defaultConfiguration": {"level": level}}
@@ -90,7 +90,7 @@ def _sarif_result(case: Case) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """One line that an attribute holds: XML has no control characters."""
+    """One line for an XML attribute, without control characters."""
     return visible(" ".join(text.split()))
 
 
@@ -98,7 +98,7 @@ _MARKUP = re.compile(r"[^\w\s.,()/=-]|_", re.ASCII)
 
 
 def case_page(cases: Sequence[Case]) -> str:
-    """A sentence, a table with a line per question, and below it what is wrong with a question, folded."""
+    """A sentence, a table with a line per question, and below it the problems, folded."""
     good = sum(case.problem is None for case in cases)
     lines = [f"### treesens: {good} of {len(cases)} questions are answered as expected", ""]
     lines += ["| | question | file |", "| --- | --- | --- |", *map(_line, cases), ""]
@@ -114,7 +114,7 @@ def _line(case: Case) -> str:
 
 
 def _details(case: Case) -> list[str]:
-    """HTML without an empty line, at which Markdown would begin again."""
+    """HTML without empty lines, at which Markdown would resume."""
     text = html.escape(visible(case.message, lines=True))
     message = "\n".join(line for line in text.splitlines() if line.strip())
     about = html.escape(RULES[str(case.problem)][1])
@@ -123,7 +123,7 @@ def _details(case: Case) -> list[str]:
 
 
 def _code(text: str) -> str:
-    """Text in a cell: every sign that could be markup is written by its number."""
+    """Text in a table cell: all markup characters are written as character references."""
     return f"<code>{_MARKUP.sub(lambda sign: f'&#{ord(sign[0])};', _one_line(text))}</code>"
 
 

@@ -1,4 +1,4 @@
-"""What a question means and what the compiler makes of it, as one record (`treesens explain`)."""
+"""The meaning and compilation of a question as one record (`treesens explain`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BLOCKS = {"Order": "order block", "ExactlyOne": "exactly-one block"}
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What a question means: `record` as `treesens explain --json` prints it. As a text it is its sentence and its formulas."""
+    """The meaning of a question: `record` as printed by `treesens explain --json`. As text, its sentence and its formulas."""
 
     record: dict[str, Any]
 
@@ -64,17 +64,17 @@ class Explanation:
 
 
 def compiled_part(query: Query) -> Query:
-    """What of a question the compiler sees at once: one row of a count, and no objective that no linear form says."""
+    """The part of a question that the compiler handles at once: one row of a count, and no nonlinear objective."""
     goal = query.objective
     linear = goal is None or (goal.nearest is None and goal.probability is None)
     return replace(query, rows=None, objective=goal if linear else None)
 
 
 def explanation(bound: ResolvedQuestion, pipeline: str, backend: Backend, options: Options) -> dict[str, Any]:
-    """Everything `explain` shows of a question, JSON-ready: as that pipeline compiles it, and how `options` would answer it."""
+    """All facts that `explain` shows, JSON-ready: the compilation by that pipeline, and the methods under `options`."""
     part = compiled_part(bound.query)
     compiled = compile_query(part, pipeline).compiled
-    # Of probabilities that are not linear the module has the first rows only.
+    # For nonlinear probabilities the module has only the first rows.
     relaxed = names_probabilities(part.constraints) or part.objective is not bound.query.objective
     return {
         "query": bound.name,
@@ -92,9 +92,7 @@ def explanation(bound: ResolvedQuestion, pipeline: str, backend: Backend, option
 
 
 def methods_record(query: Query, options: Options) -> dict[str, Any]:
-    """The methods that fit a question, in the order in which they are asked. If rows are counted, these are the methods for a
-    row that sweeps leave open.
-    """
+    """The fitting methods in order. If rows are counted, these are the methods for a row that sweeps leave open."""
     one = replace(query, rows=None)
     note = note_on_cases(one)
     return {
@@ -110,7 +108,7 @@ def formulas(query: Query) -> list[str]:
 
 
 def cells_record(query: Query) -> list[dict[str, Any]]:
-    """Per feature: guards of the models, cells after the constants of the question cut them too, and legal cells."""
+    """Per feature: the models' guards, the cells after also cutting at the question's constants, and legal cells."""
     space = query.space
     guards = [{f["name"]: f["guards"] for f in features_record(m.ensemble)} for m in query.models]
     result = []
@@ -130,7 +128,7 @@ def cells_record(query: Query) -> list[dict[str, Any]]:
 
 
 def passes_record(compiled: Compiled, pipeline: str) -> list[dict[str, Any]]:
-    """The lowering, then every pass: what it does in words, the size of the module after it, what it counted."""
+    """The lowering, then every pass: its description, the size of the module after it, its statistics."""
     lowered = {
         "pass": "lower",
         "about": "the paper's base encoding: a copy of every predicate and leaf per point",
@@ -152,7 +150,7 @@ def passes_record(compiled: Compiled, pipeline: str) -> list[dict[str, Any]]:
 
 
 def about(step: Pass) -> str:
-    """The first sentence of a pass's own page: its module's docstring, or its class's."""
+    """The first sentence of a pass's documentation: its module's docstring, or its class's."""
     text = sys.modules[type(step).__module__].__doc__ or type(step).__doc__ or ""
     first = " ".join(text.strip().split("\n\n")[0].split())
     _, colon, rest = first.partition(": ")
@@ -175,12 +173,12 @@ def linear_record(module: Module) -> list[dict[str, Any]]:
 
 
 def row_formulas() -> dict[str, str]:
-    """The rows that every kind of block and op becomes, from the page that implements them."""
+    """The rows for every kind of block and op, from the documentation of their implementation."""
     return dict(_FORMULA.findall(rows.__doc__ or ""))
 
 
 def legalisation(module: Module, backend: Backend) -> dict[str, Any]:
-    """What a backend takes as it is, what it needs rewritten and how, and how it rounds."""
+    """The forms that a backend supports directly, those rewritten and how, and its rounding."""
     known = row_formulas()
     capabilities = backend.capabilities
     counts: dict[str, int] = {}
@@ -207,7 +205,7 @@ def legalisation(module: Module, backend: Backend) -> dict[str, Any]:
 
 
 def rounding_text(artifact: Artifact, backend: Backend) -> str:
-    """How an artifact was rounded, and what makes up for it."""
+    """The rounding of an artifact, and its compensation."""
     if not artifact.relaxed:
         return "none: every coefficient is written exactly"
     if backend.capabilities.proof is Proof.EXACT:

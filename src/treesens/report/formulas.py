@@ -1,4 +1,4 @@
-"""The constraints of a typed question as formulas over cells and raw scores, bounds exact and in decimals."""
+"""The constraints of a typed question as formulas over cells and raw scores, with bounds exact and in decimals."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _coefficient(value: Fraction) -> str:
 
 
 def form_text(query: q.Query, form: q.LinearForm) -> str:
-    """A linear form: S(a) is the raw sum of leaves and base margin at a, S[k](a) that of output k,
-    T(a) the score of what is learnt from rows."""
+    """A linear form: S(a) is the raw sum of leaves and base margin at a, S[k](a) that of output k, T(a) a score learnt from
+    rows."""
     parts: list[str] = []
     for term in form.scores:
         ensemble = query.models[query.points[term.point].model].ensemble
@@ -170,7 +170,7 @@ def objective_text(query: q.Query, objective: q.Objective) -> str:
 
 
 def cells_text(query: q.Query, feature: int, mask: BoolArray) -> str:
-    """A set of cells by the values in them."""
+    """A set of cells by their values."""
     grid = query.space.grid[feature]
     parts: list[str] = []
     low, high = runs_of(mask)
@@ -194,7 +194,7 @@ def _end(value: float, number_type: NumberType) -> str:
 
 
 def domain_text(domain: Domain, number_type: np.dtype[np.float32] | np.dtype[np.float64]) -> str:
-    """A domain as the file would declare it."""
+    """A domain in the syntax of declarations."""
     match domain:
         case RealDomain(low, high, whole, missing, unit):
             word = "integer" if whole else "real"

@@ -1,4 +1,4 @@
-"""How answers look in a notebook: HTML that a page of any style takes, with everything that comes from files escaped."""
+"""Answers in a notebook: HTML that fits pages of any style, with all text from files escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treesens.visible import visible
 
 
 def text(value: Any) -> str:
-    """A value as it is shown: numbers with all digits that matter, names escaped."""
+    """A value for display: numbers with their significant digits, names escaped."""
     if value is None:
         return "missing"
     shown = f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -20,7 +20,7 @@ def text(value: Any) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], marked: Sequence[bool] = ()) -> str:
-    """A table; rows that are `marked` stand out, and the first cell of each is its head."""
+    """A table with `marked` rows highlighted; the first cell of each row is its head."""
     top = "".join(f'<th scope="col">{text(name)}</th>' for name in head)
     body = []
     for number, (first, *cells) in enumerate(rows):
@@ -33,7 +33,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], marked: Sequence[b
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
 
 def answer_html(
@@ -63,7 +63,7 @@ def answer_html(
 
 
 def points_html(record: Mapping[str, Any], features: Sequence[str]) -> str:
-    """The points of a record side by side: what changed, marked, and the scores; features that are equal are folded."""
+    """The points of a record side by side: marked changes, and scores; equal features are folded."""
     points, scores = record["points"], record["scores"]
     names = list(points)
     changed = set(changed_features(points)) if len(names) > 1 else set()

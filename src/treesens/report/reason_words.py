@@ -1,4 +1,4 @@
-"""Why a row has its class, in sentences, from the record of `treesens why`."""
+"""The reason for a row's class, in sentences, from the record of `treesens why`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _SHARES = 5
-"""Features whose shares in the score are named."""
+"""Maximum features whose shares in the score are named."""
 
 
 def reason_words(record: Mapping[str, Any]) -> str:
-    """What is known of one row, a sentence per line."""
+    """The known facts about one row, a sentence per line."""
     kind = "outcome" if "decision" in record else "class"
     called = f"class {record['class']}"
     if "class_name" in record:
@@ -50,7 +50,7 @@ def _settings(values: Mapping[str, Any]) -> str:
 
 
 def _runs(runs: Sequence[Any]) -> str:
-    """Ranges and values of one feature, as regions of answers have them."""
+    """Ranges and values of one feature, in the form of answers' regions."""
     words = [f"from {run[0]} to {run[1]}" for run in runs if isinstance(run, list)]
     labels = [str(run) for run in runs if run is not None and not isinstance(run, list)]
     words += [f"= {labels[0]}"] if len(labels) == 1 else [f"in {{{', '.join(labels)}}}"] if labels else []

@@ -10,8 +10,8 @@ _LEAST = 1e-7
 
 
 def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
-    """A share as people say it: in percent with four digits, `1 in 23,000` below a thousandth, `fewer than 1 in 10 million`.
-    A bound is rounded to the side on which it holds: ROUND_FLOOR for the least, ROUND_CEILING for the most.
+    """A share for display: in percent with four digits, `1 in 23,000` below a thousandth, `fewer than 1 in 10 million`. A bound
+    is rounded to the side on which it remains valid: ROUND_FLOOR for lower, ROUND_CEILING for upper bounds.
     """
     if share <= 0:
         return "0 %"
@@ -19,14 +19,14 @@ def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
         return f"{Context(4, rounding).create_decimal_from_float(100 * share).normalize():f} %"
     if share < _LEAST:
         return "fewer than 1 in 10 million"
-    # The more of them there are, the smaller is the share.
+    # A larger denominator means a smaller share.
     turned = {ROUND_FLOOR: ROUND_CEILING, ROUND_CEILING: ROUND_FLOOR}.get(rounding, rounding)
     times = Context(2, turned).divide(1, Decimal(share)).normalize()
     return f"1 in {times / 1_000_000:f} million" if times >= 1_000_000 else f"1 in {times:,f}"
 
 
 def interval(record: dict[str, Any]) -> str:
-    """What is proved of a share: both ends are rounded outward, unless they differ by less than a millionth."""
+    """The proved interval of a share: both ends are rounded outward, unless they differ by less than a millionth."""
     low, high = record["lower"], record["upper"]
     if high - low <= 1e-6 * high:
         return percent(high)
@@ -41,7 +41,7 @@ def estimated(record: dict[str, Any]) -> str:
 
 
 def share_words(record: dict[str, Any]) -> str:
-    """The share that a question asks for, in a line: what is proved, what is estimated, and whether that is enough."""
+    """A question's share, in a line: the proved interval, the estimate, and the verdict on the expected bound."""
     parts = [f"share of {record['of']}: {interval(record)} (proved)"]
     if record["estimate"] is not None:
         failing = record["estimate"]["delta"]

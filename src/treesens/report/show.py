@@ -1,4 +1,4 @@
-"""Answers for people, in a terminal."""
+"""Answers in a terminal."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "mag
 
 
 def out() -> Console:
-    """Standard output for tables; wide if it is no terminal, so that nothing is left out in a file or a pipe."""
+    """Standard output for tables; wide if it is not a terminal, so that a file or a pipe gets all columns."""
     return console(soft_wrap=True, width=terminal_width() or _WIDE, quiet=is_quiet())
 
 
 class Progress:
-    """One line on standard error that says which question is being asked; nothing if that is no terminal."""
+    """A status line on standard error that names the current question; none if that is not a terminal."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -63,7 +63,7 @@ class Progress:
         self.status.start()
 
     def say(self, text: str) -> None:
-        """What is being done about the question."""
+        """Describes the current step of the question."""
         if self.status is not None:
             self.status.update(f"{self.name}: {text}")
 
@@ -75,8 +75,8 @@ class Progress:
 
 @contextmanager
 def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """A progress bar on standard error; the value of the block is called after every record, perhaps with words that are
-    shown beside the bar. If that is no terminal, a line a minute says how far it is.
+    """A progress bar on standard error; the block's value is called after every record, optionally with text shown next to the
+    bar. If that is not a terminal, the progress is printed once a minute.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -101,11 +101,11 @@ def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
 
 
 _EVERY = 60.0
-"""Seconds between two lines of a log."""
+"""Seconds between two progress lines."""
 
 
 def _log_of(what: str, total: int) -> Callable[..., None]:
-    """Counts records, and says a line a minute on standard error."""
+    """Counts records, and prints a line per minute on standard error."""
     start = last = time.monotonic()
     done = 0
 
@@ -123,7 +123,7 @@ def _log_of(what: str, total: int) -> Callable[..., None]:
 def show_result(bound: ResolvedQuestion, result: Result) -> None:
     """One answer: the verdict, the pair with the changed values marked, the scores, the objective, the reason.
 
-    Written with click alone: an answer is seldom waited for as long as the libraries of tables take to be imported.
+    Written with click alone: most answers arrive faster than table libraries can be imported.
     """
     query = bound.query
     line: list[str] = [styled(f"{result.query}: ", bold=True)]
@@ -176,7 +176,7 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
 
 
 def result_text(bound: ResolvedQuestion, result: Result) -> str:
-    """What `show_result` prints, without styles."""
+    """The output of `show_result`, without styles."""
     with io.StringIO() as file, redirect_stdout(file):
         show_result(bound, result)
         return file.getvalue().strip("\n")
@@ -204,7 +204,7 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
 
 
 def _proved(objective: ObjectiveValue) -> str:
-    """What is proved of a value. `optimal` is said of nothing that is only near its bound."""
+    """The proof status of a value. A value that is only near its bound is never called `optimal`."""
     if objective.bound is None:
         return "no bound"
     if objective.status is Closeness.OPTIMAL:
@@ -214,7 +214,7 @@ def _proved(objective: ObjectiveValue) -> str:
 
 
 def _objective_word(bound: ResolvedQuestion, kind: str) -> str:
-    """What an objective is about: the raw score of a regressor is its value."""
+    """The quantity of an objective: the raw score of a regressor is its value."""
     ensembles = [bound.query.models[point.model].ensemble for point in bound.query.points]
     plain = all(e.link.is_linear and e.n_outputs == 1 for e in ensembles)
     return "value" if kind == "margin" and plain else kind
@@ -229,7 +229,7 @@ def _counted(count: RowCount) -> str:
 
 
 def _how_many(ranked: Ranked) -> str:
-    """How many answers there are, and why no more of them."""
+    """The number of answers, and why there are no more."""
     found, regions = len(ranked.answers), "region" if len(ranked.answers) == 1 else "regions"
     if found == ranked.wanted:
         return f"{found} answers, each in a region of its own"
@@ -257,7 +257,7 @@ def _how(result: Result) -> str:
 
 
 def _of_journal(result: Result) -> str:
-    """What is said of an answer that comes from a journal."""
+    """The text about an answer from a journal."""
     if not result.from_journal:
         return ""
     again = "" if result.verdict is Verdict.UNKNOWN else ", verified again" if result.witness else ", not proved again"
@@ -265,7 +265,7 @@ def _of_journal(result: Result) -> str:
 
 
 def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
-    """The points side by side, a line per feature, then their scores; features that differ come first and are marked."""
+    """The points side by side, a line per feature, then their scores; differing features come first and are marked."""
     query, witness = bound.query, result.witness
     assert witness is not None
     points = points_of(query, witness)
@@ -283,7 +283,7 @@ def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
 
 
 def _side_by_side(rows: list[tuple[list[str], dict[str, Any]]], most: int | None) -> Iterator[Styled]:
-    """Rows of cells in columns; if lines would be longer than `most`, labels are on lines of their own, or values too."""
+    """Rows of cells in columns; if lines would be longer than `most`, labels, or also values, are on separate lines."""
     widths = [max(display_width(cells[i]) for cells, _ in rows) for i in range(len(rows[0][0]))]
     room = None if most is None else most - 2 - 4 * (len(widths) - 1)
     apart, stacked = room is not None and sum(widths) > room, room is not None and sum(widths[1:]) > room
@@ -305,27 +305,27 @@ def _padding(text: str, width: int) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value of a feature: a number is the shortest text that reads back to the same input."""
+    """A feature's value: a number is the shortest text that parses to the same input."""
     if value is None:
         return "missing"
     return repr(value) if isinstance(value, float) else visible(str(value))
 
 
 def _score(value: Any) -> str:
-    """A score, for the eye; `--json` has all digits. A dash if the model of a point has no such score."""
+    """A score for display; `--json` has all digits. A dash if a point's model has no such score."""
     if value is None:
         return "–"
     return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
 
 
 ALL_SHOWN = 4
-"""Classes of a model that all get a line; of more, those that the question names or that are predicted."""
+"""Maximum classes that all get a line; with more, only those named in the question or predicted."""
 
 
 def score_rows(bound: ResolvedQuestion, witness: Witness) -> list[tuple[str, list[Any]]]:
-    """A label and a value per point (None if the model of a point has no such score): `margin` and `prob` or `value` of models
-    with one score; `class`, then a line per class, of models with several. These show probabilities, unless the question
-    is about margins alone.
+    """A label and a value per point (None if a point's model has no such score): `margin` and `prob` or `value` for models with
+    one score; `class`, then a line per class, for models with several. These are probabilities, unless the question is only
+    about margins.
     """
     query, nodes = bound.query, list(nodes_in(bound.find))
     labels = [label for node in nodes for label in _labels(node)]
@@ -365,7 +365,7 @@ def _shown(scores: dict[str, Any], classes: Sequence[str | int], labels: Sequenc
 
 
 def _flat(scores: dict[str, Any], wanted: set[str], shown: set[str]) -> dict[str, Any]:
-    """The scores of a point with a line for each class that is shown, of the kinds that are wanted if there are several."""
+    """A point's scores with a line for each displayed class, of the kinds requested if there are several."""
     known = {kind for kind, score in scores.items() if isinstance(score, dict)}
     kinds = known & wanted or known
     result: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Tables of rich in which a cell is one line that steers nothing, and that fit a terminal without a word being cut."""
+"""Tables of rich with single-line cells without control characters, fitted to the terminal without cutting words."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Table(RichTable):
         super().add_row(*map(_seen, cells), **options)
 
     def print_fitted(self, console: Console, spare: Sequence[str] = ()) -> None:
-        """Prints the table. Columns of `spare` are left out, the first ones first, until it fits, and a line names them. If it
-        still does not fit its cells are broken at blanks; if words are too long for that, every row is a block of its own.
+        """Prints the table. Columns of `spare` are omitted, the first ones first, until it fits, and a line lists them. If it
+        still does not fit, its cells are broken at blanks; if words are too long for that, every row becomes a block.
         """
         every, left_out = list(self.columns), []
         for name in spare:
@@ -39,31 +39,31 @@ class Table(RichTable):
             self._print_blocks(console)
             return
         for column, width in zip(self.columns, widths, strict=True):
-            column.width = width  # rich would measure every cell once more
+            column.width = width  # avoids that rich measures every cell again
         console.print(self, soft_wrap=False)
         if left_out:
             for line in wrapped(f"left out at this width: {', '.join(left_out)} (--json has all)", console.width):
                 console.print(line)
 
     def drop_empty(self, *names: str) -> None:
-        """Leaves out columns of these names that say nothing."""
+        """Omits columns of these names that have no content."""
         self._keep([c for c in self.columns if c.header not in names or any(map(str, c.cells))])
 
     def _fits(self, console: Console) -> bool:
         return sum(self._whole_widths()) + self._between() <= console.width
 
     def _whole_widths(self) -> list[int]:
-        """Widths of the columns with every cell whole."""
+        """Widths of the columns with unbroken cells."""
         cells = ((column.header, *column.cells) for column in self.columns)
         return [max((cell_len(str(cell)) for cell in column), default=0) for column in cells]
 
     def _between(self) -> int:
-        """What stands between the columns and around them."""
+        """Characters between the columns and around them."""
         return self._extra_width + sum(self._get_padding_width(number) for number in range(len(self.columns)))
 
     def _broken_widths(self, room: int) -> list[int] | None:
-        """Widths of the columns, none below that of its longest word, with as many as possible whole; None if words need more
-        than there is.
+        """Widths of the columns, none below its longest word, with as many columns unbroken as possible; None if words need
+        more space.
         """
         cells = [[column.header, *column.cells] for column in self.columns]
         widths = [max(map(_longest_word, column), default=0) for column in cells]
@@ -78,7 +78,7 @@ class Table(RichTable):
         return widths
 
     def _print_blocks(self, console: Console) -> None:
-        """Every row as lines: its first cell, and below it the others with the names of their columns."""
+        """Every row as lines: its first cell, then the others, each with its column name."""
         first, *others = self.columns
         for number, cell in enumerate(first.cells):
             for line in wrapped(str(cell), console.width, 2):
@@ -100,7 +100,7 @@ class Table(RichTable):
 
 
 def value_text(value: Any) -> str:
-    """A value of an input: `missing`, or as it is; a category of this name is quoted, as in a question."""
+    """An input value: `missing`, or unchanged; a category of this name is quoted, as in a question."""
     return "missing" if value is None else '"missing"' if value == "missing" else str(value)
 
 
@@ -115,5 +115,5 @@ def _seen(cell: Any) -> Any:
 
 
 def _in_a_cell(text: str) -> str:
-    """Visible text without tabs, whose width no cell knows."""
+    """Visible text without tabs, whose width is undefined in a cell."""
     return visible(text).replace("\t", "\\x09")

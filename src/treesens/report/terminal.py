@@ -1,4 +1,4 @@
-"""Output on the terminal: text from files is made visible, only our styles become escape codes, and long lines are wrapped."""
+"""Terminal output: text from files is made visible, only our own styles become escape codes, and long lines are wrapped."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 _LEAST = 20
-"""Columns of the narrowest terminal that lines are fitted to."""
+"""Minimum width in columns to which lines are fitted."""
 
 
 def terminal_width() -> int | None:
-    """The columns of standard output: of the terminal, or as COLUMNS says; None for a file or a pipe, which take any width."""
+    """The columns of standard output: of the terminal, or from COLUMNS; None for a file or a pipe, which take any width."""
     named = os.environ.get("COLUMNS", "")
     if named.isdecimal() and int(named) > 0:
         return max(_LEAST, int(named))
@@ -31,7 +31,7 @@ def terminal_width() -> int | None:
 
 
 def display_width(text: str) -> int:
-    """Columns that a text takes: characters of East Asia take two, combining ones none."""
+    """The display width of a text: East Asian characters count two, combining ones zero."""
     if text.isascii():
         return len(text)
     return sum(_columns(character) for character in text)
@@ -44,8 +44,8 @@ def _columns(character: str) -> int:
 
 
 def wrapped(text: str, width: int | None, hanging: int = 0) -> list[str]:
-    """The lines of a text, broken at blanks where they are too long; what follows a break is indented as the line is, and by
-    `hanging` more. A word that is longer than a line stays whole.
+    """The lines of a text, broken at blanks if they are too long; continuation lines are indented like the line, plus
+    `hanging`. A word longer than a line stays whole.
     """
     if width is None:
         return text.split("\n")
@@ -69,7 +69,7 @@ def _broken(line: str, width: int, hanging: int) -> Iterator[str]:
 
 
 class Styled(str):
-    """Text that `styled` has made: it may hold escape codes, which are ours."""
+    """Text from `styled`, which may contain our own escape codes."""
 
 
 def styled(text: str, **style: Any) -> Styled:
@@ -81,18 +81,18 @@ _QUIET = "treesens.quiet"
 
 
 def be_quiet(context: click.Context) -> None:
-    """From now on the command of this context puts nothing but JSON on standard output."""
+    """From now on this context's command prints only JSON on standard output."""
     context.meta[_QUIET] = True
 
 
 def is_quiet() -> bool:
-    """True if the command that runs is to put nothing but JSON on standard output."""
+    """True if the current command must print only JSON on standard output."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(_QUIET))
 
 
 def say(*parts: str, err: bool = False, nl: bool = True) -> None:
-    """A line (or several) on standard output, or on standard error; no colours if that is no terminal or nobody wants them
+    """Prints a line (or several) on standard output or error; without colours if that is not a terminal or they are disabled
     (no-color.org).
     """
     if is_quiet() and not err:
@@ -102,24 +102,24 @@ def say(*parts: str, err: bool = False, nl: bool = True) -> None:
 
 
 def say_wrapped(text: str, hanging: int = 2) -> None:
-    """Lines on standard output that are broken at blanks where the terminal ends."""
+    """Prints lines on standard output, broken at blanks at the terminal's width."""
     for line in wrapped(visible(text, lines=True), terminal_width(), hanging):
         say(line)
 
 
 def say_json(data: Any, indent: int | None = 2) -> None:
-    """JSON on standard output; NaN and infinities never get out."""
+    """Prints JSON on standard output, without NaN and infinities."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False, default=str)
     click.echo(visible_json(text))
 
 
 def console(*, err: bool = False, **options: Any) -> Console:
-    """A console of rich. It reads no markup: a feature may be called `[bold]`."""
+    """A rich console without markup: a feature may be called `[bold]`."""
     from rich.console import Console
     from rich.segment import Segment
 
     class VisibleConsole(Console):
-        """Text passes through `visible` on its way out; codes that rich makes do not."""
+        """Passes output text through `visible`, except rich's own codes."""
 
         def render_str(self, text: str, **given: Any) -> Any:
             return super().render_str(visible(text, lines=True), **given)
@@ -132,7 +132,7 @@ def console(*, err: bool = False, **options: Any) -> Console:
 
 
 def use_any_encoding() -> None:
-    """A character that the terminal's encoding lacks is written as an escape; it is no reason to stop."""
+    """Characters that the terminal's encoding lacks are written as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

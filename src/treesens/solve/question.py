@@ -395,7 +395,7 @@ def search_cells(
     """One search over cells; `refuted` lists candidates that failed for lack of values."""
 
     def ask(*_: object, **__: object) -> Result:
-        raise InternalError("a search over cells asks no other question", remedy="please report this with the file")
+        raise InternalError("a search over cells cannot ask other questions", remedy="please report this with the file")
 
     return ask_methods(OpenQuestion(query, options, ask, on_better), budget, cell_searches())
 

@@ -80,7 +80,7 @@ def verify_values(
     """
     outside = _outside(query, values)
     if outside is not None:
-        return Rejected(f"{outside} is no value of its domain")
+        return Rejected(f"{outside} is not a value of its domain")
     x = inputs_of(query, values)
     for constraint in query.constraints:
         if not holds(constraint, x):

@@ -124,12 +124,12 @@ def _clauses(module: Module, places: Places, boxes: Boxes) -> dict[str, Any]:
                         _forbid_leaf(literal >> 1, places, boxes, out, counts)
                     else:
                         raise BackendError(
-                            "the native engine takes no leaf that must be reached; run drop-dead before it"
+                            "the native engine does not support leaves that must be reached; run drop-dead first"
                         )
             case LeafImplies() | LeafSum() | Linear() | Membership():
                 pass  # boxes, rows and members
             case Equal():
-                raise BackendError("the native engine takes merged copies only; run share-copies before it")
+                raise BackendError("the native engine needs merged copies; run share-copies first")
             case _:
                 assert_never(op)
     flat = np.array(out, np.int32).reshape(-1, 3)

@@ -70,9 +70,9 @@ class BoxedQuestion:
     def _emit(self) -> None:
         module = self.compilation.module
         if not self.compilation.compiled.found_survives or not self.compilation.compiled.none_survives:
-            raise BackendError("a question that is asked in boxes needs a pipeline that keeps its answers")
+            raise BackendError("solving in boxes needs a pipeline that preserves all answers")
         if any(True for _ in module.ops_of(Equal)):
-            raise BackendError("a question that is asked in boxes needs copies of a feature merged")
+            raise BackendError("solving in boxes needs merged copies of a feature")
         orders = [block for block in module.blocks if isinstance(block, Order)]
         self._variable = {(p, b.feature): (i, b.cells) for i, b in enumerate(orders) for p in b.points}
         if module.variables == 0:

@@ -145,7 +145,7 @@ class Places:
         v = literal >> 1
         variable = int(self.variable[v])
         if variable < 0:
-            raise BackendError("the native engine takes no clauses over leaf indicators")
+            raise BackendError("the native engine does not support clauses over leaf indicators")
         size = self.size[variable]
         if v not in self.member:  # true up to its position: needed for every cost of every row
             position = int(self.position[v])

@@ -56,7 +56,7 @@ def told(module: Module) -> str:
     steps = " -> ".join(map(label, module.provenance[:_MOST_STEPS]))
     guided = module.objective is not None and module.objective.surrogate
     return f"{label(module.name)}: {steps}" + (
-        ". The objective only guides: its value answers nothing" if guided else ""
+        ". The objective only guides: its value has no meaning" if guided else ""
     )
 
 

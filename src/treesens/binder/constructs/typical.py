@@ -33,7 +33,9 @@ def _threshold(scope: Scope, node: Typical) -> Fraction:
     span = node.level.span if node.level is not None else node.span
     if not 0 < node.percent < 100:
         shown = f"`{span.text}`" if node.level is not None else "the level"
-        raise scope.fail(LEVEL_OUT_OF_RANGE, f"{shown} is no share of inputs", span, "write a number between 0 and 100")
+        raise scope.fail(
+            LEVEL_OUT_OF_RANGE, f"{shown} is not a share of inputs", span, "write a number between 0 and 100"
+        )
     outside = 1 - node.percent / 100
     rows = legal_rows(scope, node.data)
     score = typical_score(scope, node.data, method_of(node.way)) if len(rows) > 1 else None

@@ -1,1 +1,1 @@
-"""Places and messages, exact arithmetic, float neighbours."""
+"""Source locations and messages, exact arithmetic, float neighbours."""

@@ -1,4 +1,4 @@
-"""Read-only numpy arrays inside frozen dataclasses, and the ragged (CSR) helpers that every floor needs."""
+"""Read-only numpy arrays inside frozen dataclasses, and ragged-array (CSR) helpers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Int64Array = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 IntegerArray = NDArray[Any]
-"""int64, or object holding Python integers where int64 would not be exact."""
+"""int64, or object with Python integers if int64 would not be exact."""
 
 
 def frozen(array: Any, dtype: Any = None) -> NDArray[Any]:
-    """A read-only array; the caller gives up ownership of what it passes in."""
+    """A read-only array; takes ownership of its argument."""
     result = np.ascontiguousarray(array, dtype=dtype)
     if result.flags.writeable:
         result = result.view()
@@ -58,20 +58,20 @@ def _key(value: Any) -> Any:
 
 
 def begins_run(ordered: NDArray[Any]) -> BoolArray:
-    """Where an element differs from the one before it, bool[n]; the first one does."""
+    """True where an element differs from its predecessor, bool[n]; the first one does."""
     first = np.ones(len(ordered), bool)
     first[1:] = ordered[1:] != ordered[:-1]
     return first
 
 
 _NEARLY = 0.9
-"""Share of steps upwards from which on values count as nearly sorted."""
+"""Share of ascending steps above which values count as nearly sorted."""
 
 
 def distinct(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """The different values, ascending, by sorting; not for NaN. `np.unique` hashes, and packed keys (`a << 32 | b`) collide in
-    its table until 10 million of them take a minute instead of a second; it also imports masked arrays. Keys of a module are
-    mostly in order already: a sort that merges runs takes a fifth of the time then, and three times as long on others.
+    """The distinct values, ascending, by sorting; not for NaN. `np.unique` hashes, and packed keys (`a << 32 | b`) collide in
+    its table until 10 million of them take a minute instead of a second; it also imports masked arrays. Module keys are mostly
+    sorted already: then a merge sort takes a fifth of the time; for others it takes three times as long.
     """
     ascending = int(np.count_nonzero(np.greater_equal(values[1:], values[:-1])))
     ordered = np.sort(values, kind="stable" if ascending > _NEARLY * len(values) else None)
@@ -79,9 +79,9 @@ def distinct(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
 
 
 def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]:
-    """The different keys, ascending; an order that sorts the keys; and where each key's run starts in that order.
+    """The distinct keys, ascending; an order that sorts the keys; and the start of each key's run in that order.
 
-    For `ufunc.reduceat`, which is many times faster than `ufunc.at`. Keys that are sorted already are not sorted again.
+    For `ufunc.reduceat`, which is many times faster than `ufunc.at`. Sorted keys are not sorted again.
     """
     ascending = bool(np.all(keys[1:] >= keys[:-1]))
     order = np.arange(len(keys)) if ascending else np.argsort(keys, kind="stable")
@@ -91,10 +91,10 @@ def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]
 
 
 def first_equal_rows(indptr: Int64Array, entries: IntegerArray, *heads: IntegerArray) -> Int64Array:
-    """Of every row of a CSR structure the first row with the same entries and the same heads (int[rows] each), int64[rows].
+    """For every row of a CSR structure, the first row with the same entries and the same heads (int[rows] each), int64[rows].
 
-    Entries ascend within rows. Rows are grouped by a hash, and a row counts as equal only where it equals the first of its
-    group entry by entry: a collision costs an equality that is not seen, and never makes one up.
+    Entries ascend within rows. Rows are grouped by a hash, and a row counts as equal only if it equals the first of its group
+    entry by entry: a collision may hide an equality, and never creates one.
     """
     count = len(indptr) - 1
     lengths = np.diff(indptr)
@@ -121,7 +121,7 @@ def first_equal_rows(indptr: Int64Array, entries: IntegerArray, *heads: IntegerA
 
 
 def _mixed(values: IntegerArray) -> NDArray[np.uint64]:
-    """A hash of every entry (the finaliser of splitmix64)."""
+    """Hashes every entry (the finaliser of splitmix64)."""
     mixed = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(30)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)

@@ -1,11 +1,12 @@
-"""A function in a process of its own: its value, the messages that it sends before, or the reason why there is no value.
+"""Runs a function in a child process: its value, the messages that it sends before, or the reason for a missing value.
 
-On Linux the process is a fork of one that has the modules of the function loaded (`fork_server.py`): it starts within
-milliseconds, where Python and a library take 0.4 to 1 s. Elsewhere, or if there is no room for a server, it starts anew.
+On Linux the process is a fork of a server that has loaded the function's modules (`fork_server.py`): it starts within
+milliseconds, where Python and a library take 0.4 to 1 s. Elsewhere, or if no server can be started, it starts a new
+interpreter.
 
-Messages are pickled, each after its size. Ours go to the standard input of the child, its own come through a private pipe,
-since libraries print to standard output as they like; what they print becomes standard error, whose last lines are kept. A
-child ends with its parent, and Ctrl-C is the parent's to handle.
+Messages are pickled, each after its size. The parent's go to the child's standard input, the child's come through a private
+pipe, since libraries print to standard output; that is redirected to standard error, whose last lines are kept. A child ends
+with its parent, and Ctrl-C is handled by the parent.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from treesens.compiler.base.fork_server import Forked, Place, Servers, serve
 from treesens.compiler.base.processes import die_with_starter, environment
 
 GRACE_SECONDS = 2.0
-"""For a process that has closed its pipe to end by itself."""
+"""Seconds in which a process that has closed its pipe may exit by itself."""
 _HEADER = struct.Struct("<Q")
 _LINES = 20
-"""So many last lines of its standard error are kept."""
+"""Number of last lines of its standard error that are kept."""
 _THREADS = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS",
@@ -44,19 +45,19 @@ _news = threading.Condition()
 
 
 if sys.platform == "linux":
-    # A fork has none of our threads, one of which may hold the lock.
+    # A fork has none of the parent's threads, one of which may hold the lock.
     os.register_at_fork(after_in_child=lambda: globals().update(_news=threading.Condition()))
 
 
 @dataclass(frozen=True)
 class Value:
-    """The last message of a child: what its function returned."""
+    """The last message of a child: the function's return value."""
 
     value: Any
 
 
 class NoValue(Exception):
-    """The reason why a function has no value: it was `late`, or its process ended. `words` are the last lines that it wrote to
+    """The reason why a function returned no value: it was `late`, or its process ended. `words` are the last lines of its
     standard error.
     """
 
@@ -72,9 +73,9 @@ class Child:
     process: subprocess.Popen[bytes] | Forked
     started: float
     news: deque[Any] = field(default_factory=deque)
-    """The messages that have not been read yet."""
+    """The unread messages."""
     ended: bool = False
-    """True once its pipe is closed: no other message comes."""
+    """True once its pipe is closed: no more messages will arrive."""
     _lines: deque[bytes] = field(default_factory=lambda: deque(maxlen=_LINES))
     _listeners: list[threading.Thread] = field(default_factory=list)
 
@@ -108,12 +109,12 @@ class Child:
         return child
 
     def send(self, message: Any) -> None:
-        """Sends a message. Written from a thread: a large one must not wait for a process that is still importing."""
+        """Sends a message from a thread, so that a large one does not wait for a process that is still importing."""
         data = pickle.dumps(message)
 
         def write() -> None:
             assert self.process.stdin is not None
-            # The pipe stays open: its end tells the child that we are gone.
+            # The pipe stays open: closing it signals the parent's end to the child.
             with contextlib.suppress(OSError, ValueError):
                 self.process.stdin.write(_HEADER.pack(len(data)) + data)
                 self.process.stdin.flush()
@@ -139,11 +140,11 @@ class Child:
 
     @property
     def seconds(self) -> float:
-        """Since its start."""
+        """Seconds since its start."""
         return time.monotonic() - self.started
 
     def kill(self) -> None:
-        """Ends the process and everything it started, at once."""
+        """Ends the process and all its child processes, at once."""
         if self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 if os.name == "posix":
@@ -153,16 +154,16 @@ class Child:
         self.process.wait()
 
     def why(self) -> NoValue:
-        """The reason of a process that has closed its pipe without a value."""
+        """The reason for a process that closed its pipe without a value."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=GRACE_SECONDS)  # it is dying by itself: how it ends is the reason
+            self.process.wait(timeout=GRACE_SECONDS)  # it is exiting by itself: its exit status is the reason
         self.kill()
         self._listeners[-1].join(timeout=GRACE_SECONDS)
         words = b"".join(self._lines).decode(errors="replace").strip()
         return NoValue(f"the process ended with code {self.process.wait()}", words)
 
     def close(self) -> None:
-        """Ends the process, whatever it does, and closes its pipes."""
+        """Ends the process in any state, and closes its pipes."""
         self.kill()
         for listener in self._listeners:
             listener.join(timeout=GRACE_SECONDS)
@@ -173,13 +174,13 @@ class Child:
 
 
 def wait_for_news(children: Sequence[Child], seconds: float) -> None:
-    """Returns as soon as one of some children has a message or has ended, and after so many seconds."""
+    """Returns as soon as one of some children has a message or has ended, or after the timeout in seconds."""
     with _news:
         _news.wait_for(lambda: any(child.news or child.ended for child in children), seconds)
 
 
 def run(function: Callable[..., Any], *arguments: Any, seconds: float, **how: Any) -> Any:
-    """The value of a function (see `Child.start`). NoValue if there is none after so many seconds, or the process has ended."""
+    """The value of a function (see `Child.start`). NoValue on a timeout in seconds, or if the process has ended."""
     child = Child.start(function, *arguments, **how)
     try:
         while (left := seconds - child.seconds) > 0:
@@ -197,9 +198,9 @@ def run(function: Callable[..., Any], *arguments: Any, seconds: float, **how: An
 
 
 def start_loading(loads: Sequence[str], threads: int) -> None:
-    """Starts a server, which loads while something else is done."""
+    """Starts a server, which loads modules in the background."""
     if sys.platform == "linux":
-        with contextlib.suppress(OSError):  # a child does without
+        with contextlib.suppress(OSError):  # a child works without it
             servers.server((tuple(loads), threads), loads, _place(threads))
 
 
@@ -212,7 +213,7 @@ def _place(threads: int) -> Place:
 
 
 def _messages(descriptor: int) -> Iterator[bytes]:
-    """The messages that arrive, until the other end is closed."""
+    """Yields messages until the other end is closed."""
     buffer = bytearray()
     while chunk := os.read(descriptor, 1 << 20):
         buffer += chunk
@@ -225,7 +226,7 @@ def _messages(descriptor: int) -> Iterator[bytes]:
 
 
 class Parent:
-    """The child's side: what its parent sends, and what it sends."""
+    """The child's side: messages from and to its parent."""
 
     def __init__(self, source: int, target: int) -> None:
         self._pipe, self._lock = os.fdopen(target, "wb"), threading.Lock()
@@ -237,7 +238,7 @@ class Parent:
             for data in _messages(source):
                 self._arrived.put(data)
         finally:
-            os._exit(3)  # nobody waits for us
+            os._exit(3)  # the parent has closed its end
 
     def send(self, message: Any) -> None:
         """Sends a message, from any thread."""
@@ -247,7 +248,7 @@ class Parent:
             self._pipe.flush()
 
     def receive(self, seconds: float | None = None) -> Any:
-        """The next message; None if there is none for so many seconds."""
+        """The next message; None after this many seconds without one."""
         try:
             return pickle.loads(self._arrived.get(timeout=seconds))  # noqa: S301 (written by our own parent)
         except queue.Empty:
@@ -263,7 +264,7 @@ def _limit_memory(limit: int | None) -> None:
 
 
 def work() -> None:
-    """Runs the function that the parent names. Standard output becomes standard error for whatever a library prints."""
+    """Runs the function named by the parent. Standard output is redirected to standard error for libraries that print."""
     target = os.dup(1)
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -272,20 +273,20 @@ def work() -> None:
     module, name, arguments, memory = parent.receive()
     _limit_memory(memory)
     parent.send(Value(getattr(importlib.import_module(module), name)(parent, *arguments)))
-    os._exit(0)  # some libraries crash in their destructors, and all take their time; the value is out
+    os._exit(0)  # the value is sent; destructors of libraries may crash, and take time
 
 
 def main() -> None:
-    """A server, which loads modules, or (without arguments) a process of its own."""
+    """Runs a server, which loads modules, or (without arguments) a single child process."""
     if len(sys.argv) == 1:
         work()
     for module in sys.argv[1:-1]:
-        # Whatever fails here fails in the fork again, which can say so.
+        # A failed import fails again in the fork, which can report it.
         with contextlib.suppress(Exception):
             importlib.import_module(module)
     serve(work)
 
 
 if __name__ == "__main__":
-    # Messages are of the classes of the module, not of the script.
+    # Messages are instances of the module's classes, not of the script's.
     importlib.import_module("treesens.compiler.base.child").main()

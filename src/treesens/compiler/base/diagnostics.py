@@ -1,4 +1,4 @@
-"""Places in source text, and messages that show them with a caret.
+"""Source locations, and messages that show them with a caret.
 
 Every message of the language tools is a `Diagnostic`; all diagnostics of a file are collected in a `Diagnostics` and
 reported at once.
@@ -54,7 +54,7 @@ class Span:
         return Span(self.source, self.start, max(self.end, other.end))
 
     def excerpt(self) -> str:
-        """The first line of the span with a caret line under it."""
+        """The first line of the span, with a caret line below."""
         line, column = self.source.position(self.start)
         shown = self.source.line(line)
         width = max(1, min(self.end - self.start, len(shown) - column + 1))
@@ -67,11 +67,11 @@ class Span:
 
 
 _LONGEST_LINE = 200
-"""Of a longer line only the part around the place is shown."""
+"""Longer lines are shown only near the location."""
 
 
 def _part_of_line(line: str, column: int, width: int) -> tuple[str, int, int]:
-    """The part of a long line around a column, with the column and the width of the place in it."""
+    """The part of a long line around a column, with the column and the width of the location in it."""
     start = max(0, min(column - 1 - _LONGEST_LINE // 4, len(line) - _LONGEST_LINE))
     end = min(len(line), start + _LONGEST_LINE)
     shown = ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
@@ -80,12 +80,12 @@ def _part_of_line(line: str, column: int, width: int) -> tuple[str, int, int]:
 
 
 NOWHERE = Span(Source("<built>", ""), 0, 0)
-"""Of what was built by hand, and is in no text."""
+"""The span of nodes built without source text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One kind of mistake: its number, a short title, why it comes up, what to do. It keeps its number for ever."""
+    """One kind of mistake: its number, title, cause and remedy. Numbers never change."""
 
     code: str
     title: str
@@ -98,7 +98,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: a stable code, a sentence, where (`related`: other places that take part in it), and what to do."""
+    """One message: a stable code, a sentence, its location (`related`: others involved), and a remedy."""
 
     code: str
     message: str
@@ -120,11 +120,11 @@ class Diagnostic:
 
 
 _MOST_SHOWN = 10
-"""Errors of one file that are printed; `diagnostics` has all."""
+"""The printed errors of one file; `diagnostics` has all."""
 
 
 class DiagnosticsError(QueryError):
-    """Raised once with every error of a file."""
+    """Raised once with all errors of a file."""
 
     several_lines = True
 
@@ -153,7 +153,7 @@ class Diagnostics:
         self.items.append(Diagnostic(code, message, span, remedy, "warning"))
 
     def note(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
-        """What a reader of the answers should know, and nothing to mend."""
+        """Notes information for readers of the answers; nothing needs fixing."""
         self.items.append(Diagnostic(code, message, span, remedy, "note"))
 
     @property
@@ -166,12 +166,12 @@ class Diagnostics:
 
 
 _NEAR = 0.6
-"""How alike two names have to be; of `target` and `Status` half of the letters agree, and nobody means the one by the other."""
+"""Minimum similarity of two names; `target` and `Status` share half of their letters and are not alike."""
 
 
 def _means(name: str, other: str) -> bool:
-    """True if one of two names may be a slip of the other: a part of it, or alike and of like length, as `target` and `Age` are
-    not.
+    """True if one of two names may be a misspelling of the other: a part of it, or similar and of similar length, which
+    `target` and `Age` are not.
     """
     short, long = sorted((name.lower(), other.lower()), key=len)
     alike = difflib.SequenceMatcher(None, short, long).ratio() >= _NEAR
@@ -179,7 +179,7 @@ def _means(name: str, other: str) -> bool:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A remedy naming the nearest known name, or the first few if none is near."""
+    """A remedy that suggests the nearest known name, or the first few if none is near."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if not near:

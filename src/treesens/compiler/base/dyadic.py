@@ -1,11 +1,11 @@
 """Exact arithmetic on floats: every finite float is an integer times a power of two.
 
-Arrays of floats become arrays of integers with one common shift (int64 where sums certainly fit, Python integers
-otherwise). The natural logarithm, which turns probabilities into margins, comes as a rigorous enclosure by rationals.
+Arrays of floats become arrays of integers with one common shift (int64 if sums certainly fit, Python integers otherwise).
+Natural logarithms, which turn probabilities into margins, are enclosed rigorously by rationals.
 
-A `Unit` is what a score is a whole number of: every product with a power of two is formed here, and none of them in floats. In
-Python `2**-6` is a float, and so is every exact number that it is multiplied with. A wrong `none` came of that. Nothing outside
-of this file writes a power of two with an exponent that is not known (tests/house/test_powers_of_two.py).
+A `Unit` is the power of two in which a score is an integer: every product with a power of two is formed here, and never in
+floats. In Python `2**-6` is a float, and so is its product with any exact number, which once caused a wrong `none`. No other
+file writes a power of two with a variable exponent (tests/house/test_powers_of_two.py).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from treesens.compiler.base.arrays import FloatArray, IntegerArray
 from treesens.compiler.base.floats import NumberType, ceil_to
 
-# Sums of absolute values below this stay in int64 with room for one more addition.
+# Sums of absolute values below this fit in int64 with room for one more addition.
 _INT64_LIMIT = 2.0**62
 
 INT64_SAFE = 1 << 62
-"""Whole numbers below this can be added once more in int64."""
+"""Integers below this can be added once more in int64."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class ScaledIntegers:
 
     @property
     def step(self) -> Fraction:
-        """The value of the integer 1."""
+        """The value of one integer unit."""
         return Fraction(1, 1 << self.shift)
 
     def __getitem__(self, index: Any) -> ScaledIntegers:
-        """The same numbers indexed as numpy indexes an array."""
+        """The same numbers, indexed like a numpy array."""
         return ScaledIntegers(np.asarray(self.values[index], dtype=self.values.dtype), self.shift)
 
     def fraction(self, *index: int) -> Fraction:
@@ -93,14 +93,14 @@ def _largest(values: NDArray[Any]) -> float:
 
 
 def largest_magnitude(values: NDArray[Any]) -> int:
-    """The greatest absolute value of whole numbers, exact; 0 if there are none."""
+    """The greatest absolute value of integers, exact; 0 if there are none."""
     return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
 
 
 def exact_product(values: NDArray[Any], factor: int) -> NDArray[Any]:
-    """Whole numbers (int64 or Python integers) times one: int64 if every product is below 2**62, Python integers otherwise.
+    """Integers (int64 or Python) times one integer: int64 if every product is below 2**62, Python integers otherwise.
 
-    numpy itself wraps round, or fails on a factor beyond int64 even if all values are 0.
+    numpy itself overflows silently, or fails on a factor beyond int64 even if all values are 0.
     """
     size = largest_magnitude(values)
     if factor == 1 or size == 0:
@@ -112,7 +112,7 @@ def exact_product(values: NDArray[Any], factor: int) -> NDArray[Any]:
 
 
 def _narrowed(values: NDArray[Any]) -> NDArray[Any]:
-    """int64 when the sum of absolute values is below 2**62, Python integers otherwise."""
+    """int64 if the sum of absolute values is below 2**62, Python integers otherwise."""
     total = sum(abs(int(v)) for v in values.ravel())
     return values.astype(np.int64) if total < 1 << 62 else values
 
@@ -145,7 +145,7 @@ def to_scaled(values: object, shift: int | None = None) -> ScaledIntegers:
         raise ValueError(f"a value is not a multiple of 2**-{shift}; it needs shift {needed}")
     with np.errstate(over="ignore"):
         total = float(np.ldexp(np.abs(array), shift).sum())
-    # The margin covers the rounding of the float sum: what is called int64 certainly fits.
+    # The margin covers the rounding of the float sum: results in int64 certainly fit.
     if total < _INT64_LIMIT * (1 - 1e-6):
         return ScaledIntegers(odd << (exponent + shift) if array.size else odd, shift)
     exact = np.empty(array.shape, dtype=object)
@@ -170,7 +170,7 @@ def fractions_to_scaled(values: object) -> ScaledIntegers:
 
 
 def exact_sum(numbers: ScaledIntegers, axis: int | tuple[int, ...] | None = None) -> ScaledIntegers:
-    """Exact sum over one or more axes (all by default); falls back to Python integers where int64 might overflow."""
+    """Exact sum over one or more axes (all by default); falls back to Python integers if int64 might overflow."""
     values = numbers.values
     if values.dtype != object:
         bound = np.abs(values.astype(np.float64)).sum(axis=axis).max(initial=0.0)
@@ -272,18 +272,18 @@ class Unit:
         return Fraction(1, 1 << self.shift) if self.shift >= 0 else Fraction(1 << -self.shift)
 
     def value(self, units: int) -> Fraction:
-        """The exact value of a whole number of units."""
+        """The exact value of an integer number of units."""
         if self.shift >= 0:
             return Fraction(int(units), 1 << self.shift)
         return Fraction(int(units) << -self.shift)
 
     def count(self, value: Fraction | int) -> Fraction:
-        """How many units a value has; whole only if it is a multiple of the unit."""
+        """The number of units in a value; an integer only if the value is a multiple of the unit."""
         return Fraction(value) / self.size
 
     def floor(self, value: Fraction | int) -> int:
         """The greatest n with n units <= value."""
-        # In whole numbers: this is asked for every cell of a table, and a division of fractions takes ten times as long.
+        # Integer arithmetic, since this runs for every cell of a table, and dividing fractions takes ten times as long.
         up, down = max(0, self.shift), max(0, -self.shift)
         return (int(value.numerator) << up) // (int(value.denominator) << down)
 
@@ -293,20 +293,20 @@ class Unit:
         return -((-int(value.numerator) << up) // (int(value.denominator) << down))
 
     def nearest(self, units: int) -> float:
-        """The double nearest to a number of units; infinite beyond the largest one."""
+        """The double nearest to a number of units; infinite on overflow."""
         return nearest_double(self.value(units))
 
     def above(self, units: int) -> float:
-        """The least double that is no less than a number of units; infinite beyond the largest one."""
+        """The least double at or above a number of units; infinite on overflow."""
         return ceil_to(self.value(units), NumberType.FLOAT64)
 
     def counts(self, values: FloatArray) -> FloatArray:
-        """How many units doubles have, same shape: exact as long as the results are neither infinite nor below 2**-1022."""
+        """Doubles converted to units, same shape: exact as long as the results are neither infinite nor below 2**-1022."""
         with np.errstate(over="ignore"):
             return np.ldexp(values, self.shift)
 
     def doubles(self, values: IntegerArray) -> FloatArray:
-        """Numbers of units as doubles, same shape. They are the nearest if the numbers are below 2**53, or Python integers."""
+        """Numbers of units converted to doubles, same shape; correctly rounded if they are below 2**53, or Python integers."""
         try:
             whole = values.astype(np.float64)
         except OverflowError:
@@ -314,7 +314,7 @@ class Unit:
         with np.errstate(over="ignore"):
             found = np.ldexp(whole, -self.shift)
         if values.dtype == object:
-            # What is below the normal numbers would be rounded twice.
+            # Subnormal results would be rounded twice.
             tiny = (np.abs(found) < np.finfo(np.float64).smallest_normal) & (whole != 0)
             found[tiny] = self._each(values[tiny])
         return found
@@ -324,12 +324,12 @@ class Unit:
 
 
 def in_finer_units(values: IntegerArray, bits: int) -> IntegerArray:
-    """Numbers of units as numbers of units that are 2**bits times smaller, same shape; the results have to fit."""
+    """Numbers of units converted to units that are 2**bits times smaller, same shape; the results must fit."""
     return values << bits
 
 
 def nearest_double(value: Fraction) -> float:
-    """The nearest double, of either sign infinite beyond the largest one."""
+    """The nearest double; infinite with the right sign on overflow."""
     try:
         return float(value)
     except OverflowError:

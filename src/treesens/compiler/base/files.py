@@ -1,4 +1,4 @@
-"""Files of other people: regular files only, up to a size. And our own: whole or not at all."""
+"""Reads regular files up to a size limit, and writes files atomically."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from treesens.compiler.base.packages import PURPOSES, imported
 from treesens.errors import OverwriteError, UsageError
 
 MOST_TEXT_BYTES = 50_000_000
-"""Of files that people write (sweeps, lists of instances) and of the IR's text."""
+"""Size limit of users' files (sweeps, lists of instances) and of IR text."""
 
 _MARK = b'"schema_version"'
-"""Stands in the first lines of our own records."""
+"""Marks the first lines of treesens records."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -32,7 +32,7 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What a run has read, and what it will write: real paths of files, and of folders whose files are one input together."""
+    """A run's inputs and planned outputs: real paths of files, and of folders whose files are one input."""
 
     inputs: set[Path] = field(default_factory=set)
     outputs: set[Path] = field(default_factory=set)
@@ -43,10 +43,10 @@ _run: ContextVar[Run | None] = ContextVar("run", default=None)
 
 @contextlib.contextmanager
 def one_run(*inputs: str | os.PathLike[str]) -> Iterator[Run]:
-    """The scope in which no output may be an input: a command, or a call from Python that writes or keeps what it read.
+    """The scope in which no output may be an input: a command, or a Python call that writes or keeps its input.
 
-    It begins with the `inputs` that what is written was made from, and knows nothing of earlier runs. Inside of another run
-    it is a part of that. Outside of every run a file is read and written without a look at others.
+    It starts with the `inputs` of the output, and ignores earlier runs. A run inside another one is part of it. Outside of
+    every run, files are read and written without these checks.
     """
     run = _run.get()
     if run is not None:
@@ -66,11 +66,11 @@ def _real(path: str | os.PathLike[str]) -> Path:
 
 
 def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO:
-    """A file for reading. OSError for what is none: a pipe would be waited for, a device may never end.
+    """Opens a file for reading. OSError if it is not regular: a pipe would block, a device may never end.
 
-    It is an input of this run from now on, unless it is a file of our `own` that the run goes on with.
+    From now on it is an input of this run, unless it is a treesens file (`own`) that the run continues.
 
-    Without O_NONBLOCK a pipe that takes a file's place between the look and the opening would still be waited for.
+    Without O_NONBLOCK, a pipe that replaces the file between the check and the opening would block.
     """
     _refuse_others(os.stat(path).st_mode)
     run = _run.get()
@@ -88,9 +88,9 @@ def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO
 
 
 def will_read_folder(path: str | os.PathLike[str]) -> None:
-    """A folder is an input of this run as a whole from now on: a file more in it makes another model of it, too.
+    """From now on a folder is an input of this run as a whole: an additional file would change its model.
 
-    OverwriteError for one that the run will write into.
+    OverwriteError if the run will write into it.
     """
     run = _run.get()
     if run is None:
@@ -118,11 +118,11 @@ def _refuse_others(mode: int) -> None:
 
 
 def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Path:
-    """OverwriteError for a file that this run (`one_run`) reads, whatever its name, and for one in a folder that it
-    reads as a model; from now on it cannot be read.
+    """Raises OverwriteError for a file that this run (`one_run`) reads, under any name, and for one in a folder that it reads
+    as a model; from now on it cannot be read.
 
-    With `derived` the name follows from another one: a file that is there is replaced only if it is a record of ours, or with
-    `force`. Every output of every command and call goes through here, before the work and when it is written.
+    With `derived` the name is derived from another one: an existing file is replaced only if it is a treesens record, or with
+    `force`. Every output of every command and call is checked here, before the work and when it is written.
     """
     run = _run.get()
     if run is not None and _among(path, run.inputs):
@@ -131,7 +131,7 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
         raise _writes_into(path)
     if derived and not force and path.is_file() and not _is_ours(path):
         raise OverwriteError(
-            "there is a file of this name, which treesens did not write",
+            "a file of this name exists, which treesens did not write",
             place=str(path),
             remedy="name another output, or move the file away",
         )
@@ -141,7 +141,7 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
 
 
 def _among(path: Path, known: set[Path]) -> bool:
-    """True if a path is one of some files: by what the system says, so that links and spelling do not matter."""
+    """True if a path is one of some files, according to the system, so that links and spelling do not matter."""
     for other in tuple(known):
         with contextlib.suppress(OSError, ValueError):
             if other.is_file() and os.path.samefile(path, other):
@@ -150,7 +150,7 @@ def _among(path: Path, known: set[Path]) -> bool:
 
 
 def _lies_in(path: Path, known: set[Path]) -> bool:
-    """True if a path is a known folder, or lies in one."""
+    """True if a path is a known folder or inside one."""
     real = _real(path)
     for other in tuple(known):
         with contextlib.suppress(OSError, ValueError):
@@ -160,13 +160,13 @@ def _lies_in(path: Path, known: set[Path]) -> bool:
 
 
 def _writes_into(path: Path) -> OverwriteError:
-    words = "it lies in a folder that this run reads as a model, which would be another model with it"
+    words = "it is inside a folder that this run reads as a model, and would change that model"
     return OverwriteError(words, place=str(path), remedy="name an output outside of that folder")
 
 
 def _overwrites(path: Path) -> OverwriteError:
     return OverwriteError(
-        "the file is an input of this run, and would be written over", place=str(path), remedy="name another output"
+        "the file is an input of this run, and would be overwritten", place=str(path), remedy="name another output"
     )
 
 
@@ -179,10 +179,10 @@ def _is_ours(path: Path) -> bool:
 def write_atomically(
     path: Path, content: str | bytes, *, in_place: bool = False, derived: bool = False, force: bool = False
 ) -> None:
-    """Writes a file beside its place and renames it: whoever reads, and a full disk, meets the old content or the new one.
+    """Writes a file under a temporary name and renames it: readers see the old or the new content, even on a full disk.
 
-    A link is followed, and the permissions of a file that is replaced are kept. UsageError where it cannot be written;
-    OverwriteError as `will_write` says, unless a file is to be changed `in_place`.
+    Links are followed, and the permissions of a replaced file are kept. UsageError if it cannot be written; OverwriteError as
+    in `will_write`, unless a file is changed `in_place`.
     """
     if not in_place:
         will_write(path, derived=derived, force=force)
@@ -190,7 +190,7 @@ def write_atomically(
     with _told(path):
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
-            # A device such as /dev/stdout is written to; a folder refuses.
+            # A device such as /dev/stdout is written to directly; a folder is an error.
             target.write_bytes(data)
             return
         beside = target.with_name(f".{target.name[:80]}.{os.urandom(4).hex()}.tmp")
@@ -211,7 +211,7 @@ def write_atomically(
 
 
 def check_writable(path: Path | None) -> None:
-    """UsageError where a file cannot be written here: before the work that is to be written, not after it."""
+    """UsageError if a file cannot be written here, raised before the work."""
     if path is None:
         return
     will_write(path)
@@ -230,8 +230,8 @@ def check_writable(path: Path | None) -> None:
 
 
 def check_output(path: Path, needs: str | None = None) -> None:
-    """UsageError where an output cannot be written, MissingPackageError where the package is missing that it `needs`
-    (`PURPOSES`): what stops an output is said before the work.
+    """UsageError if an output cannot be written, MissingPackageError if a package that it `needs` is missing (`PURPOSES`): both
+    are raised before the work.
     """
     if needs is not None:
         imported(needs, PURPOSES[needs], place=str(path))
@@ -239,7 +239,7 @@ def check_output(path: Path, needs: str | None = None) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """A folder that may be there already, and the folders that it lies in. UsageError if it cannot be made."""
+    """Creates a folder and its parents if they do not exist. UsageError if this fails."""
     with _told(path, "the folder cannot be made", "name another folder"):
         path.mkdir(parents=True, exist_ok=True)
 

@@ -1,12 +1,11 @@
-"""Number types of model inputs, the neighbours of a float, and outward rounding of rationals.
+"""Number types of model inputs, neighbours of floats, and outward rounding of rationals.
 
-A feature value has exactly one number type, the one the library compares in (XGBoost and scikit-learn trees: float32;
-LightGBM and histogram boosting: float64). Values travel as float64, which holds every float32 exactly. Zero is always
-+0.0 here: both zeros compare equal, so they are one value, and one bit pattern keeps sets of values free of duplicates.
+A feature value has exactly one number type, in which the library compares (XGBoost and scikit-learn trees: float32; LightGBM
+and histogram boosting: float64). Values are passed as float64, which represents every float32 exactly. Zero is always +0.0:
+both zeros compare equal, so they are one value, and one bit pattern keeps sets of values free of duplicates.
 
-Text is a number if it is a decimal in ASCII digits, as tables and other languages write them. Python itself takes more: `1_000`
-is 1000 to it, and it knows the digits of every script. Nobody else reads such a field as a number, so a table that has one
-would be read as another table.
+Text is a number if it is a decimal in ASCII digits, as in tables and other languages. Python also accepts `1_000` as 1000, and
+the digits of every script. Other programs do not read such fields as numbers, so a table with one would be read differently.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class NumberType(Enum):
         return rounded + 0.0
 
     def holds(self, values: object) -> NDArray[np.bool_]:
-        """Where the values are exactly representable (infinities and NaN are)."""
+        """True where values are exactly representable (infinities and NaN are)."""
         array = np.asarray(values, dtype=np.float64)
         return np.asarray((self.cast(array) == array) | np.isnan(array))
 
@@ -92,7 +91,7 @@ def next_up(value: float, number_type: NumberType) -> float:
         return NumberType.FLOAT32.tiny
     if value == math.inf or math.isnan(value):
         return value
-    # Floats of one sign are ordered as their bits are; this is several times faster than numpy is for one number.
+    # Floats of one sign are ordered like their bits; this is several times faster than numpy for one number.
     (bits,) = _BITS.unpack(_SINGLES.pack(value))
     (above,) = _SINGLES.unpack(_BITS.pack(bits + 1 if bits >= 0 else bits - 1))
     return float(above) + 0.0
@@ -104,7 +103,7 @@ def next_down(value: float, number_type: NumberType) -> float:
 
 
 def ceil_to_array(values: object, number_type: NumberType) -> Float64Array:
-    """The smallest value of the type that is >= x, for each float64 x; infinity if no finite value is."""
+    """The smallest value of the type that is >= x, for each float64 x; infinity if none is finite."""
     exact = np.asarray(values, dtype=np.float64)
     rounded = number_type.cast(exact)
     result = np.where(rounded < exact, next_up_array(rounded, number_type), rounded)
@@ -112,12 +111,12 @@ def ceil_to_array(values: object, number_type: NumberType) -> Float64Array:
 
 
 def floor_to_array(values: object, number_type: NumberType) -> Float64Array:
-    """The largest value of the type that is <= x, for each float64 x; -infinity if no finite value is."""
+    """The largest value of the type that is <= x, for each float64 x; -infinity if none is finite."""
     return 0.0 - ceil_to_array(0.0 - np.asarray(values, dtype=np.float64), number_type)
 
 
 _WHOLE = 1 << 24
-"""Whole numbers up to here are floats of every type."""
+"""Integers up to this are floats of every type."""
 
 
 def ceil_to(value: Fraction | float, number_type: NumberType) -> float:
@@ -152,18 +151,18 @@ def floor_to(value: Fraction | float, number_type: NumberType) -> float:
 
 
 def shortest(value: float, number_type: np.dtype[Any]) -> int | float:
-    """The shortest decimal that is read as this very float of the type; an int if it is whole and below 2**53."""
+    """The shortest decimal that parses as exactly this float of the type; an int if it is whole and below 2**53."""
     shown = float(str(number_type.type(value)))
     return int(shown) if shown.is_integer() and abs(shown) < 2**53 else shown
 
 
 def rounded_to(value: Fraction, number_type: np.dtype[Any]) -> float:
-    """The float of a type that is nearest to a rational."""
+    """The float of a type nearest to a rational."""
     return round_to_float32(value) if number_type == np.float32 else float(value)
 
 
 def round_to_float32(value: Fraction) -> float:
-    """The float32 nearest to a rational, ties to even, as a C library's `strtof` rounds a decimal."""
+    """The float32 nearest to a rational, ties to even, like a C library's `strtof`."""
     below, above = floor_to(value, NumberType.FLOAT32), ceil_to(value, NumberType.FLOAT32)
     if below == above:
         return below
@@ -179,10 +178,10 @@ def round_to_float32(value: Fraction) -> float:
 
 
 def float32_of_decimals(values: object) -> tuple[Float64Array, NDArray[np.bool_]]:
-    """Decimals that were parsed as float64, rounded to float32; and where that may differ from rounding them directly.
+    """Decimals that were parsed as float64, rounded to float32; and a flag where direct rounding may differ.
 
-    Rounding twice goes wrong only where the float64 sits exactly halfway between two float32 (the decimal itself may be
-    just beside). The second array marks those: their text has to be rounded exactly (`round_to_float32`).
+    Double rounding is wrong only if the float64 is exactly halfway between two float32 (the decimal itself may not be). The
+    second array marks those: their text has to be rounded exactly (`round_to_float32`).
     """
     wide = np.asarray(values, dtype=np.float64)
     narrow = NumberType.FLOAT32.cast(wide)
@@ -221,15 +220,15 @@ def _libm() -> ctypes.CDLL | None:
 
 
 Float64 = NDArray[np.float64]
-# Floats by their rank: 0 is 0, this is infinity; negative floats have the negative rank.
+# Floats by rank: 0 has rank 0, infinity this one; negative floats have negative ranks.
 _INFINITY = np.int64(0x7FF0_0000_0000_0000)
 
 
 def largest_true(holds: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
-    """For `count` predicates at once, each true up to some float: that float (-infinity if there is none)."""
+    """For `count` monotone predicates, the largest float at which each is true (-infinity if there is none)."""
     low, high = np.full(count, -_INFINITY), np.full(count, _INFINITY)
     while (low < high).any():
-        # Half of the sum, rounded up, without its overflow.
+        # Half of the sum, rounded up, without overflow.
         middle = (low >> 1) + (high >> 1) + (((low & 1) + (high & 1) + 1) >> 1)
         with np.errstate(over="ignore", invalid="ignore"):
             true = holds(_float(middle))
@@ -245,7 +244,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(inf|infinity|nan)", re.IGNORECASE)
 _WHOLE_TEXT = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 4000
-"""Of a whole number; Python refuses to read more than that by itself."""
+"""Maximum digits of an integer; Python refuses longer ones itself."""
 
 
 def is_decimal(text: str) -> bool:
@@ -259,12 +258,12 @@ def float_of(text: str) -> float | None:
 
 
 def whole_of(text: str) -> int | None:
-    """The whole number that a text is in ASCII digits; None for any other text."""
+    """The integer that a text in ASCII digits represents; None for any other text."""
     return int(text) if len(text) <= _MOST_DIGITS and _WHOLE_TEXT.fullmatch(text) else None
 
 
 def fraction_of(text: str) -> Fraction:
-    """The exact number of a decimal or of a ratio of whole numbers, `1/3`. ValueError for any other text."""
+    """The exact number of a decimal or of a ratio of integers, `1/3`. ValueError for any other text."""
     above, slash, below = text.strip().partition("/")
     if slash and whole_of(above) is not None and whole_of(below) is not None:
         return Fraction(int(above), int(below))

@@ -1,11 +1,9 @@
-"""Folders of other people: regular files only, up to limits of number, depth and size, and the digest of all of them.
+"""Reads users' folders: regular files only, up to limits of number, depth and size; and computes their digests.
 
-The SHA-256 of a folder is that of the lines which `sha256sum` writes of its files, by name in the order of their bytes. Files
-and folders whose names begin with `.` or `_` are none of it: they are notes of file systems and of programs that copy. So
+The SHA-256 of a folder is that of the `sha256sum` lines of its files, sorted by the bytes of their names. Names that begin with
+`.` or `_` are excluded: they belong to file systems and copying programs. The same digest, computed in the folder:
 
     find . -type f -not -path '*/[._]*' -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum
-
-says the same, if it is asked in the folder.
 """
 
 from __future__ import annotations
@@ -20,17 +18,17 @@ from treesens.errors import ModelError
 from treesens.visible import visible
 
 Content = bytes | Mapping[str, bytes]
-"""What a file holds, or the files of a folder by their names in it, with `/` between folders."""
+"""The content of a file, or the files of a folder by their relative names, with `/` between folders."""
 
 MOST_FILES = 10_000
-"""Of a folder, with those that do not count, and with the folders in it."""
+"""Limit for a folder, including excluded files and subfolders."""
 MOST_BYTES = 1 << 30
 _DEEPEST = 24
-_FOLDER = "give the folder that the library has written, and nothing around it"
+_FOLDER = "give exactly the folder that the library has written"
 
 
 def read_folder(path: Path) -> dict[str, bytes]:
-    """The files of a folder by name, in the order of their digest. ModelError with the place for what is no plain file."""
+    """The files of a folder by name, in the order of their digest. ModelError with the location for other file types."""
     will_read_folder(path)
     found: dict[str, bytes] = {}
     total = 0
@@ -48,14 +46,14 @@ def read_folder(path: Path) -> dict[str, bytes]:
 
 
 def folder_digest(files: Mapping[str, bytes]) -> str:
-    """The SHA-256 of a folder, of its files by name."""
+    """The SHA-256 of a folder, given its files by name."""
     names = sorted(files, key=str.encode)
     lines = [f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in names]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def folder_stamp(path: Path) -> tuple[int, int]:
-    """What changes when a file of the folder does: the time of the last change in nanoseconds, and the size in bytes.
+    """A value that changes with any file of the folder: the last modification in nanoseconds, and the size in bytes.
 
     ModelError as for `read_folder`.
     """
@@ -75,7 +73,7 @@ def read_content(path: Path) -> Content:
 
 
 def write_content(path: Path, content: Content) -> None:
-    """A file, or a folder of files, at a place where nothing is yet."""
+    """Writes a file, or a folder of files, at an unused path."""
     if isinstance(content, bytes):
         path.write_bytes(content)
         return
@@ -92,7 +90,7 @@ def _names(root: Path) -> Iterator[str]:
     while waiting:
         folder = waiting.pop()
         if folder.count("/") >= _DEEPEST:
-            raise ModelError(f"folders lie in more than {_DEEPEST} others", place=str(root), remedy=_FOLDER)
+            raise ModelError(f"folders are nested more than {_DEEPEST} levels deep", place=str(root), remedy=_FOLDER)
         try:
             with os.scandir(root / folder) as listed:
                 for entry in listed:
@@ -119,7 +117,7 @@ def _names(root: Path) -> Iterator[str]:
 
 
 def _checked(name: str, root: Path) -> str:
-    """A name as `sha256sum` writes it. ModelError for one that it writes in another way, or that is no text."""
+    """A name as `sha256sum` prints it. ModelError for one that it escapes, or that is not text."""
     if not name.isprintable() or "\\" in name:
         raise ModelError(
             f"a file has the name `{visible(name)[:80]}`, which is no plain text", place=str(root), remedy=_FOLDER

@@ -1,13 +1,13 @@
-"""A process that is loaded once and forks one copy of itself for each piece of work (Linux).
+"""A server process that loads modules once and forks itself for each piece of work (Linux).
 
-To start Python and to load a library takes 0.3 to 1 s. A fork of a process in which this is done takes milliseconds, and is as
-much a process of its own: with its limits, its crash, its end. Nothing is done in the server itself, so that all forks begin in
-one state. The idea is that of `multiprocessing.forkserver`; here each fork has pipes of its own, as a `Popen` has.
+Starting Python and loading a library takes 0.3 to 1 s. A fork of a process that has done this takes milliseconds, and is a
+separate process with its own limits, crashes and exit. The server itself does no work, so that all forks start in the same
+state. The idea is that of `multiprocessing.forkserver`; here each fork has its own pipes, like a `Popen`.
 
-Wire: our end sends `fork` with three file descriptors (input, output, errors of the new process), and the server answers with
-its number; or `wait` and a number, and the server answers with the state, `RUNNING` or how the process ended, and its CPU time.
-A process that has ended keeps its number until it is asked about, so that no signal can reach a stranger. The server ends when
-our end of the socket is closed.
+Wire: the client sends `fork` with three file descriptors (input, output, errors of the new process), and the server answers
+with its number; or `wait` and a number, and the server answers with the state, `RUNNING` or the exit code, and its CPU time. A
+process that has ended keeps its number until it is queried, so that no signal can reach an unrelated process. The server ends
+when the client's end of the socket is closed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _REQUEST = struct.Struct("<cq")
 _ANSWER = struct.Struct("<qd")
 _FORK, _WAIT = b"f", b"w"
 PATIENCE = 20.0
-"""Seconds without an answer after which a server is given up: loading a library takes a few even on a busy machine."""
+"""Seconds without an answer after which a server is abandoned: loading a library takes a few even on a busy machine."""
 RUNNING = 1 << 32
-"""The state of a process that has not ended; any other number is its code as `subprocess` has it."""
+"""The state of a running process; any other number is its return code as in `subprocess`."""
 
 Place = tuple[str, tuple[tuple[str, str], ...]]
 """A working directory and an environment, which forks inherit."""
@@ -61,7 +61,7 @@ def cpu_seconds() -> float:
 
 @dataclass
 class Forked:
-    """A process of a server: what a `Popen` offers as far as a worker needs it."""
+    """A process of a server, with the parts of the `Popen` interface that a worker needs."""
 
     pid: int
     stdin: IO[bytes]
@@ -70,11 +70,11 @@ class Forked:
     server: ForkServer
     returncode: int | None = None
     cpu_seconds: float = 0.0
-    """Of it and of the children that it has waited for, once it has ended."""
+    """CPU seconds of the process and of its finished children, once it has ended."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def poll(self) -> int | None:
-        """How it ended; None if it runs."""
+        """The return code; None while it runs."""
         with self._lock:
             if self.returncode is None:
                 state, seconds = self.server.state_of(self.pid)
@@ -84,7 +84,7 @@ class Forked:
             return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """How it ended, as soon as it has. Raises `subprocess.TimeoutExpired` after so many seconds."""
+        """The return code, as soon as it has ended. Raises `subprocess.TimeoutExpired` after this many seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = 0.0005
         while (code := self.poll()) is None:
@@ -103,7 +103,7 @@ class Forked:
 
 @dataclass
 class ForkServer:
-    """A server, and our end of its socket."""
+    """A server, and the client's end of its socket."""
 
     place: Place
     process: subprocess.Popen[bytes]
@@ -112,7 +112,7 @@ class ForkServer:
 
     @staticmethod
     def start(module: str, arguments: Sequence[str], place: Place) -> ForkServer:
-        """Runs a module with arguments, and the descriptor of its end of the socket after them: it loads, and calls `serve`."""
+        """Starts a module with arguments, followed by the descriptor of its end of the socket: it loads, and calls `serve`."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(
@@ -129,7 +129,7 @@ class ForkServer:
         return ForkServer(place, process, ours)
 
     def fork(self) -> Forked:
-        """A new process, which waits for its job. OSError if the server is gone."""
+        """A new process, which waits for its job. OSError if the server has ended."""
         pipes = [os.pipe() for _ in range(3)]
         (their_in, our_in), (our_out, their_out), (our_err, their_err) = pipes
         mine = os.fdopen(our_in, "wb"), os.fdopen(our_out, "rb", 0), os.fdopen(our_err, "rb")
@@ -149,7 +149,7 @@ class ForkServer:
         return Forked(_ANSWER.unpack(answer)[0], *mine, self)
 
     def state_of(self, pid: int) -> tuple[int, float]:
-        """The state of one of its processes, and its CPU seconds if it has ended; killed, if the server is gone."""
+        """The state of one of its processes, and its CPU seconds if it has ended; killed, if the server has ended."""
         try:
             with self.lock:
                 self.channel.send(_REQUEST.pack(_WAIT, pid))
@@ -157,13 +157,13 @@ class ForkServer:
         except OSError:
             answer = b""
         if len(answer) != _ANSWER.size:
-            self.process.kill()  # its forks end with it, if it was only silent
+            self.process.kill()  # an unresponsive server's forks end with it
             return -signal.SIGKILL, 0.0
         state, seconds = _ANSWER.unpack(answer)
         return int(state), float(seconds)
 
     def end(self) -> None:
-        """Ends the server, whatever it does. Nobody waits for its forks any more."""
+        """Ends the server in any state, and abandons its forks."""
         self.channel.close()
         self.process.kill()
         self.process.wait()
@@ -174,8 +174,8 @@ class ForkServer:
 
 @dataclass
 class Servers:
-    """The servers of this process that run one module, by a key. A fork of this process has none: it must not talk with ours,
-    nor keep them alive.
+    """The servers of this process that run one module, by a key. A fork of this process has none: it must neither use nor keep
+    alive its parent's servers.
     """
 
     module: str
@@ -188,7 +188,7 @@ class Servers:
             atexit.register(self._end)
 
     def server(self, key: Hashable, arguments: Sequence[str], place: Place) -> ForkServer:
-        """The server of a key, started if there is none in that place. OSError if it cannot be."""
+        """The server of a key, started if none runs in that folder. OSError if this fails."""
         with self.lock:
             known = self.servers.get(key)
             if known is None or known.place != place or known.process.poll() is not None:
@@ -196,9 +196,9 @@ class Servers:
             return known
 
     def fork(self, key: Hashable, arguments: Sequence[str], place: Callable[[], Place]) -> Forked | None:
-        """A process of such a server; None if this system has no servers of processes, or no room for one.
+        """A process of such a server; None if this system does not support servers, or cannot start one.
 
-        A server is started at the first fork, and again if the environment or the working directory has changed.
+        A server is started at the first fork, and restarted if the environment or the working directory has changed.
         """
         if sys.platform != "linux":
             return None
@@ -207,12 +207,14 @@ class Servers:
             try:
                 server = self.server(key, arguments, place())
                 return server.fork()
-            except OSError:  # killed from outside: the second one is new. Or the working directory is gone.
+            except (
+                OSError
+            ):  # The server was killed from outside, and is restarted; or the working directory was deleted.
                 self._drop(key, server)
         return None
 
     def _drop(self, key: Hashable, server: ForkServer | None) -> None:
-        """Ends a server that does not answer, and forgets it if it is still the one in use."""
+        """Ends an unresponsive server, and forgets it if it is still in use."""
         with self.lock:
             if server is not None and self.servers.get(key) is server:
                 del self.servers[key]
@@ -231,10 +233,10 @@ class Servers:
 
 
 def serve(work: Callable[[], None]) -> None:
-    """The server's side, once all is loaded: forks for its starter until that one is gone. Each fork does the work, whose first
-    three descriptors are its pipes, and ends.
+    """The server's side after loading: forks for its client until that one ends. Each fork does its work, with its pipes as the
+    first three descriptors, and ends.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the starter's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the client
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[-1])) as channel:
@@ -250,19 +252,19 @@ def serve(work: Callable[[], None]) -> None:
 
 
 def _leave(code: int) -> None:
-    """Ends the process as Python does, but takes nothing of it apart: with large libraries that is most of a short process."""
+    """Ends the process like Python, but without cleanup: with large libraries that is most of a short process's time."""
     threading._shutdown()  # type: ignore[attr-defined] # waits for the threads that Python waits for
     atexit._run_exitfuncs()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
-        sys.exit(code)  # Python says what it cannot write
+        sys.exit(code)  # Python reports output that it cannot write
     os._exit(code)
 
 
 def _fork_on_request(channel: socket.socket) -> None:
-    """Answers until the other end is closed; returns in each new process."""
+    """Answers requests until the other end is closed; returns in each new process."""
     while True:
         request, descriptors, _, _ = socket.recv_fds(channel, _REQUEST.size, 3)
         if len(request) != _REQUEST.size:
@@ -283,7 +285,7 @@ def _fork_on_request(channel: socket.socket) -> None:
         for place, descriptor in enumerate(descriptors):
             os.dup2(descriptor, place)
             os.close(descriptor)
-        # Those of the server know its descriptors for files, in which one can seek.
+        # The server's descriptors are taken for files, on which one can seek.
         sys.stdin = os.fdopen(0, closefd=False)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)

@@ -1,8 +1,8 @@
-"""Ctrl-C: the first one asks for the best answer so far, and is in a hurry; the second one ends the program.
+"""Ctrl-C: the first one requests the best answer so far, soon; the second one ends the program.
 
-Most work looks at the event from time to time. What does not (a library that is imported for the first time, a parser, a
-pass) gets `PATIENCE_SECONDS` to come back by itself, and is then left by an exception, so that the command ends at once with
-what it has, however busy the machine is.
+Most work checks the event from time to time. Other work (a first import of a library, a parser, a pass) has `PATIENCE_SECONDS`
+to return by itself, and is then aborted by an exception, so that the command ends promptly with its results so far, however
+busy the machine is.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 PATIENCE_SECONDS = 0.7
-"""After the first Ctrl-C, until the work is left if it is."""
+"""Seconds after the first Ctrl-C until uninterruptible work is aborted."""
 AGAIN_SECONDS = 0.4
-"""Until it is left again: what finished in its place takes too long as well."""
+"""Seconds until it is aborted again, if cleanup takes too long as well."""
 
 
 class Hurry(KeyboardInterrupt):
-    """Raised in the main thread when the patience after a Ctrl-C is over: what is known now is the answer."""
+    """Raised in the main thread when the patience after a Ctrl-C is over: the current results become the answer."""
 
 
 @dataclass
 class Interruption:
-    """What a Ctrl-C has set in motion; `event` is for the searches."""
+    """The state of an interruption; `event` is for the searches."""
 
     event: threading.Event = field(default_factory=threading.Event)
     _left: threading.Event = field(default_factory=threading.Event)
@@ -43,7 +43,7 @@ class Interruption:
 
     @contextmanager
     def giving_up(self) -> Iterator[None]:
-        """A block that may be left half done when there is no more time."""
+        """A block that may be aborted half done when time runs out."""
         with suppress(Hurry):
             yield
 
@@ -58,7 +58,7 @@ class Interruption:
         else:
             self.event.set()
             threading.Thread(target=self._hurry, daemon=True).start()
-            with suppress(RuntimeError):  # the signal came in the middle of such a line
+            with suppress(RuntimeError):  # the signal interrupted such a line
                 print("interrupted: finishing with what is known (once more to quit)", file=sys.stderr, flush=True)
 
     def _hurry(self) -> None:
@@ -72,7 +72,7 @@ class Interruption:
                 _signal_main_thread()
 
     def leave(self) -> None:
-        """From now on nothing is raised any more; a signal that is on its way is waited for."""
+        """From now on nothing is raised any more; a pending signal is awaited."""
         self._left.set()
         with self._lock:
             pass
@@ -82,7 +82,7 @@ class Interruption:
 
 
 def _signal_main_thread() -> None:
-    """SIGINT for the main thread, whatever it waits for."""
+    """Handles SIGINT for the main thread in any wait."""
     if os.name == "posix":
         main = threading.main_thread().ident
         assert main is not None
@@ -92,8 +92,8 @@ def _signal_main_thread() -> None:
 
 
 def interruptible() -> AbstractContextManager[Interruption, bool]:
-    """Turns SIGINT into a request to stop for the time of the block, which is left when the patience is over."""
-    return cast("AbstractContextManager[Interruption, bool]", _interruptible())  # it may swallow a Hurry
+    """Turns SIGINT into a stop request during the block, which is aborted when the patience is over."""
+    return cast("AbstractContextManager[Interruption, bool]", _interruptible())  # code in it may swallow a Hurry
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What was made of models and questions and may be asked for again: kept under a key, all kinds within one limit of memory."""
+"""A cache of results computed from models and questions, by key, with one memory limit for all kinds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Generic, TypeVar, cast
 Value = TypeVar("Value")
 
 _ROOM = 1 << 27
-"""Bytes that all kinds hold together, as far as their sizes are known. The last thing of every kind stays, however large."""
+"""Bytes of all kinds together, as far as sizes are known. The latest entry of every kind is kept, however large."""
 
 
 class Kept(Generic[Value]):
-    """Things of one kind, at most `most`, each of about `size(thing)` bytes. What was asked for longest ago goes first."""
+    """Entries of one kind, at most `most`, each of about `size(thing)` bytes. The least recently used one is evicted first."""
 
     def __init__(self, most: int, size: Callable[[Value], int]) -> None:
         self._most, self._size, self._held = most, size, 0
@@ -24,20 +24,20 @@ class Kept(Generic[Value]):
             _KINDS.append(self)
 
     def of(self, owners: Sequence[object], key: Hashable, make: Callable[[], Value], *, anew: bool = False) -> Value:
-        """What `make` makes of its `owners`, which do not change: they count by identity, the rest of the key by value.
+        """The cached result of `make` for immutable `owners`, compared by identity; the rest of the key is compared by value.
 
-        Two threads may both make it, and either gets a good one. With `anew` it is made in any case.
+        Two threads may both compute it; either result is valid. With `anew` it is always recomputed.
         """
         place = _Place(self, owners, key)
         with _LOCK:
             known = None if anew else _THINGS.pop(place, None)
             if known is not None:
-                _THINGS[place] = known  # now it is the last one
+                _THINGS[place] = known  # now it is the most recent one
                 return cast(Value, known.value)
         value = make()
         with _LOCK:
             self._drop(place)
-            # The owners stay alive, so that nothing else can get the identities of the key meanwhile.
+            # The owners stay alive, so that no other object can get the identities in the key.
             _THINGS[place] = _Thing(self, tuple(owners), value, self._size(value))
             self._held += 1
             while self._held > self._most:
@@ -51,7 +51,7 @@ class Kept(Generic[Value]):
 
 
 class _Place:
-    """A key, whose hash is taken once: that of a question goes through all of its arrays and fractions."""
+    """A key whose hash is computed once: a question's hash covers all of its arrays and fractions."""
 
     __slots__ = ("_hash", "_parts")
 
@@ -82,7 +82,7 @@ def _make_room() -> None:
 
 
 def forget() -> None:
-    """Everything that is kept; what is asked for again is made again."""
+    """Clears the cache; later requests recompute."""
     with _LOCK:
         for kind in _KINDS:
             kind._held = 0
@@ -92,23 +92,23 @@ def forget() -> None:
 _LOCK = threading.Lock()
 _KINDS: list[Kept[Any]] = []
 _THINGS: dict[_Place, _Thing] = {}
-"""What was asked for last is the last. A plain dictionary, as an ordered one takes the hash of every key that it shows."""
+"""Most recently used last. A plain dictionary, because an ordered one hashes every key that it iterates over."""
 
-# Objects of the engine have to go before the engine does, and modules are cleared in no order that says so.
+# Engine objects must be freed before the engine module, and module teardown has no defined order.
 atexit.register(forget)
 
 
-# Results that several steps of one answer share: a certificate needs what the search has compiled.
+# Results shared by the steps of one answer: a certificate needs the search's compilation.
 Result = TypeVar("Result")
 _Known = dict[tuple[Any, ...], tuple[object, Any]]
 _MOST = 4
-"""A question is compiled first, and the steps of a bisection after it are not kept."""
+"""A question is compiled first, and the later steps of a bisection are not kept."""
 _KNOWN: ContextVar[_Known | None] = ContextVar("known", default=None)
 
 
 @contextmanager
 def reused() -> Iterator[None]:
-    """While it lasts, `reuse` keeps what it makes. Another thread keeps nothing, and makes it again."""
+    """Within the block, `reuse` caches its results. Other threads cache nothing and recompute."""
     token = _KNOWN.set({})
     try:
         yield
@@ -117,12 +117,12 @@ def reused() -> Iterator[None]:
 
 
 def is_reused() -> bool:
-    """True if `reuse` keeps what it makes: a certificate is to follow."""
+    """True if `reuse` caches its results, because a certificate will follow."""
     return _KNOWN.get() is not None
 
 
 def reuse(owner: object, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
-    """What `make` makes of an object that does not change; made once per object and key within `reused`."""
+    """The result of `make` for an immutable object; computed once per object and key within `reused`."""
     known = _KNOWN.get()
     if known is None:
         return make()
@@ -132,5 +132,5 @@ def reuse(owner: object, key: tuple[Any, ...], make: Callable[[], Result]) -> Re
         return kept
     result = make()
     if len(known) < _MOST:
-        known[place] = (owner, result)  # the owner stays alive, so that its id stays its own
+        known[place] = (owner, result)  # the owner stays alive, so that its id stays unique
     return result

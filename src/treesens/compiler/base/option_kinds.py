@@ -1,7 +1,7 @@
-"""Declared options: one dataclass field per option, with its kind, default, range and sentence (docs/adr/0021, 0039).
+"""Option declarations: one dataclass field per option, with its kind, default, range and help (docs/adr/0021, 0039).
 
-Commands, Python calls, SPEC files and pages are made from these declarations. They are facts alone: nothing heavy is
-imported, so that help costs nothing.
+Commands, Python calls, SPEC files and pages are generated from these declarations. They contain data only: nothing heavy is
+imported, so that help is fast.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Text:
-    """A text, as it is."""
+    """Any text."""
 
 
 @dataclass(frozen=True)
 class ClassLabel:
-    """The label of a class, or a name that somebody has given it: a text. In Python a label can be a whole number, too."""
+    """The label or user-given name of a class: a text. In Python a label can also be an integer."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number from `least`, at most `most`."""
+    """An integer from `least`, at most `most`."""
 
     least: int
     most: int | None = None
@@ -36,7 +36,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Number:
-    """A number in a range, which arrives as a float."""
+    """A number in a range, converted to a float."""
 
     least: float
     most: float
@@ -49,19 +49,19 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words. `old` are pairs of an earlier word and its present one."""
+    """One of a few words. `old` are pairs of a former word and its present one."""
 
     words: tuple[str, ...]
     old: tuple[tuple[str, str], ...] = ()
 
     def present(self, word: Any) -> Any:
-        """The present word for an earlier one; anything else as it is."""
+        """The present word for a former one; other words unchanged."""
         return next((new for old, new in self.old if isinstance(word, str) and word == old), word)
 
 
 @dataclass(frozen=True)
 class Chance:
-    """A probability between 0 and 1, as it is written: a Fraction."""
+    """A probability between 0 and 1, exactly as written: a Fraction."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ class RowNumbers:
 
 @dataclass(frozen=True)
 class Directions:
-    """Ways by feature, as age=up,debt=down: a mapping of texts."""
+    """Directions by feature, as age=up,debt=down: a mapping of texts."""
 
 
 @dataclass(frozen=True)
 class Budgets:
-    """Most rows by feature, as sex=0,age=10: a mapping of whole numbers."""
+    """Maximum rows by feature, as sex=0,age=10: a mapping of integers."""
 
 
 @dataclass(frozen=True)
@@ -132,18 +132,18 @@ class DecisionFile:
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file that is read, as a path."""
+    """A file to read, as a path."""
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table, with the column of labels that the study has: a Table."""
+    """A table, with the study's label column: a Table."""
 
 
 @dataclass(frozen=True)
 class OutputPath:
-    """The path of an output file or folder. `needs` is the package that writes it, if a plain installation lacks it, `made_by`
-    the service of the extension that does.
+    """The path of an output file or folder. `needs` names the package that writes it, if a plain installation lacks it,
+    `made_by` the service of the extension that does.
     """
 
     folder: bool = False
@@ -160,12 +160,12 @@ class Solver:
 
 @dataclass(frozen=True)
 class Passes:
-    """A pipeline: the name of one, or passes."""
+    """A pipeline: its name, or passes."""
 
 
 @dataclass(frozen=True)
 class Bytes:
-    """A size of memory in bytes; where it is written in words it is in megabytes."""
+    """A size of memory in bytes; in text, in megabytes."""
 
     in_words = 1_000_000
 
@@ -177,7 +177,7 @@ Kind: TypeAlias = (
 )  # fmt: skip
 
 REQUIRED = MISSING
-"""The default of an option that has to be given."""
+"""The default of a required option."""
 
 
 class Door(enum.Flag):
@@ -196,8 +196,8 @@ class Door(enum.Flag):
 
 @dataclass(frozen=True)
 class Option:
-    """One option: `sentence` is its help, `more` what the page says besides. `name`, `short` and `also` are its words at the
-    command; there the default may be another one (`at_command`).
+    """One option: `sentence` is its help, `more` additional text for the page. `name`, `short` and `also` are its names at the
+    command, where the default may differ (`at_command`).
     """
 
     kind: Kind
@@ -214,7 +214,7 @@ class Option:
 
 
 def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, more: str | None = None) -> Any:
-    """A field of options: an option with a default, perhaps in other words."""
+    """A field of options: an option with a default, optionally with other texts."""
     mine = option if sentence is None else replace(option, sentence=sentence)
     mine = mine if more is None else replace(mine, more=more)
     return field(default=default, metadata={"option": mine})
@@ -222,21 +222,21 @@ def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, 
 
 @dataclass(frozen=True)
 class Declared:
-    """A field of options with what it declares."""
+    """A field of options with its declaration."""
 
     field: str
     option: Option
     default: Any
-    """REQUIRED if there is none."""
+    """REQUIRED if it has none."""
 
     @property
     def flag(self) -> str:
-        """Its long word at the command."""
+        """Its long name at the command."""
         return "--" + (self.option.name or self.field).replace("_", "-")
 
 
 def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
-    """The options of a class that can be given at one of some doors, in their order."""
+    """The options of a class that can be given at any of some doors, in order."""
     known = [Declared(f.name, f.metadata["option"], f.default) for f in fields(options) if "option" in f.metadata]
     return sorted(
         (one for one in known if one.option.door & door), key=lambda one: one.option.last and not door & Door.PYTHON

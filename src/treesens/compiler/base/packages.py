@@ -1,4 +1,4 @@
-"""Packages that a plain or a slim installation leaves out: one way to import them, and one error that names them."""
+"""Optional packages: one way to import them, and one error that names them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INSTALLED_BY = {
     "ray": "'treesens[ray]'",
     "onnxruntime": "'treesens[onnx]'",
 }
-"""What pip is asked for, by module."""
+"""Arguments of pip by module."""
 PURPOSES = {"jinja2": "reports are written with jinja2", "matplotlib": "pictures are drawn with matplotlib"}
 """The purpose of each package that outputs need, as the beginning of a message."""
 
@@ -32,8 +32,8 @@ def is_installed(module: str) -> bool:
 def imported(module: str, purpose: str, *, place: str = "", installed_by: str | None = None) -> Any:
     """A module of a package that may be missing, such as `sklearn.ensemble`.
 
-    `purpose` begins the message of the `MissingPackageError`: "reports are written with jinja2". `installed_by` is what pip is
-    asked for, if it is not that of `INSTALLED_BY`.
+    `purpose` begins the message of the `MissingPackageError`: "reports are written with jinja2". `installed_by` is the argument
+    of pip, if it is not that of `INSTALLED_BY`.
     """
     package = module.partition(".")[0]
     try:

@@ -1,7 +1,7 @@
-"""Registries of named objects to which other distributions add by entry points: passes, backends, formats, methods, studies.
+"""Registries of named objects, extended by entry points of other distributions: passes, backends, formats, methods, studies.
 
-Nothing is imported before its name is used. A name that two distributions claim is an error, and so is one that shadows a
-built-in name: which code decides a question must never depend on the order of a search path.
+Nothing is imported before its name is used. Two distributions that provide the same name are an error, and so is a plug-in with
+a built-in name: the code that decides a question must not depend on the order of a search path.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Registry:
     builtin: Mapping[str, str]
     error: type[TreesensError]
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Old names, by the name that took their place."""
+    """Former names, by the present name."""
     _plugins: dict[str, EntryPoint] | None = field(default=None, repr=False)
 
     def names(self) -> list[str]:
@@ -38,11 +38,11 @@ class Registry:
         return [*self.builtin, *self._discover()]
 
     def canonical(self, name: str) -> str:
-        """The name in use today."""
+        """The present name."""
         return self.aliases.get(name, name)
 
     def get(self, name: str) -> Any:
-        """The object behind a name. Raises the registry's error if there is none or it cannot be imported."""
+        """The object behind a name. Raises the registry's error if it is unknown or cannot be imported."""
         name = self.canonical(name)
         if name in self.builtin:
             module, _, attribute = self.builtin[name].partition(":")
@@ -59,7 +59,7 @@ class Registry:
             ) from error
         own = getattr(found, "name", name)
         if isinstance(own, str) and own != name:
-            # A process that solves, and a record, know it by its own name.
+            # Worker processes and records identify it by its own name.
             raise self.error(
                 f"the plug-in {self.kind} `{name}` of {_owner(plugins[name])} calls itself `{own}`",
                 remedy=f'write `name = "{name}"` in its class, or name its entry point `{own}`',

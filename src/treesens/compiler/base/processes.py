@@ -1,7 +1,7 @@
-"""Processes that we start: they import nothing from the working directory, and none outlives its parent.
+"""Child processes: they import nothing from the working directory, and none outlives its parent.
 
-A process that computes for nobody would go on until its own limit, if it has one. On Linux the kernel ends it with the thread
-that started it; elsewhere a thread of its own sees the end of the pipe from its parent (`child.py`).
+An orphaned process would run until its own limit, if it has one. On Linux the kernel ends it with the thread that started it;
+elsewhere a thread in it detects the end of the pipe from its parent (`child.py`).
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ os.execvp(sys.argv[4], sys.argv[4:])
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of a child: it sees the modules that we see, plug-ins on a path added while running included, and no
-    others. A file of the working directory must not stand in for a library.
+    """The environment of a child: it sees the parent's module path, including plug-ins on a path added at run time, and no
+    others. A file of the working directory must not shadow a library.
     """
     return {**os.environ, "PYTHONPATH": os.pathsep.join(import_path()), _SAFE: "1", **more}
 
 
 def import_path() -> list[str]:
-    """`sys.path` without the working directory, if it is there only because Python was started in it."""
+    """`sys.path` without the working directory, unless it was added explicitly."""
     paths = sys.path
     try:
         here = os.getcwd()
-    except OSError:  # the folder has been removed: what is relative to it is gone, too
+    except OSError:  # the folder was deleted, and relative paths with it
         return [path for path in paths if os.path.isabs(path)]
     if not sys.flags.safe_path and paths and paths[0] in ("", here):
         paths = paths[1:]
@@ -50,13 +50,13 @@ def import_path() -> list[str]:
 
 
 def launched(command: list[str], seconds: float, memory: int | None) -> list[str]:
-    """The command of a foreign program that ends with this process (Linux) and has limits of its own: seconds of CPU, bytes."""
+    """The command line of a foreign program that ends with this process (Linux), with limits on CPU seconds and bytes."""
     limits = [str(os.getpid()), str(int(seconds) + 1), str(memory or 0)]
     return [sys.executable, "-P", "-S", "-c", LAUNCHER, *limits, *command]
 
 
 def die_with_starter() -> None:
-    """The kernel kills this process when the thread that started it ends (Linux)."""
+    """Makes the kernel kill this process when the thread that started it ends (Linux)."""
     if sys.platform != "linux":
         return
     import ctypes

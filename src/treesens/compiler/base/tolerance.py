@@ -1,4 +1,4 @@
-"""How near the bound of an optimum has to be to its value, and what is said of one that is."""
+"""The tolerance of an optimum: the allowed distance of its bound from its value, and the resulting status."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from enum import StrEnum
 from math import ulp
 
 RELATIVE = 1e-6
-"""Part of the value that a bound may be away, unless something else is asked for."""
+"""Default relative distance of a bound from its value."""
 
 _ROUNDING = 4
 """Units in the last place: a value and its bound are exact numbers that were rounded to float64, perhaps as roots."""
 
 
 class Closeness(StrEnum):
-    """What is proved of an optimum. Only the first word means that nothing is better than the value."""
+    """The status of an optimum. Only the first word means that no better value exists."""
 
     OPTIMAL = "optimal"
     WITHIN = "within tolerance"
@@ -26,7 +26,7 @@ class Closeness(StrEnum):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """A bound is close enough at most `relative` of the value, or `absolute` in the units of the value, away from it."""
+    """A bound is close enough if it is at most `relative` of the value, or `absolute` in units of the value, away from it."""
 
     relative: float = RELATIVE
     absolute: float = 0.0
@@ -36,7 +36,7 @@ class Tolerance:
         return self.relative == 0.0 and self.absolute == 0.0
 
     def closeness(self, value: float, bound: float | None) -> Closeness:
-        """What a value and its bound (None: nothing is proved) amount to."""
+        """The status of a value and its bound (None: nothing is proved)."""
         if bound is None:
             return Closeness.OPEN
         gap = abs(bound - value)
@@ -45,7 +45,7 @@ class Tolerance:
         return Closeness.WITHIN if gap <= max(self.relative * abs(value), self.absolute) else Closeness.OPEN
 
     def words(self) -> str:
-        """For people: `1e-06`, `1e-06 or 0.001 absolute`."""
+        """For display: `1e-06`, `1e-06 or 0.001 absolute`."""
         parts = [f"{self.relative:g}"] if self.relative or not self.absolute else []
         return " or ".join(parts + ([f"{self.absolute:g} absolute"] if self.absolute else []))
 
@@ -56,4 +56,4 @@ class Tolerance:
 
 USUAL = Tolerance()
 EXACT = Tolerance(0.0)
-"""To the last unit."""
+"""Zero tolerance."""

@@ -1,4 +1,4 @@
-"""Exact evaluation of a module, and the brute-force oracle over cells. Slow on purpose and simple on purpose."""
+"""Exact evaluation of a module, and the brute-force oracle over cells. Deliberately slow and simple."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from treesens.compiler.ir.ops import Clauses, Equal, Facts, LeafImplies, LeafSum
 from treesens.errors import UsageError
 
 _CHUNK = 4096
-"""Assignments that are completed at a time."""
+"""Number of assignments completed at a time."""
 _MOST_CHOICES = 4096
-"""Ways to choose leaves for the same cells."""
+"""Maximum ways to choose leaves for the same cells."""
 
 
 def satisfies(module: Module, assignments: BoolArray) -> BoolArray:
-    """Which of the assignments bool[N, variables] satisfy every block and every op; bool[N]."""
+    """Marks the assignments bool[N, variables] that satisfy every block and every op; bool[N]."""
     result = np.ones(len(assignments), bool)
     for block in module.blocks:
         result &= _block_holds(block, assignments)
@@ -32,7 +32,7 @@ def satisfies(module: Module, assignments: BoolArray) -> BoolArray:
 
 
 def violations(module: Module, assignment: BoolArray) -> list[str]:
-    """Names of the blocks and ops that one assignment bool[variables] breaks."""
+    """Names of the blocks and ops that one assignment bool[variables] violates."""
     row = assignment[None, :]
     broken = [f"block {i} ({type(b).__name__})" for i, b in enumerate(module.blocks) if not _block_holds(b, row)[0]]
     broken += [
@@ -52,7 +52,7 @@ def linear_value(variables: IntegerArray, coefficients: IntegerArray, assignment
 
 
 def objective_value(objective: Objective, assignment: BoolArray) -> int:
-    """Value of the objective in units of 2**-shift."""
+    """The objective's value in units of 2**-shift."""
     value = linear_value(objective.variables, objective.coefficients, assignment[None, :])[0]
     return int(value) + objective.constant
 
@@ -81,7 +81,7 @@ def _row_sums(values: BoolArray, indptr: IntegerArray) -> IntegerArray:
 
 
 def op_holds(module: Module, op: Op, x: BoolArray) -> BoolArray:
-    """Whether one op holds under assignments bool[N, variables]; bool[N]."""
+    """Marks assignments bool[N, variables] that satisfy one op; bool[N]."""
     match op:
         case LeafImplies():
             return np.asarray(np.all(~x[:, op.leaves] | literal_values(op.literals, x), axis=1))
@@ -115,7 +115,7 @@ def _table_holds(module: Module, op: Membership, x: BoolArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class BruteForceResult:
-    """All there is to know of a small module: the number of solutions, one of them, and the best objective."""
+    """All facts of a small module: the number of solutions, one of them, and the best objective."""
 
     solutions: int
     assignment: BoolArray | None
@@ -125,7 +125,7 @@ class BruteForceResult:
 def brute_force(module: Module, limit: int = 2_000_000) -> BruteForceResult:
     """Tries every combination of cells (and of free Booleans); refuses more than `limit` of them.
 
-    Raises `UsageError` if the module is too large for this.
+    Raises `UsageError` if the module is too large.
     """
     best: BoolArray | None = None
     value: int | None = None
@@ -147,7 +147,7 @@ def brute_force(module: Module, limit: int = 2_000_000) -> BruteForceResult:
 
 
 def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
-    """Chunks bool[N, variables] of all assignments that respect the order blocks, the leaves and the tables."""
+    """Chunks bool[N, variables] of all assignments that satisfy the order blocks, the leaves and the tables."""
     orders = list(module.blocks_of(Order))
     tables = list(module.ops_of(Membership))
     members = {int(v) for t in tables for v in t.members}
@@ -173,7 +173,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     visited = 0
 
     def descend(level: int, rows: BoolArray) -> Iterator[BoolArray]:
-        """What becomes of partial assignments, in the order in which one after the other would be completed."""
+        """Partial assignments extended level by level, in the order in which they are completed."""
         nonlocal visited
         if level == len(choices):
             yield rows
@@ -200,7 +200,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
 
 
 def _combinations(module: Module, levels: list[Int32Array], sizes: list[int]) -> int:
-    """The product of the sizes; a level whose variables all equal variables of earlier levels adds no choice."""
+    """The product of the sizes; a level whose variables equal variables of earlier levels adds no choice."""
     level_of = np.full(module.variables, -1, np.int64)
     for level, variables in enumerate(levels):
         level_of[variables] = level
@@ -215,7 +215,7 @@ def _combinations(module: Module, levels: list[Int32Array], sizes: list[int]) ->
 
 
 def _early_checks(module: Module, levels: list[Int32Array]) -> list[list[Int32Array]]:
-    """Clauses (equalities are two each) by the level at which all of their variables have a value."""
+    """Clauses (two per equality) by the level at which all of their variables have a value."""
     level_of = np.full(module.variables, -1, np.int64)
     for level, variables in enumerate(levels):
         level_of[variables] = level
@@ -242,7 +242,7 @@ def _set_members(module: Module, tables: list[Membership], x: BoolArray) -> None
 
 
 def _inside(module: Module, op: Membership, i: int, x: BoolArray) -> BoolArray:
-    """Whether the cell of a member's feature lies in its runs, bool[N]."""
+    """True where the cell of a member's feature is in its runs, bool[N]."""
     block = module.blocks[op.orders[i]]
     assert isinstance(block, Order)
     cell = block.cells[len(block.variables) - np.count_nonzero(x[:, block.variables], axis=1)]
@@ -251,9 +251,9 @@ def _inside(module: Module, op: Membership, i: int, x: BoolArray) -> BoolArray:
 
 
 def leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: IntegerArray) -> BoolArray:
-    """Every way to choose one leaf per tree among those whose guards hold, for assignments x bool[N, variables] of cells.
+    """All ways to choose one leaf per tree among those whose guards hold, for assignments x bool[N, variables] of cells.
 
-    One way only for each of them, unless a pass lost a guard.
+    There is one way for each assignment, unless a pass lost a guard.
     """
     open_leaf = np.tile(module.leaf_variables(), (len(x), 1))
     row, guard = np.nonzero(~literal_values(literals, x))
@@ -262,7 +262,7 @@ def leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: I
     for block in module.blocks_of(ExactlyOne):
         for t in range(len(block.tree)):
             variables = block.variables[block.offset[t] : block.offset[t + 1]]
-            # A leaf that is shared with another point may have been chosen already.
+            # A leaf shared with another point may have been chosen already.
             undecided: BoolArray = np.logical_not(np.any(x[:, variables], axis=1))
             row, leaf = np.nonzero(open_leaf[:, variables] & undecided[:, None])
             ways = np.where(undecided, np.bincount(row, minlength=len(x)), 1)

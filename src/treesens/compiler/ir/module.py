@@ -1,10 +1,10 @@
-"""The module: everything a solver needs to know of a question, and nothing about solvers.
+"""The module: a solver-independent form of a question.
 
 All variables of a module are Booleans 0 .. n-1; blocks are typed views on them. Order and exactly-one blocks are constraints by
-type: a backend that is given a block must enforce its type (the chain, exactly one), and passes may rely on it.
+type: a backend must enforce a block's type (the chain, exactly one), and passes may rely on it.
 
-A literal, a variable or its negation, is one integer, so that whole arrays of them are rewritten at once: `2 * v` is the
-variable v, `2 * v + 1` its negation (the encoding of SAT solvers). Two constants complete it for rewrites.
+A literal, a variable or its negation, is one integer, so that arrays of them can be rewritten at once: `2 * v` is the variable
+v, `2 * v + 1` its negation (as in SAT solvers). Rewrites also use two constants.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True)
 class FeatureInfo:
-    """Name of a feature and the number of its cells in the grid of the question."""
+    """Name of a feature and its number of cells in the question's grid."""
 
     name: str
     cells: int
@@ -33,7 +33,7 @@ class FeatureInfo:
 class Module:
     """A frozen constraint module over Boolean variables 0 .. variables-1.
 
-    `provenance` names what made it: the lowering, then every pass with its options.
+    `provenance` lists its origin: the lowering, then every pass with its options.
     """
 
     name: str
@@ -65,19 +65,19 @@ class Module:
 
     @property
     def optimises(self) -> bool:
-        """True if the best value of the objective is asked for; one that only guides asks for nothing."""
+        """True if the module has an objective to optimise, not one that only guides."""
         return self.objective is not None and not self.objective.surrogate
 
     @property
     def contradictory(self) -> bool:
-        """True where an empty clause is in the module: it has no solution."""
+        """True if the module contains an empty clause: it has no solution."""
         return any(bool(np.any(np.diff(op.indptr) == 0)) for op in self.ops_of(Clauses))
 
     def cells(self, assignment: BoolArray) -> Int32Array:
         """The cell of every feature for every point [points, features] under an assignment bool[variables].
 
-        A feature without a block has one cell left, number 0 of its grid unless a pass recorded another one by keeping
-        an order block without variables.
+        A feature without a block has one cell left, number 0 of its grid unless a pass recorded another one by keeping an order
+        block without variables.
         """
         result = np.zeros((len(self.points), len(self.features)), np.int32)
         for block in self.blocks_of(Order):
@@ -102,7 +102,7 @@ class ModuleSize:
     nonzeros: int = 0
 
     def to_dict(self) -> dict[str, int]:
-        """For records; nothing of a question that was never compiled."""
+        """For records; empty for a question that was not compiled."""
         return asdict(self) if self.variables or self.rows else {}
 
 
@@ -110,8 +110,8 @@ class ModuleSize:
 class Order(ArrayRecord):
     """The cell of one feature for one or more points, by predicates "cell <= k" (eq. predicate_consistency of the paper).
 
-    `cells` int32[m] are the cells that are left, ascending, as numbered in the grid of the question; `variables` int32[m-1]
-    are monotone by type: variables[i] <= variables[i+1]. variables[i] is true where the cell is at most cells[i].
+    `cells` int32[m] are the remaining cells, ascending, as numbered in the question's grid; `variables` int32[m-1] are monotone
+    by type: variables[i] <= variables[i+1]. variables[i] is true iff the cell is at most cells[i].
     """
 
     feature: int
@@ -139,7 +139,7 @@ class ExactlyOne(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Bool(ArrayRecord):
-    """Booleans without structure of their own, e.g. members of tables and reified parts of a formula."""
+    """Booleans without structure, e.g. members of tables and reified parts of a formula."""
 
     name: str
     variables: Int32Array

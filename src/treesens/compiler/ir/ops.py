@@ -23,7 +23,7 @@ class LeafImplies(ArrayRecord):
 class LeafSum(ArrayRecord):
     """Aggregated form (eqs. root_const, non_root_const): the sum of the leaves of row r is at most literals[r].
 
-    `indptr` int64[r+1], `leaves` int32[nnz], `literals` int32[r]; where `equality` bool[r] the sum equals the literal.
+    `indptr` int64[r+1], `leaves` int32[nnz], `literals` int32[r]; if `equality` bool[r], the sum equals the literal.
     All leaves of a row belong to one tree and one point, so that the sum is 0 or 1. Equalities are at roots and come in
     pairs: the leaves left of the root equal its guard, those right of it its negation.
     """
@@ -70,10 +70,10 @@ class Linear(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Membership(ArrayRecord):
-    """Membership: members[i] is true exactly where the cell of order block orders[i] lies in the runs of row i.
+    """Membership: members[i] is true iff the cell of order block orders[i] is in the runs of row i.
 
     `members` int32[r] are variables, `orders` int32[r] indices into the blocks of the module, `indptr` int64[r+1] with
-    `low`, `high` int32[nnz] inclusive runs of cells, ascending and disjoint. Guards that are no interval (categories,
+    `low`, `high` int32[nnz] inclusive runs of cells, ascending and disjoint. Guards that are not intervals (categories,
     missing directions) are compiled to members.
     """
 
@@ -98,8 +98,8 @@ Op: TypeAlias = LeafImplies | LeafSum | Equal | Clauses | Linear | Membership | 
 class Objective(ArrayRecord):
     """Maximise sum coefficients[i] * variables[i] + constant, in units of 2**-shift (minimisation is negated in lowering).
 
-    `surrogate` marks an objective that only steers a solver towards feasibility (Obj-bin, Obj-multi): its value answers
-    nothing, and a solver may stop at the first feasible point.
+    `surrogate` marks an objective that only steers a solver towards feasibility (Obj-bin, Obj-multi): its value has no meaning,
+    and a solver may stop at the first feasible point.
     """
 
     variables: Int32Array
@@ -111,9 +111,9 @@ class Objective(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Start(ArrayRecord):
-    """Variables that are true in a point thought to be a solution, all others false; int32[n].
+    """Variables that are true in a presumed solution, all others false; int32[n].
 
-    It says nothing about the module, and nothing may rest on it: a solver may look there first.
+    It proves nothing about the module: a solver may only start there.
     """
 
     variables: Int32Array

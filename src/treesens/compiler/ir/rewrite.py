@@ -1,7 +1,7 @@
-"""Substitution of variables: the workhorse of all passes that merge or fix variables.
+"""Substitution of variables, used by all passes that merge or fix variables.
 
-A substitution maps every old variable to a literal over new variables or to a constant. It is its own inverse's data: the
-value of every old variable under an assignment of the new ones can be read off it (`lift`).
+A substitution maps every old variable to a literal over new variables or to a constant. It also contains the way back: `lift`
+reads the value of every old variable from an assignment of the new ones.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Substitution(ArrayRecord):
     variables: int
 
     def recover(self, assignment: BoolArray) -> BoolArray:
-        """The old assignment [..., old] that belongs to a new one [..., new]."""
+        """The old assignment [..., old] for a new one [..., new]."""
         return literal_values(self.target, assignment)
 
     def literal(self, literals: Int32Array) -> Int32Array:
@@ -72,7 +72,7 @@ class Substitution(ArrayRecord):
 
     @staticmethod
     def compact(target: Int32Array) -> Substitution:
-        """Renumbers the variables that are still used, in their old order: `target` is over old variable numbers."""
+        """Renumbers the used variables in their old order: `target` is over old variable numbers."""
         kept = np.zeros(len(target), bool)
         kept[target[target >= 0] >> 1] = True
         number = (np.cumsum(kept) - 1).astype(np.int32)
@@ -81,16 +81,16 @@ class Substitution(ArrayRecord):
 
     @property
     def changes_nothing(self) -> bool:
-        """Every variable stands for itself."""
+        """Maps every variable to itself."""
         return self.variables == len(self.target) and bool(np.all(self.target == 2 * np.arange(len(self.target))))
 
 
 def substitute(module: Module, by: Substitution) -> Module:
     """The module over the new variables. Order blocks keep their meaning, constants are folded, doubles removed."""
-    extra: list[Int32Array] = []  # literals that have become true on the way
+    extra: list[Int32Array] = []  # literals that have become true during the rewrite
     made = [_block(block, by) for block in module.blocks]
     blocks = tuple(b for part in made for b in part)
-    # The new position of every old block: blocks may vanish.
+    # The new index of every old block: blocks may vanish.
     kept = indptr_of([len(part) for part in made])[:-1].astype(np.int32)
     ops: list[Op] = []
     for op in module.ops:
@@ -129,7 +129,7 @@ def _block(block: Block, by: Substitution) -> tuple[Block, ...]:
 
 
 def _order(block: Order, by: Substitution) -> Order:
-    """Drops cells that have become impossible; merges cells that no predicate parts any more.
+    """Drops cells that have become impossible; merges cells that no predicate separates any more.
 
     The cell between two predicates that have become one is dropped.
     """
@@ -149,7 +149,7 @@ def _order(block: Order, by: Substitution) -> Order:
 def _unit(block: ExactlyOne, by: Substitution) -> tuple[ExactlyOne, ...]:
     target = by.target[block.variables]
     keep = target >= 0
-    # A tree with a leaf that is always reached says nothing any more.
+    # A tree with a leaf that is always reached constrains nothing any more.
     tree_row = row_of(block.offset)
     decided = np.zeros(len(block.tree), bool)
     decided[tree_row[target == TRUE]] = True
@@ -171,7 +171,7 @@ def _unit(block: ExactlyOne, by: Substitution) -> tuple[ExactlyOne, ...]:
 
 
 def _fixed_trees(block: ExactlyOne, by: Substitution, extra: list[Int32Array]) -> list[Op]:
-    """Exactly-one of a tree whose leaves were fixed: all others are false, or none is left and that is a contradiction."""
+    """Exactly-one of a tree whose leaves were fixed: all others are false, or none remains, which is a contradiction."""
     target = by.target[block.variables]
     tree_row = row_of(block.offset)
     decided = np.zeros(len(block.tree), np.int64)
@@ -230,14 +230,14 @@ def _leaf_sum(op: LeafSum, by: Substitution, extra: list[Int32Array]) -> list[Op
     has_true[rows[leaves == TRUE]] = True
     keep_leaf = leaves >= 0
     alive = np.bincount(rows[keep_leaf], minlength=count)
-    # A leaf that is always reached makes its literal true; a literal that is false makes its leaves false; an equality
+    # An always-reached leaf makes its literal true; a false literal makes its leaves false; an equality
     # with no leaf left makes its literal false.
     extra.append(_without_true(literals[has_true]))
     extra.append(leaves[keep_leaf & (literals[rows] == FALSE)] ^ np.int32(1))
     empty_equality = op.equality & (alive == 0) & ~has_true
     extra.append(_without_true(literals[empty_equality] ^ np.int32(1)))
-    # An equality whose literal has become true needs no row: its twin over the other leaves of the root, with the negated
-    # literal, makes those false, and exactly-one does the rest.
+    # An equality whose literal has become true needs no row: its twin over the root's other leaves, with the negated literal,
+    # makes those false, and exactly-one implies the rest.
     keep_row = (alive > 0) & ~has_true & (literals >= 0)
     if not keep_row.any():
         return []
@@ -252,10 +252,10 @@ def dedupe_leaf_sums(
     keep_row: BoolArray,
     keep_leaf: BoolArray,
 ) -> LeafSum:
-    """A `LeafSum` of the kept rows and leaves, in which equal rows (same leaves, same literal, same kind) appear once."""
+    """A `LeafSum` of the kept rows and leaves, with equal rows (same leaves, literal and kind) merged."""
     select = keep_leaf & keep_row[rows]
     key = rows[select].astype(np.int64) << 32 | leaves[select]
-    if not np.all(key[1:] > key[:-1]):  # substitutions mostly keep the order
+    if not np.all(key[1:] > key[:-1]):  # substitutions mostly preserve the order
         key = distinct(key)
     row, leaf = key >> 32, (key & 0xFFFFFFFF).astype(np.int32)
     numbers = np.flatnonzero(keep_row)
@@ -306,7 +306,7 @@ def _clause(op: Clauses, by: Substitution) -> list[Op]:
 def fold_terms(
     variables: Int32Array, coefficients: IntegerArray, by: Substitution
 ) -> tuple[Int32Array, IntegerArray, int]:
-    """A linear form over the new variables: distinct variables, non-zero coefficients, and the constant that came out."""
+    """A linear form over the new variables: distinct variables, non-zero coefficients, and the resulting constant."""
     target = by.target[variables]
     constant = int(coefficients[target == TRUE].sum()) if len(target) else 0
     live = target >= 0
@@ -341,14 +341,14 @@ def _objective(objective: Objective, by: Substitution) -> Objective:
 
 
 def _start(start: Start, by: Substitution) -> Start:
-    """The same point over the new variables. Of several variables that become one the first decides: a predicate that
-    nothing mentions takes the place of its left neighbour.
+    """The same point over the new variables. If several variables become one, the first decides: an unused predicate takes the
+    place of its left neighbour.
     """
     point = np.zeros(len(by.target), bool)
     point[start.variables] = True
     kept = by.target >= 0
     moved = np.zeros(by.variables, bool)
-    # Assigned backwards, so that the first one stays.
+    # Assigned backwards, so that the first one wins.
     moved[(by.target[kept] >> 1)[::-1]] = (point[kept] ^ is_negative(by.target[kept]))[::-1]
     return Start(np.flatnonzero(moved).astype(np.int32))
 
@@ -358,5 +358,5 @@ def _table(op: Membership, by: Substitution, kept: Int32Array) -> list[Op]:
     if np.any((members >= 0) & is_negative(members)):
         raise InternalError("a table member may not be replaced by a negation")
     if np.any(members < 0):
-        raise InternalError("a table member may not be fixed while its table stands: drop the row first")
+        raise InternalError("a table member may not be fixed while its table exists: drop the row first")
     return [replace(op, members=members >> 1, orders=kept[op.orders])]

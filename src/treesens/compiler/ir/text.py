@@ -1,4 +1,4 @@
-"""The textual form of a module (`.sir`): one line per node, or with every row (`full`), which parses back.
+"""The text form of a module (`.sir`): one line per node, or (`full`) all rows, which can be parsed.
 
     module "sex_alone"
     feature age 12
@@ -9,7 +9,7 @@
     op linear name="gap.a" shift=30 bound=1073741824 variables=… coefficients=…
 
 Integer arrays are written as comma-separated values in which `a..b` is an ascending run and `v*n` a repetition. The full form
-is read back: parse_module(print_module(m, full=True)) == m.
+parses back: parse_module(print_module(m, full=True)) == m.
 """
 
 from __future__ import annotations
@@ -118,16 +118,16 @@ _BLOCKS = {Order, ExactlyOne, Bool}
 _DTYPES: dict[str, Any] = {"indptr": np.int64, "offset": np.int64, "equality": bool, "coefficients": np.int64}
 _MAX_ENTRIES = 10_000_000
 _MAX_OF_FILE = 50_000_000
-"""Entries of one array, and of all arrays together: more is a damaged text."""
+"""Maximum entries of one array, and of all arrays together: more means a damaged text."""
 _BIG = frozenset(("bound", "constant"))
-"""Numbers of any size; all others count something."""
+"""Fields with integers of any size; all others are counts."""
 _MOST = {"shift": 10_000}
 _MAX_CELLS = 1 << 24
-"""Of one feature."""
+"""Maximum for one feature."""
 
 
 def decode_integers(text: str, dtype: Any) -> IntegerArray:
-    """The array that `encode_integers` wrote; ValueError where it is none."""
+    """The array that `encode_integers` wrote; ValueError if invalid."""
     if text.startswith("big:"):
         text, dtype = text[4:], object
     if text == "-":
@@ -140,7 +140,7 @@ def decode_integers(text: str, dtype: Any) -> IntegerArray:
         size = int(high) - int(low) + 1 if dots else int(count) if star else 1
         total += size
         if size < 0 or total > _MAX_ENTRIES:
-            raise ValueError(f"`{part[:60]}` is no run of a reasonable size")
+            raise ValueError(f"`{part[:60]}` is not a run of a reasonable size")
         runs.append(_run(int(low if dots else value), size, bool(dots), dtype))
     return np.concatenate(runs)
 
@@ -169,14 +169,14 @@ def _field(name: str, text: str, annotation: str) -> Any:
 def _name(text: str) -> str:
     name = json.loads(text)
     if not isinstance(name, str):
-        raise ValueError(f"`{text[:40]}` is no name in double quotes")
+        raise ValueError(f"`{text[:40]}` is not a name in double quotes")
     return name
 
 
 def _count(text: str, most: int, least: int = 0) -> int:
     value = int(text)
     if not least <= value <= most:
-        raise ValueError(f"{text[:40]} is no number from {least} to {most:,}")
+        raise ValueError(f"{text[:40]} is not a number from {least} to {most:,}")
     return value
 
 
@@ -191,7 +191,7 @@ def _parsed_node(kind: type, text: str) -> Any:
 
 
 def parse_module(text: str) -> Module:
-    """A module from its full text. Raises `IRError` with the line."""
+    """A module from its full text. Raises `IRError` with the line number."""
     by_name = {name: kind for kind, name in KINDS.items()}
     name = ""
     features: list[FeatureInfo] = []

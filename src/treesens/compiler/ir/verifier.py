@@ -1,4 +1,4 @@
-"""The rules of the IR as a table: every rule has a number, a sentence and a check."""
+"""The validity rules of the IR as a table: every rule has a number, a sentence and a check."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def _literals_of(module: Module, index: int) -> list[Int32Array]:
 
 def _every_variable_typed(module: Module) -> Iterator[str]:
     if module.variables > sum(len(block.variables) for block in module.blocks):
-        yield f"of {module.variables:,} variables most stand in no block"
+        yield f"of {module.variables:,} variables most are in no block"
         return
     seen = np.zeros(module.variables, np.int64)
     for block in module.blocks:
         seen[distinct(block.variables)] += 1
     if np.any(seen == 0):
-        yield f"variable {int(np.flatnonzero(seen == 0)[0])} stands in no block"
+        yield f"variable {int(np.flatnonzero(seen == 0)[0])} is in no block"
 
 
 def _order_blocks(module: Module) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _order_blocks(module: Module) -> Iterator[str]:
                 yield f"block {i}: feature {block.feature} of point {p} has two order blocks"
             taken.add((block.feature, p))
         if np.any(used[block.variables]):
-            yield f"block {i}: a predicate stands in two order blocks"
+            yield f"block {i}: a predicate is in two order blocks"
         used[block.variables] = True
 
 
@@ -102,7 +102,7 @@ def _unit_blocks(module: Module) -> Iterator[str]:
         elif not 0 <= block.model < _MOST_MODELS or not all(0 <= p < len(module.points) for p in block.points):
             yield f"block {i}: unknown model or point"
         elif len(distinct(block.variables)) != len(block.variables):
-            yield f"block {i}: a leaf indicator stands twice"
+            yield f"block {i}: a leaf indicator appears twice"
         elif np.any(order[block.variables]):
             yield f"block {i}: a predicate used as a leaf indicator"
 
@@ -162,12 +162,12 @@ def _tables(module: Module) -> Iterator[str]:
         if isinstance(op, Membership):
             for order in op.orders:
                 if not (0 <= order < len(module.blocks)) or not isinstance(module.blocks[order], Order):
-                    yield f"op {i}: block {order} is no order block"
+                    yield f"op {i}: block {order} is not an order block"
 
 
 RULES: tuple[tuple[str, str, Check], ...] = (
     ("R1", "literals and variables lie within the module", _variables_in_range),
-    ("R2", "every variable stands in a block", _every_variable_typed),
+    ("R2", "every variable is in a block", _every_variable_typed),
     ("R3", "order blocks: one per feature and point, cells ascending and inside the grid", _order_blocks),
     ("R4", "exactly-one blocks: offsets delimit distinct leaf indicators", _unit_blocks),
     ("R5", "row pointers start at 0, do not decrease and end at their entries", _ragged),
@@ -179,7 +179,7 @@ RULES: tuple[tuple[str, str, Check], ...] = (
 
 
 def verify(module: Module) -> None:
-    """Raises `IRError` naming every broken rule; R1 and R5 first, because the others index by what they guarantee."""
+    """Raises `IRError` with all violated rules; R1 and R5 run first, because the others index by what they guarantee."""
     first = [rule for rule in RULES if rule[0] in {"R1", "R5", "R6"}]
     rest = [rule for rule in RULES if rule not in first]
     for group in (first, rest):

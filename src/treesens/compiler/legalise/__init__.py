@@ -1,1 +1,1 @@
-"""What a backend cannot take, rewritten into what it can; one file per target form, formulas in the docstring."""
+"""Rewrites unsupported constraints into forms that a backend supports; one file per target form, formulas in the docstring."""

@@ -1,23 +1,23 @@
-"""Outward rounding of integer rows: what a solver is given must not lose a solution (docs/semantics.md).
+"""Outward rounding of integer rows: the rows given to a solver must not lose a solution (docs/semantics.md).
 
 Source: sum c_i x_i >= b with exact integers over 0/1 variables. Target, for a divisor 2**d:
 
     relax:     sum ceil(c_i / 2**d) x_i >= ceil(b / 2**d)
     restrict:  sum floor(c_i / 2**d) x_i >= ceil(b / 2**d)
 
-Relaxing keeps every solution, because sum ceil(c_i / 2**d) x_i >= sum c_i x_i / 2**d >= b / 2**d and the left side is whole.
-Restricting adds none. With d = 0 both are the row itself.
+Relaxing keeps every solution, because sum ceil(c_i / 2**d) x_i >= sum c_i x_i / 2**d >= b / 2**d and the left side is an
+integer. Restricting adds none. With d = 0 both are the row itself.
 
-MILP solvers get rows of doubles, relaxed by more than what rounding and tolerances can cost (`float_rows`). A coefficient
-c * 2**-s becomes the nearest double; the error of the whole row is at most 2**-53 * sum |c| 2**-s. A row is relaxed by that
-and by `MARGIN` times its scale, which is above the primal feasibility tolerance (1e-6 at most) that the backends set, so that
-a point that satisfies the exact row satisfies the written one with room to spare: an infeasible written model means an
-infeasible question as far as the solver's own arithmetic is sound (proof: tolerance). From precision 1 on rows are tightened
-by the same amount instead: what the solver then accepts survives exact replay.
+MILP solvers get rows of doubles, relaxed by more than the maximum effect of rounding and tolerances (`float_rows`). A
+coefficient c * 2**-s becomes the nearest double; the error of the whole row is at most 2**-53 * sum |c| 2**-s. A row is relaxed
+by that and by `MARGIN` times its scale, which exceeds the primal feasibility tolerance (1e-6 at most) set by the backends, so
+that a point that satisfies the exact row clearly satisfies the written one: an infeasible written model means an infeasible
+question if the solver's own arithmetic is sound (proof: tolerance). From precision 1 on rows are tightened by the same amount
+instead: points that the solver then accepts pass exact replay.
 
-Rows of large numbers are divided by a power of two first, so that an absolute tolerance means the same in every row, and
-because solvers refuse coefficients from 1e15 on. CBC does not scale the rows of its cuts and nodes: beside rows of 0 and 1, one
-of numbers up to 10**6 had it call a value optimal that was not.
+Rows of large numbers are first divided by a power of two, so that an absolute tolerance means the same in every row, and
+because solvers refuse coefficients from 1e15 on. CBC does not scale the rows of its cuts and nodes: with rows of 0 and 1 and
+one row of numbers up to 10**6, it reported a value as optimal that was not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from treesens.compiler.legalise.rows import RowBlock
 
 @dataclass(frozen=True)
 class Rounded:
-    """Coefficients and bound divided by 2**dropped, and whether anything was lost."""
+    """Coefficients and bound divided by 2**dropped, and a flag: True if the division was inexact."""
 
     coefficients: IntegerArray
     bound: int
@@ -63,7 +63,7 @@ def total(values: IntegerArray) -> int:
 def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool = True, at_least: int = 0) -> Rounded:
     """The row >= with a sum of absolute coefficients (and a bound) below about 2**bits; exact if it fits.
 
-    `at_least` bits are dropped anyway: for rows that are to keep one unit.
+    At least `at_least` bits are dropped, for rows that have to keep a common unit.
     """
     dropped = max(at_least, bits_beyond(coefficients, bound, bits), 0)
     if dropped == 0:
@@ -73,7 +73,7 @@ def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool 
 
 
 def bits_beyond(coefficients: IntegerArray, bound: int, bits: int) -> int:
-    """How many bits a row has too many; below 0 it has room for so many more."""
+    """The number of excess bits of a row; if negative, the number of free bits."""
     return max(total(coefficients), abs(bound)).bit_length() - bits
 
 
@@ -83,7 +83,7 @@ def _narrow(values: IntegerArray) -> IntegerArray:
 
 MARGIN = 2e-6
 EXACT_BITS = 20
-"""Whole rows with sums below 2**20 are written as they are; a solver's tolerance is far below their unit."""
+"""Integer rows with sums below 2**20 are written unchanged; a solver's tolerance is far below their unit."""
 LARGEST_BITS = 10
 """All other rows have no coefficient from 2**10 on."""
 
@@ -99,7 +99,7 @@ class FloatRows:
 
 
 def float_rows(block: RowBlock, *, relax: bool = True) -> FloatRows:
-    """Doubles for a block. Rows of small integers (chains, leaf sums, clauses) are exact and stay as they are."""
+    """Doubles for a block. Rows of small integers (chains, leaf sums, clauses) are exact and unchanged."""
     exact = block.shift == 0 and all(_largest(x) < 2**EXACT_BITS for x in (block.coefficients, block.low, block.high))
     # The shift that brings the largest coefficient of the block below 2**LARGEST_BITS.
     shift = max(block.shift, 0 if exact else _largest(block.coefficients).bit_length() - LARGEST_BITS)

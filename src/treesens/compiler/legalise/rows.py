@@ -1,4 +1,4 @@
-"""Every block and op as integer rows: the one legalisation that all linear backends (LP, MPS, OPB, CP-SAT) share.
+"""Every block and op as integer rows: the legalisation shared by all linear backends (LP, MPS, OPB, CP-SAT).
 
 Source: any module. Target: rows low <= sum c_i x_i <= high over 0/1 variables with exact integer coefficients.
 
@@ -50,8 +50,8 @@ from treesens.compiler.ir import (
 
 @dataclass(frozen=True, eq=False)
 class RowBlock(ArrayRecord):
-    """Rows of one origin in CSR form with integer coefficients. `low` / `high` hold integers; `has_low` / `has_high` say
-    which exist. `shift`: coefficients and bounds are in units of 2**-shift.
+    """Rows of one origin in CSR form with integer coefficients. `low` / `high` hold integers; `has_low` / `has_high` mark the
+    existing ones. `shift`: coefficients and bounds are in units of 2**-shift.
     """
 
     origin: str
@@ -71,7 +71,7 @@ class RowBlock(ArrayRecord):
 
 @dataclass(frozen=True)
 class Rows:
-    """A module as rows. `binary[v]` tells which variables must be declared integral: leaf indicators need not be, their
+    """A module as rows. `binary[v]` is True if a variable must be declared integral: leaf indicators need not be, since their
     predicates force them (the paper declares them continuous, 0 <= l_n <= 1).
     """
 
@@ -196,7 +196,7 @@ def op_rows(module: Module, op: Op) -> list[RowBlock]:
             return [_table(module, op)]
         case Facts():
             variable, sign, constant = sign_literals(op.literals)
-            value = sign * (1 - constant)  # v = 1, or -v = 0 written as -v between 0 and 0
+            value = sign * (1 - constant)  # v = 1, or -v = 0 as -v between 0 and 0
             return [_block("const", np.arange(len(variable) + 1), variable, sign, value, value)]
         case _:
             assert_never(op)
@@ -245,11 +245,11 @@ def _table(module: Module, op: Membership) -> RowBlock:
     for i, member in steadily(enumerate(op.members)):
         block = module.blocks[op.orders[i]]
         assert isinstance(block, Order)
-        # The same predicate may end one run and start the next where the cells between them have been dropped.
+        # A predicate may end one run and start the next if the cells between them have been dropped.
         terms = {int(member): 1}
         constant = 0
         for run in range(op.indptr[i], op.indptr[i + 1]):
-            # [low <= cell <= high] = [cell <= high] - [cell <= low - 1], over the cells that are left.
+            # [low <= cell <= high] = [cell <= high] - [cell <= low - 1], over the remaining cells.
             for end, sign in ((int(op.high[run]), -1), (int(op.low[run]) - 1, 1)):
                 position = int(np.searchsorted(block.cells, end, side="right")) - 1
                 if position >= len(block.variables):

@@ -1,7 +1,7 @@
 """Lowering: a typed question becomes a module, by the paper's base encoding (eqs. predicate_consistency to Gap).
 
-Two copies of everything, one per point; nothing is shared or left out here. That is the baseline of Kantchelian et al.
-that the paper calls Kant; every improvement on it is a pass.
+Every point has its own copy of everything; nothing is shared or omitted here. That is the baseline of Kantchelian et al. that
+the paper calls Kant; every improvement on it is a pass.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["lower"]
 def lower(query: Query) -> Module:
     """The module of a question. Exact: an assignment satisfies it iff its cells satisfy the question.
 
-    Raises `QueryError` for what is no single search over cells: counting rows, the distance to the nearest of many rows.
+    Raises `QueryError` for questions that need several searches: counting rows, the distance to the nearest of many rows.
     """
     _refuse_other_searches(query)
     builder = Builder(query)

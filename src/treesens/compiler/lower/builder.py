@@ -1,4 +1,4 @@
-"""The module under construction: numbers variables, collects rows, and knows the literal of every statement about a cell."""
+"""The module under construction: numbers variables, collects rows, and provides literals for statements about cells."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from treesens.compiler.query.values import Place
 
 @dataclass
 class Builder:
-    """Everything that lowering adds goes through here."""
+    """All additions of lowering use this class."""
 
     query: Query
     variables: int = 0
@@ -36,11 +36,11 @@ class Builder:
     ops: list[Op] = field(default_factory=list)
     units: dict[int, ExactlyOne] = field(default_factory=dict)
     forest_units: dict[tuple[int, Forest], ExactlyOne] = field(default_factory=dict)
-    """The leaves of a forest at a point, made where it is first named."""
+    """The leaves of a forest at a point, created at its first use."""
     roots: dict[Place, Place] | None = None
-    """The first of each group of equal features, once it is known (`lower/sums.py`)."""
+    """The first of each group of equal features, computed on demand (`lower/sums.py`)."""
     several: dict[int, BoolArray] = field(default_factory=dict)
-    """The cells of a feature that hold more than one legal value, once they are known (`lower/differences.py`)."""
+    """The cells of a feature that contain several legal values, computed on demand (`lower/differences.py`)."""
     _orders: dict[tuple[int, int], int] = field(default_factory=dict)
     _members: dict[tuple[int, int, bytes], int] = field(default_factory=dict)
     _tables: list[tuple[int, int, BoolArray]] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Builder:
         return TRUE if cell >= len(block.variables) else int(block.variables[cell]) * 2
 
     def inside(self, point: int, feature: int, mask: BoolArray) -> int:
-        """A literal that is true exactly where the cell lies in the mask: an order predicate or a table member."""
+        """A literal that is true iff the cell is in the mask: an order predicate or a table member."""
         low, high = runs_of(mask)
         if len(low) == 0:
             return FALSE
@@ -95,7 +95,7 @@ class Builder:
         return self._members[key] * 2
 
     def require_cells(self, point: int, feature: int, mask: BoolArray) -> None:
-        """The cell lies in the mask: facts at the ends, a clause per hole."""
+        """Restricts the cell to the mask: facts at the ends, a clause per hole."""
         low, high = runs_of(mask)
         if len(low) == 0:
             self.clause([])

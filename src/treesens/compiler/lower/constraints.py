@@ -32,7 +32,7 @@ _INT64_SAFE = 2**61
 class Form:
     """An exact linear form over variables: integers in units of 2**-shift, plus a constant in the same units.
 
-    The form is `multiplier` times the form of the question (denominators that are no power of two are multiplied away).
+    The form is `multiplier` times the question's form (which clears denominators that are not powers of two).
     """
 
     variables: Int32Array
@@ -43,7 +43,7 @@ class Form:
 
 
 def lower_constraint(builder: Builder, constraint: q.Constraint, when: int = TRUE) -> None:
-    """Adds a constraint; if `when` is a literal it must hold only if that literal is true."""
+    """Adds a constraint; if `when` is a literal, it must hold only if that literal is true."""
     match constraint:
         case q.SameExcept():
             _same(builder, constraint, when)
@@ -115,7 +115,7 @@ def _one_hot(builder: Builder, constraint: q.OneHot, when: int) -> None:
 
 
 def _any_of(builder: Builder, constraint: q.AnyOf, when: int) -> None:
-    """A disjunction: parts that are one literal are in the clause themselves, others are implied by a fresh literal."""
+    """A disjunction: single-literal parts are in the clause themselves, others are implied by a fresh literal."""
     clause = [when ^ 1] if when != TRUE else []
     for part in constraint.parts:
         if isinstance(part, q.CellSet):
@@ -139,7 +139,7 @@ def _at_least(builder: Builder, constraint: q.AtLeast, when: int) -> None:
 
 
 def lower_objective(builder: Builder, objective: q.Objective) -> Objective:
-    """The objective, always to be maximised."""
+    """The objective, always maximised."""
     sign = 1 if objective.maximize else -1
     form = linear_form(builder, objective.form, sign)
     if form.multiplier != 1:
@@ -148,7 +148,7 @@ def lower_objective(builder: Builder, objective: q.Objective) -> Objective:
 
 
 def linear_form(builder: Builder, form: q.LinearForm, sense: int = 1) -> Form:
-    """A form as one exact integer row; equal variables are added up. `sense` is 1 where it has to be large, -1 where small."""
+    """A form as one exact integer row with like terms combined. `sense` is 1 if it must be large, -1 if small."""
     multiplier = 1
     for term in form.scores:
         odd = term.coefficient.denominator
@@ -170,7 +170,7 @@ def linear_form(builder: Builder, form: q.LinearForm, sense: int = 1) -> Form:
     for constraint, literal in lower_levels(builder, form.levels, multiplier, parts):
         lower_constraint(builder, constraint, literal)
     shift = max([part[2] for part in parts], default=0)
-    # A shift may be below 0; the constant is a dyadic number.
+    # A shift may be negative; the constant is a dyadic number.
     shift = max(shift, constant.denominator.bit_length() - 1)
     return _merge(parts, constant, shift, multiplier)
 
@@ -205,7 +205,7 @@ def _forest(
 
 
 def _size(values: IntegerArray) -> float:
-    """The sum of absolute values of int64, with a relative error far below that of the limit."""
+    """The sum of absolute values of int64, with a relative error far below the limit's."""
     return float(np.abs(values.astype(float)).sum())
 
 

@@ -1,13 +1,12 @@
 """Relations between two features (of two points or of one): low <= p x - q y <= high, on cells.
 
-Two cells are compatible if some legal values in them satisfy the relation. Since cells are ranges, the extremes of
-p x - q y move in one direction with the cell of y, so that compatibility is a staircase: for every cell of x the cells
-of y that are left form one run, whose ends move in one direction. A staircase is a set of clauses over order predicates, two
-per cell.
+Two cells are compatible if some legal values in them satisfy the relation. Since cells are ranges, the extremes of p x - q y
+are monotone in the cell of y, so that compatibility is a staircase: for every cell of x the compatible cells of y form one run,
+whose ends are monotone. A staircase is a set of clauses over order predicates, two per cell.
 
-How many features two points differ in is a sum of literals over cells. Values in different cells differ. Values in one cell may
-be equal, and may differ if the cell has several: a bound from above counts the first (`Changes.most` is False), a bound from
-below the second.
+The number of features in which two points differ is a sum of literals over cells. Values in different cells differ. Values in
+one cell may be equal, and may differ if the cell has several: an upper bound counts the first (`Changes.most` is False), a
+lower bound the second.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _Range = tuple[Fraction, Fraction]
 
 
 def cell_extremes(domain: Domain, grid: FeatureGrid, cell: int) -> tuple[Fraction, Fraction] | None:
-    """Smallest and largest legal value of a cell; None if it has none."""
+    """Smallest and largest legal value of a cell; None if it is empty."""
     if isinstance(domain, ValueDomain):
         inside = domain.values[grid.cell_of(domain.values) == cell]
         return (Fraction(float(inside[0])), Fraction(float(inside[-1]))) if len(inside) else None
@@ -68,7 +67,7 @@ def lower_difference(builder: Builder, relation: Difference, when: int) -> None:
             continue
         first, last = int(fits[0]), int(fits[-1])
         runs[i] = (first, last)
-        # Cells without a legal value are excluded already; whole numbers may leave one between every two.
+        # Cells without a legal value are excluded already; integers may leave one between every two.
         inside = legal[legal.searchsorted(first) : legal.searchsorted(last)]
         for j in np.setdiff1d(inside, fits).tolist() if len(inside) >= len(fits) else ():
             builder.clause([*guard, *is_i, builder.at_most(*y, j) ^ 1, builder.at_most(*y, j - 1)])
@@ -87,8 +86,8 @@ def _staircase(
 ) -> None:
     """For all cells i: x in cell i -> y at or above (or at or below) its end.
 
-    Where the ends move one way the clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end"
-    for falling ones: the same solutions, but it refutes a box of cells at once where "x = i" refutes nothing.
+    If the ends are monotone, the clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end" for
+    falling ones: the same solutions, but it refutes a box of cells at once where "x = i" refutes nothing.
     """
     values = list(ends.values())
     rising = all(a <= b for a, b in pairwise(values))
@@ -104,11 +103,11 @@ def _staircase(
 def compatible_cells(
     relation: Difference, left: Sequence[_Range | None], right: Sequence[_Range | None]
 ) -> list[Int64Array]:
-    """For every cell of x (given by its smallest and largest legal value) the cells of y that the relation allows with it.
+    """For every cell of x (given by its smallest and largest legal value), the cells of y that the relation allows with it.
 
     Exact for ranges of reals up to the spacing of floats: p x - q y is extreme at ends of the ranges (x high and y low for
-    positive factors), and every value between them is reached within one float; the value pair itself is chosen (and checked
-    exactly) when the answer is built. All numbers are made whole by one denominator, since integers compare fast.
+    positive factors), and every value between them is reached within one float; the values themselves are chosen (and checked
+    exactly) when the answer is built. All numbers are scaled to integers by one denominator, since integers compare fast.
     """
     p, q = relation.left_factor, relation.right_factor
     xs = [sorted((p * r[0], p * r[1])) if r is not None else None for r in left]
@@ -136,12 +135,12 @@ Part = tuple[Int32Array, IntegerArray, int]
 
 
 def counts_changes(terms: tuple[Term, ...]) -> bool:
-    """True if a sum does nothing but count features in which two points differ."""
+    """True if a sum only counts features in which two points differ."""
     return bool(terms) and all(isinstance(t, DistanceTerm) and t.unordered and t.other is not None for t in terms)
 
 
 def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
-    """What cells say of a sum of such terms <= limit: minus the least sum is at least minus the limit."""
+    """The cells' row for a sum of such terms <= limit: minus the least sum is at least minus the limit."""
     scale = lcm(*(t.factor.denominator for t in terms))
     groups: dict[tuple[int, int, Fraction], list[int]] = {}
     for term in terms:
@@ -158,7 +157,7 @@ def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
 
 
 def lower_changes(builder: Builder, change: q.Changes, multiplier: int, parts: list[Part]) -> Fraction:
-    """A literal per feature that is true exactly if it counts, in `parts`; returns the constant of features that always do."""
+    """Adds a literal per feature to `parts` that is true iff it counts; returns the constant of features that always do."""
     literals: list[int] = []
     always = 0
     for feature in change.features:
@@ -173,7 +172,7 @@ def lower_changes(builder: Builder, change: q.Changes, multiplier: int, parts: l
 
 
 def _several_values(builder: Builder, point: int, feature: int) -> BoolArray:
-    """The cells of a feature that hold more than one legal value, bool[n_cells]."""
+    """Marks the cells of a feature that contain more than one legal value, bool[n_cells]."""
     space = builder.query.space
     if feature not in builder.several:
         ranges = cell_reaches(space, feature)
@@ -182,7 +181,7 @@ def _several_values(builder: Builder, point: int, feature: int) -> BoolArray:
 
 
 def _counts(builder: Builder, change: q.Changes, feature: int, several: BoolArray) -> int | None:
-    """A literal that is true exactly if the cells differ, or lie in `several`; None if there is one cell only."""
+    """A literal that is true iff the cells differ, or are in `several`; None if there is only one cell."""
     left = builder.order(feature, change.left).variables
     right = builder.order(feature, change.right).variables
     if len(left) == 0:
@@ -196,7 +195,7 @@ def _counts(builder: Builder, change: q.Changes, feature: int, several: BoolArra
     for a, b in zip(left, right, strict=True):
         builder.clause([literal, int(a) * 2, int(b) * 2 + 1])
         builder.clause([literal, int(a) * 2 + 1, int(b) * 2])
-        # "different" must have a predicate on which they part: one fresh literal per predicate and direction.
+        # "different" needs a predicate that separates the cells: one fresh literal per predicate and direction.
         apart = builder.reified()
         builder.clause([apart ^ 1, int(a) * 2, int(b) * 2])
         builder.clause([apart ^ 1, int(a) * 2 + 1, int(b) * 2 + 1])

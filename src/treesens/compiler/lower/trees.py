@@ -32,7 +32,7 @@ class LeafLayout:
 
 
 def leaf_layout(model: CellEnsemble) -> LeafLayout:
-    """Positions of the leaves under every node, level by level (no recursion, whatever the depth)."""
+    """Positions of the leaves under every node, level by level (without recursion, for any depth)."""
     inner = model.feature >= 0
     nodes = len(inner)
     levels: list[Int64Array] = [model.root.astype(np.int64)]
@@ -60,7 +60,7 @@ def leaf_layout(model: CellEnsemble) -> LeafLayout:
 
 
 def lower_trees(builder: Builder) -> None:
-    """A exactly-one block and the rows of every inner node, for every point. The rows of one model are laid out once."""
+    """An exactly-one block and the rows of every inner node, for every point. The rows of one model are laid out once."""
     layouts: dict[int, LeafLayout] = {}
     for number, point in enumerate(builder.query.points):
         model = builder.query.models[point.model]
@@ -74,7 +74,7 @@ def lower_trees(builder: Builder) -> None:
 
 
 def forest_unit(builder: Builder, term: ForestTerm) -> ExactlyOne:
-    """The leaves of a forest at a point; its trees are added when it is first named. It counts as one more model."""
+    """The leaves of a forest at a point; its trees are added at its first use. It counts as one more model."""
     key = term.point, term.forest
     if key not in builder.forest_units:
         known = {forest: unit.model for (_, forest), unit in builder.forest_units.items()}
@@ -94,7 +94,7 @@ def _node_rows(builder: Builder, model: CellEnsemble, layout: LeafLayout, point:
     literal = _guards(builder, model, inner, point)
     at_root = np.zeros(len(model.feature), bool)
     at_root[model.root] = True
-    # Both sides of every node: left leaves imply the guard, right leaves its negation.
+    # Both sides of every node: left leaves imply the guard, right leaves imply its negation.
     child = np.concatenate((model.left[inner], model.right[inner]))
     literals = np.concatenate((literal, literal ^ 1)).astype(np.int32)
     equality = np.concatenate((at_root[inner], at_root[inner]))
@@ -103,7 +103,7 @@ def _node_rows(builder: Builder, model: CellEnsemble, layout: LeafLayout, point:
     leaves = (concatenated_ranges(layout.start[child], counts) + base).astype(np.int32)
     constant = literals < 0
     if constant.any():
-        # A guard that every cell (or none) satisfies: nothing to say on one side, leaves never reached on the other.
+        # A guard that every cell (or none) satisfies: no row on one side, unreachable leaves on the other.
         rows = np.repeat(np.arange(len(child)), counts)
         for leaf in leaves[(literals == FALSE)[rows]]:
             builder.fact(int(leaf) * 2 + 1)

@@ -1,4 +1,4 @@
-"""From the node numbers of a file to the columns of an Ensemble: reachability, order, and protection against cycles."""
+"""Converts a file's node numbers to the columns of an Ensemble: reachability, order, and protection against cycles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
 
-# Deeper than any library grows a tree; a longer chain of nodes only serves to keep a reader busy.
+# Deeper than any library's trees; a longer chain of nodes can only be malicious or damaged.
 MAX_DEPTH = 10_000
 
 
@@ -32,7 +32,7 @@ class Order:
 
 
 def order_nodes(tree_offset: Int64, left: Int64, right: Int64, *, place: str = "") -> Order:
-    """Walks all trees from their roots (each tree's first node), level by level, and drops what is not reached.
+    """Walks all trees from their roots (each tree's first node), level by level, and drops unreached nodes.
 
     `tree_offset` [T+1] spans the nodes of each tree; `left` and `right` hold numbers within the tree, -1 at leaves.
     Raises ModelError for a child out of range, one child of two, a node with two parents, or a cycle.
@@ -62,7 +62,7 @@ def order_nodes(tree_offset: Int64, left: Int64, right: Int64, *, place: str = "
                 raise broken(f"child {side[bad[0]]} does not exist", int(bad[0]))
         start = tree_offset[tree[inner]]
         frontier = np.concatenate([start + left[inner], start + right[inner]])
-        # Of equal entries only the last one finds its own position again.
+        # Of equal entries only the last one finds its own position.
         position = np.arange(frontier.size)
         mark[frontier] = position
         if (twice := frontier[mark[frontier] != position]).size:

@@ -1,11 +1,10 @@
-"""Models of models: votes, stacks, bags and folds, whose prediction is a weighted mean of what several ensembles predict.
+"""Models of models: votes, stacks, bags and folds, whose prediction is a weighted mean of several ensembles' predictions.
 
-If every member is a sum of its leaves, so is the mean (`is_sum`): one ensemble over the trees of all, weighted as their member
-is. If some member goes through a link or a calibration, each member keeps scores of its own, and the probability is a sum of
-functions of several scores (`compiler/query/curve_sums.py`). If the classes that members predict are counted, each keeps
-scores of its own, too.
+If every member is a sum of its leaves, so is the mean (`is_sum`): one ensemble over all trees, weighted by member. If some
+member has a link or a calibration, each member keeps separate scores, and the probability is a sum of functions of several
+scores (`compiler/query/curve_sums.py`). If the members' predicted classes are counted, each keeps separate scores, too.
 
-How a library adds up is a fact of it, and so each member keeps its own arithmetic.
+Libraries differ in how they add, so each member keeps its own arithmetic.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class Way(Enum):
-    """How a library makes one prediction of those of the members."""
+    """How a library combines the members' predictions."""
 
     SUM = "one after the other, then divided by their number"
     AVERAGE = "the average over a stack of tables"
     ROWS = "the average of each row"
     LINEAR = "a product with coefficients, and an intercept"
-    DECISION = "the same by a classifier"
+    DECISION = "the same, for a classifier"
     MATRIX = "a product of all predictions with a matrix of coefficients, and intercepts: a score for each class"
     SPARSE = "products of what is not 0, one after the other, and an intercept"
     SINGLE = "products with coefficients that are added to an intercept one after the other, in float32"
@@ -45,20 +44,20 @@ class Way(Enum):
 
     @property
     def counts(self) -> bool:
-        """True if the classes that members predict are counted."""
+        """True if the members' predicted classes are counted."""
         return self in (Way.COUNT, Way.COUNT_FIRST)
 
     @property
     def one_column(self) -> bool:
-        """True if the last prediction of each member alone counts: that of the second class, or of a regressor."""
+        """True if only the last prediction of each member counts: that of the second class, or of a regressor."""
         return self in (Way.LINEAR, Way.DECISION, Way.SPARSE, Way.SINGLE)
 
 
 @dataclass(frozen=True, eq=False)
 class Blend:
-    """`members` see the same features. `weights` are what the library multiplies by (None: a plain mean), `shares` what each
-    member counts exactly: as it is written, so that 0.3 and 0.7 are 3/10 and 7/10. `trees` are the first tree of each member in
-    the whole ensemble, and the one after its last.
+    """`members` see the same features. `weights` are the library's factors (None: a plain mean), `shares` each member's exact
+    share: as written, so that 0.3 and 0.7 are 3/10 and 7/10. `trees` are the first tree of each member in the whole ensemble,
+    and the one after its last.
     """
 
     members: tuple[Ensemble, ...]
@@ -70,7 +69,7 @@ class Blend:
     is_sum: bool = False
 
     def margins(self, whole: Ensemble, reached: NDArray[np.int32]) -> FloatArray:
-        """What the library has before the link of the whole: leaves int32[rows, T] -> float64[rows, n_outputs]."""
+        """The library's raw output before the link of the whole: leaves int32[rows, T] -> float64[rows, n_outputs]."""
         if self.way is Way.MATRIX:
             return self._scores_of_classes(reached)
         own = self._margins_of_members(whole, reached)
@@ -86,7 +85,7 @@ class Blend:
         return own
 
     def _scores_of_classes(self, reached: NDArray[np.int32]) -> FloatArray:
-        """Each member is the score of a class, a sum over the predictions that all share: the library makes one product."""
+        """Each member is the score of a class, a sum over shared predictions: the library computes one product."""
         inner = [member.blend for member in self.members if member.blend is not None]
         own = inner[0]._margins_of_members(self.members[0], reached[:, : self.trees[0][1]])
         columns = np.concatenate([m.probabilities(o) for m, o in zip(inner[0].members, own, strict=True)], axis=1)
@@ -94,7 +93,7 @@ class Blend:
         return np.asarray(columns @ weights.T + np.asarray(intercepts), np.float64)
 
     def probabilities(self, margins: FloatArray, classes: int) -> FloatArray:
-        """The probability of every class of the scores of all members, float64[rows, classes]."""
+        """Probabilities of all classes from the scores of all members, float64[rows, classes]."""
         tables = []
         for member, first, end in self.parts():
             shown = _shown(member, margins[:, first:end])
@@ -102,7 +101,7 @@ class Blend:
         return self.combined(tables)
 
     def combined(self, tables: Sequence[NDArray[Any]]) -> FloatArray:
-        """The prediction of the library of those of its members, each [rows, n], with the calls that it makes itself."""
+        """The library's combination of its members' predictions, each [rows, n], by the same calls as the library's."""
         match self.way:
             case Way.SUM:
                 total = np.zeros(tables[0].shape)
@@ -115,7 +114,7 @@ class Blend:
                 found = np.average(np.asarray([t[:, 0] for t in tables]).T, axis=1, weights=self.weights)[:, None]
             case Way.LINEAR | Way.DECISION:
                 columns = np.concatenate([t[:, -1:] for t in tables], axis=1)
-                # Whether the coefficients are a vector or a matrix decides in which order they are added up.
+                # The coefficients' shape, vector or matrix, determines the order of additions.
                 weights = np.asarray([self.weights]).T if self.way is Way.DECISION else np.asarray(self.weights)
                 found = (columns @ weights + self.intercept).reshape(-1, 1)
             case Way.SPARSE:
@@ -130,7 +129,7 @@ class Blend:
                 for table, weight in zip(tables, self.weights, strict=True):
                     found += np.asarray(table[:, -1:], np.float32) * np.float32(weight)
             case Way.MATRIX | Way.COUNT | Way.COUNT_FIRST:
-                raise InternalError("the scores of several classes, and votes, are no single prediction")
+                raise InternalError("scores of several classes, and votes, are not a single prediction")
             case Way.COMPARE:
                 values = np.concatenate([np.asarray(t[:, -1:], np.float64) for t in tables], axis=1)
                 total, even = np.sum(values, axis=1)[:, None], np.full_like(values, 1 / len(tables))
@@ -138,22 +137,22 @@ class Blend:
         return np.asarray(found, np.float64)
 
     def parts(self) -> Iterator[tuple[Ensemble, int, int]]:
-        """Each member with its first score, and the one after its last, where members keep scores of their own."""
+        """Each member with its first score, and the one after its last, if members keep separate scores."""
         first = 0
         for member in self.members:
             yield member, first, first + member.n_outputs
             first += member.n_outputs
 
     def winners(self, margins: FloatArray, classes: int) -> Int64Array:
-        """The class that wins, int64[rows], by the scores of all members: by what these predict, or are."""
+        """The winning class, int64[rows], by the scores of all members: by their predictions, or directly."""
         if self.way is Way.COMPARE:
             return np.asarray(self.probabilities(margins, classes).argmax(axis=1), np.int64)
         votes = [member.predicted_classes(margins[:, first:end]) for member, first, end in self.parts()]
         return self.elected(np.stack(votes, axis=1), classes)
 
     def elected(self, votes: NDArray[np.int64], classes: int) -> Int64Array:
-        """The class that wins, int64[rows], of the classes that members predict, int64[rows, members]: weights are added up as
-        the library adds them, one member after the other.
+        """The winning class, int64[rows], of the members' predicted classes, int64[rows, members]: weights are added in the
+        library's order, member by member.
         """
         weights = self.weights or (1.0,) * len(self.members)
         counted, rows = np.zeros((len(votes), classes)), np.arange(len(votes))
@@ -177,7 +176,7 @@ class Blend:
             size = abs(Fraction(self.intercept)) + sum(
                 (abs(s) * _largest(m, place) for s, m in zip(self.shares, self.members, strict=True)), Fraction(0)
             )
-            # A weight, its product, the sums and the division are rounded; so is what is written of a weight.
+            # A weight, its product, the sums and the division are rounded; the written weight is rounded too.
             kind = NumberType.FLOAT32 if self.way is Way.SINGLE else NumberType.FLOAT64
             steps, unit = 4 * len(self.members) + 16, Fraction(1, 1 << kind.precision)
             if self.way is Way.SINGLE and 2 * (size + moved) > Fraction(kind.max):
@@ -196,7 +195,7 @@ def keeps_single(ensemble: Ensemble) -> bool:
 
 
 def _shown(member: Ensemble, margins: FloatArray) -> FloatArray:
-    """What a member predicts for its margins: calibrated scores of classes are divided by their sum."""
+    """A member's prediction for its margins: calibrated scores of classes are divided by their sum."""
     if member.link.compares_members:
         assert member.blend is not None
         return member.blend.probabilities(margins, len(member.classes))
@@ -204,7 +203,7 @@ def _shown(member: Ensemble, margins: FloatArray) -> FloatArray:
 
 
 def _largest(member: Ensemble, output: int) -> Fraction:
-    """No prediction of a member without a link is further from 0."""
+    """An upper bound on the absolute prediction of a member without a link."""
     column = output % member.leaf_value.shape[1]
     largest = np.zeros(member.n_trees)
     mine = (member.tree_output == output % member.n_outputs) | (member.tree_output == -1)

@@ -1,4 +1,4 @@
-"""Trees over the integer cells of a grid: arrays of nodes, and the one object by which the engine knows them."""
+"""Trees over the integer cells of a grid: node arrays, and the one object that represents them in the engine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CellTrees:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the engine's object, which another process makes anew."""
+        """Without the engine's object, which another process creates anew."""
         return {name: value for name, value in self.__dict__.items() if name != "engine"}
 
     @property
@@ -54,12 +54,12 @@ class CellTrees:
 
     @cached_property
     def engine(self) -> CheckedTrees:
-        """The trees as all of the engine takes them, checked once."""
+        """The trees as the engine's object, checked once."""
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
         return CheckedTrees(**arrays, missing_cell=self.grid.missing_cells, cell_count=self.grid.n_cells)
 
     def with_sets(self, grid: Grid, nodes: Int64Array, features: Sequence[int], sets: Sequence[Bytes]) -> CellTrees:
-        """The trees over another grid, on which some nodes look up another feature in a set: bytes[n_cells] for each."""
+        """The trees over another grid, on which some nodes test another feature by a set: bytes[n_cells] for each."""
         feature, category_set = self.feature.copy(), self.category_set.copy()
         feature[nodes] = features
         category_set[nodes] = len(self.set_offset) - 1 + np.arange(len(nodes))
@@ -83,7 +83,7 @@ _ARRAYS = tuple(field.name for field in fields(CellTrees) if field.name != "grid
 
 
 def side_by_side(parts: Sequence[CellTrees]) -> CellTrees:
-    """Trees over one grid, one part after the other, and so are their leaves; a single part stays as it is."""
+    """Concatenates trees over one grid, and their leaves; a single part is returned unchanged."""
     if len(parts) == 1:
         return parts[0]
     nodes = [len(part.feature) for part in parts]
@@ -106,7 +106,7 @@ def side_by_side(parts: Sequence[CellTrees]) -> CellTrees:
 
 
 def _moved(numbers: Sequence[NDArray[Any]], sizes: Sequence[int]) -> NDArray[Any]:
-    """Numbers of each part after those of the parts before it, which have `sizes`; -1 stays what it is."""
+    """Numbers of each part shifted by the preceding parts' `sizes`; -1 is unchanged."""
     before = np.cumsum([0, *sizes[:-1]])
     return np.concatenate(
         [np.where(part < 0, part, part + by).astype(part.dtype) for part, by in zip(numbers, before, strict=True)]

@@ -1,4 +1,4 @@
-"""An ensemble over the integer cells of a grid: what the compiler and the engine work on."""
+"""An ensemble over the integer cells of a grid, the form used by the compiler and the engine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 _LEAVES_AT_ONCE = 1 << 15
-"""Leaves whose boxes are made at once."""
+"""Number of leaves whose boxes are computed at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class CellEnsemble(CellTrees):
         """The cells per feature that reach each leaf: the paths from all leaves upwards, intersected per feature."""
         at = np.flatnonzero(self.feature < 0).astype(np.int32)
         at = at[np.argsort(self.leaf[at], kind="stable")]
-        # The decisions above all leaves together take ten times the memory of the boxes.
+        # The decisions above all leaves together would take ten times the memory of the boxes.
         chunks = [self._literals(at[i : i + _LEAVES_AT_ONCE]) for i in range(0, max(1, len(at)), _LEAVES_AT_ONCE)]
         owner, feature, lo, hi, missing, mask = (
             np.concatenate(parts) for parts in zip(*(chunk[:6] for chunk in chunks), strict=True)
@@ -152,7 +152,7 @@ class CellEnsemble(CellTrees):
         """
         owner, node, went_left = self._paths(at)
         feature = self.feature[node]
-        # Sorting brings the decisions of a literal together.
+        # Sorting groups the decisions of a literal.
         order = np.lexsort((feature, owner))
         owner, node, went_left, feature = owner[order], node[order], went_left[order], feature[order]
         if not len(owner):
@@ -189,7 +189,7 @@ class CellEnsemble(CellTrees):
             at = up
 
     def _masks(self, node: Int32, went_left: Bools, start: Int64) -> tuple[Int32, list[Bytes]]:
-        """Byte masks of the literals that rest on category sets; few models have many, so a loop will do."""
+        """Byte masks of the literals that use category sets; few models have many, so a loop suffices."""
         mask = np.full(len(start), -1, dtype=np.int32)
         masks: list[Bytes] = []
         end = np.append(start[1:], len(node))
@@ -207,7 +207,7 @@ class CellEnsemble(CellTrees):
 
 
 MOST_FEATURES_OF_A_TREE = 3
-"""The most features in the first tree of an additive model; most other models exceed it."""
+"""Maximum number of features in the first tree of an additive model; most other models exceed it."""
 
 
 def may_be_additive(model: CellEnsemble) -> bool:

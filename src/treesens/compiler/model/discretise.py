@@ -1,4 +1,4 @@
-"""Laying an ensemble on a grid: thresholds become cell numbers, category sets become bytes per cell."""
+"""Maps an ensemble to a grid: thresholds become cell numbers, category sets become bytes per cell."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
 
 
 def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
-    """`lay_on` for a grid that refines the model's own, by the numbers that its cuts have there."""
+    """`lay_on` for a grid that refines the model's own, given the new numbers of its cuts."""
     if all(new is old for new, old in zip(grid, model.grid, strict=True)):
         return model
     if (model.category_set >= 0).any():
         return lay_on(model.ensemble, grid)
-    # Per feature: where no value goes left (-1), every cut, and where all values do.
+    # Per feature: -1 (no value goes left), every cut, and the last cell (all values do).
     tables = []
     for new, old in zip(grid, model.grid, strict=True):
         if new is old:
@@ -66,7 +66,7 @@ def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
 
 
 def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:
-    """Cells up to `cut` lie below the node's strict cut; -1 and the last cell where the node always goes one way."""
+    """The last cell below the node's strict cut; -1 or the last cell if the node always goes one way."""
     cut = np.zeros(ensemble.n_nodes, dtype=np.int32)
     ordered = np.flatnonzero(~np.isnan(ensemble.node_cut))
     order = ordered[np.argsort(ensemble.node_feature[ordered], kind="stable")]
@@ -90,7 +90,7 @@ def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:
 def _sets(
     ensemble: Ensemble, grid: Grid, cut: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]:
-    """One row of bytes per distinct set of left cells: categories, and intervals with the zero band in or out of them."""
+    """One row of bytes per distinct set of left cells: categories, and intervals with or without the zero band."""
     category_set = np.full(ensemble.n_nodes, -1, dtype=np.int32)
     numbers: dict[bytes, int] = {}
     rows: list[NDArray[np.uint8]] = []
@@ -104,7 +104,7 @@ def _sets(
             s = int(ensemble.category_set[node])
             codes, known = ensemble.set_codes[ensemble.set_offset[s] : ensemble.set_offset[s + 1]], ensemble.features[f]
             row[codes] = 1
-            # Codes that the model does not know are one category to it, and may be several cells here.
+            # Codes unknown to the model are one category for it, and may be several cells here.
             row[known.categories : grid[f].present_cells] = known.categories in codes
         if grid[f].missing:
             row[grid[f].missing_cell] = default

@@ -1,8 +1,7 @@
-"""Tree ensembles as columns, with everything a library's arithmetic depends on held as data.
+"""Tree ensembles as columns, including everything that a library's arithmetic depends on.
 
-An `Ensemble` is a fidelity contract: it reaches the same leaves as the library that made it, bit for bit, on every
-input. Number type, comparison, missing direction, order of summation and link are fields of it and not special cases of
-frontends.
+An `Ensemble` is a fidelity contract: it reaches the same leaves as its library, bit for bit, on every input. Number type,
+comparison, missing direction, order of summation and link are fields of it and not special cases of frontends.
 """
 
 from __future__ import annotations
@@ -68,19 +67,19 @@ class Ensemble:
     means any category the feature does not list; node_leaf is the leaf number or -1); leaf_value [L, W]; leaf_tree and
     leaf_node [L] (the library's own id of the leaf within its tree); tree_output [T] (-1 when leaves hold all
     W = n_outputs values); tree_weight [T]; base [n_outputs].
-    margin = base + (sum of tree_weight * leaf_value) / average. The predicted class is the first of those with the
-    greatest margin; with one output, the second class if the margin is above 0, and `class_at_zero` if it is 0.
-    A library with `ranks_scores` compares the scores themselves, others compare probabilities, which are rounded once more.
-    A library with `ranks_sums` compares the sums before it divides them by `average`: a quotient may hide which is the greater.
+    margin = base + (sum of tree_weight * leaf_value) / average. The predicted class is the first of those with the greatest
+    margin; with one output, the second class if the margin is above 0, and `class_at_zero` if it is 0.
+    A library with `ranks_scores` compares the scores themselves, others compare probabilities, which are rounded once more. A
+    library with `ranks_sums` compares the sums before it divides them by `average`: quotients may tie.
     With a `cutoff` the second of two classes is predicted from this probability on instead; with a `calibration` alone, if its
-    probability is above 1/2. With `decides_at` the library itself compares one score: the second of two classes is predicted
-    if the last margin is above it, whatever the others are (`probability_cut` is the probability there, as users give it).
-    With `ties` the class at a tie of the best is no function of the scores: the library draws it by a hash of the input, or
-    rounds quotients by thresholds.
-    With a `blend` the trees are those of several models, whose predictions the library averages in its own way.
-    With a `number` its only tree stands for a number, and whoever holds it is open (`numbers.py`): it has no cells yet.
-    `tables` are the values, by feature, that a number has in the domain over which it was closed: it knows no others.
-    With a `spread` its scores are known up to that alone: values in the steps of a number differ. `bands` hold it.
+    probability is above 1/2. With `decides_at` the library compares only the last margin: the second of two classes is
+    predicted if it is above this value (`probability_cut` is the probability there, as users give it).
+    With `ties` the class at a tie is not a function of the scores: the library draws it by a hash of the input, or rounds
+    quotients by thresholds.
+    With a `blend` the trees are those of several models, whose predictions are averaged in the library's own way.
+    With a `number` its only tree stands in for a number, and the models that contain it are open (`numbers.py`): no cells yet.
+    `tables` are a number's values, by feature, in the domain over which it was closed: no others are known.
+    With a `spread` its scores are known only up to that: values in one step of a number differ. `bands` includes it.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
@@ -163,24 +162,24 @@ class Ensemble:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The function from the only score to a probability, if it was learnt after training."""
+        """The function from the only score to a probability, if it was fitted after training."""
         return self.link.calibration
 
     @cached_property
     def open_features(self) -> tuple[str, ...]:
-        """The features that reach the score as numbers, which only a domain makes a table of."""
+        """The features that reach the score as numbers, which become tables only over a domain."""
         return open_features(self)
 
     @cached_property
     def names_in_steps(self) -> tuple[str, ...]:
-        """The features that reach the score as numbers and have steps, in each of which one value stands for several."""
+        """The features that reach the score as numbers with steps, each of which contains several values."""
         own = self.used_features if self.spread else []
         inside = [name for m in (self.blend.members if self.blend else ()) for name in m.names_in_steps]
         return tuple(dict.fromkeys([*own, *inside]))
 
     @cached_property
     def steps(self) -> tuple[Stepped, ...]:
-        """The numbers with steps of which its only score, or that of each class, is a sum; none if it is no sum."""
+        """The numbers with steps whose sum is its only score, or that of each class; empty if it is not a sum."""
         return stepped_numbers(self)
 
     @cached_property
@@ -196,7 +195,7 @@ class Ensemble:
     def node_cut(self) -> Float64:
         """The strict cut of every ordered inner node (goes left iff x < cut), NaN elsewhere, float64[N].
 
-        A cut within the zero band moves to its edge, on the side that leaves 0 where it was.
+        A cut within the zero band moves to its edge, which leaves 0 on the same side.
         """
         ordered = (self.node_feature >= 0) & (self.category_set < 0)
         cuts = np.full(self.n_nodes, np.nan)
@@ -214,18 +213,18 @@ class Ensemble:
 
     @cached_property
     def zero_apart(self) -> Bools:
-        """Nodes that send the zero band where their threshold would not: their left cells are no interval, bool[N]."""
+        """Nodes at which the zero band and the threshold disagree: their left cells are not an interval, bool[N]."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.zero_missing & ((self.node_cut > 0) != self.default_left))
 
     @cached_property
     def leaf_contribution(self) -> Float64:
-        """tree_weight * leaf_value, exact, float64[L, W]; ModelError where a product does not fit a float64."""
+        """tree_weight * leaf_value, exact, float64[L, W]; ModelError if a product does not fit a float64."""
         product = self.tree_weight[self.leaf_tree][:, None] * self.leaf_value
         if (self.tree_weight == 1.0).all():
             return self.leaf_value
         narrow = NumberType.FLOAT32.holds(self.tree_weight).all() and NumberType.FLOAT32.holds(self.leaf_value).all()
-        # Two 24-bit significands make at most 48 bits; float64 exponents reach past every product of two float32.
+        # Two 24-bit significands make at most 48 bits; float64 exponents cover every product of two float32.
         if not narrow and any(self._product(leaf, w) != product[leaf, w] for leaf, w in np.ndindex(product.shape)):
             raise ModelError(
                 "a tree weight times a leaf value is not a float64",
@@ -254,21 +253,21 @@ class Ensemble:
         return to_scaled(self.base)
 
     def contribution(self, leaf: int) -> tuple[Fraction, ...]:
-        """What a leaf adds before averaging, exact, one Fraction per value of the leaf."""
+        """A leaf's exact contribution before averaging, one Fraction per value of the leaf."""
         return tuple(self._product(leaf, w) for w in range(self.leaf_value.shape[1]))
 
     def validate(self) -> Ensemble:
-        """Checks every promise of the columns; returns the ensemble, raises ModelError naming the first broken one."""
+        """Checks all invariants of the columns; returns the ensemble, raises ModelError naming the first violated one."""
         validate(self)
         return self
 
     @property
     def used_features(self) -> list[str]:
-        """The features that some tree asks about, in the order of the model."""
+        """The features that some tree splits on, in the model's order."""
         return [self.feature_names[f] for f in distinct(self.node_feature[self.node_feature >= 0])]
 
     def grid(self, missing: bool | Sequence[bool] = False) -> Grid:
-        """The coarsest grid whose cells the ensemble cannot see into: all distinct cuts per feature."""
+        """The coarsest grid on whose cells the ensemble is constant: all distinct cuts per feature."""
         check_closed(self)
         ordered = np.flatnonzero(~np.isnan(self.node_cut))
         order = ordered[np.lexsort((self.node_cut[ordered], self.node_feature[ordered]))]
@@ -294,12 +293,12 @@ class Ensemble:
         return Grid(tuple(grids)).with_missing(missing)
 
     def on(self, grid: Grid) -> CellEnsemble:
-        """The ensemble over a grid that has at least its own cuts; ModelError otherwise."""
+        """The ensemble over a grid that contains at least its own cuts; ModelError otherwise."""
         check_closed(self)
         return lay_on(self, grid)
 
     def leaves(self, rows: object) -> Int32:
-        """Leaf numbers by comparing floats as the library does: float64[rows, F] -> int32[rows, T]. NaN is missing."""
+        """Leaf numbers by comparing floats like the library: float64[rows, F] -> int32[rows, T]. NaN is missing."""
         check_closed(self)
         check_values(self, rows)
         return evaluate.leaves(self, rows)
@@ -309,7 +308,7 @@ class Ensemble:
         return self.margins_of_leaves(self.leaves(rows))
 
     def margins_of_leaves(self, reached: Int32) -> NDArray[Any]:
-        """The same of rows of leaves, int32[rows, T]."""
+        """The same for rows of leaves, int32[rows, T]."""
         check_closed(self)
         return evaluate.sum_emulated(self, reached) if self.blend is None else self.blend.margins(self, reached)
 
@@ -319,7 +318,7 @@ class Ensemble:
         return sums if self.average == 1 else sums / self.average
 
     def sums_exact(self, leaves: Int32) -> ScaledIntegers:
-        """`average` times the exact margins of rows of leaves: int32[rows, T] -> [rows, n_outputs]."""
+        """`average` times the exact margins for rows of leaves: int32[rows, T] -> [rows, n_outputs]."""
         check_closed(self)
         return evaluate.sum_exact(self, leaves)
 
@@ -343,8 +342,8 @@ class Ensemble:
         return evaluate.probabilities(self, margins)
 
     def predicted_classes(self, margins: FloatArray, rows: object = None) -> Int64Array:
-        """The classes int64[rows] that the library predicts for its margins float64[rows, n_outputs], by their positions.
+        """The classes int64[rows] that the library predicts for its margins float64[rows, n_outputs], by position.
 
-        `rows` float64[rows, features] are needed for ties that a hash of the input breaks; without them the first class wins.
+        `rows` float64[rows, features] are needed for ties broken by a hash of the input; without them the first class wins.
         """
         return evaluate.predicted_classes(self, margins, rows)

@@ -1,7 +1,7 @@
-"""Evaluation of an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and the band between.
+"""Evaluation of an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and bounds on the difference.
 
-The class of an input is the one that the library predicts. `Ensemble.predicted_classes` follows its rule; `LibraryReplay` asks
-the library, so that a rule that was read wrongly is noticed.
+The class of an input is the library's prediction. `Ensemble.predicted_classes` emulates its rule; `LibraryReplay` calls the
+library, so that a wrong emulation is noticed.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from treesens.errors import DataError, ModelError
 if TYPE_CHECKING:
     from treesens.compiler.model.ensemble import Ensemble
 
-# Rows x trees held at once, so that memory stays flat for long tables.
+# Rows x trees processed at once, to bound memory for long tables.
 _CHUNK = 1 << 21
 _GUARD = 40
-"""Bits below the rounding errors of the least leaf, for bounds on errors."""
+"""Bits below the rounding errors of the smallest leaf, for error bounds."""
 _FEW = 16
-"""Rows that are summed up one by one: for more it is faster to take all rows of a tree at once."""
+"""Maximum number of rows that are summed one by one: for more it is faster to take all rows of a tree at once."""
 
 
 def leaves(ensemble: Ensemble, rows: object) -> NDArray[np.int32]:
-    """Leaf numbers int32[rows, T] by direct comparison of floats; independent of cells and of the engine on purpose."""
+    """Leaf numbers int32[rows, T] by direct comparison of floats; deliberately independent of cells and of the engine."""
     given = np.asarray(rows, dtype=np.float64)
     if given.ndim != 2 or given.shape[1] != ensemble.n_features:
         raise DataError(f"expected a matrix with {ensemble.n_features} columns, not an array of shape {given.shape}")
@@ -48,7 +48,7 @@ def leaves(ensemble: Ensemble, rows: object) -> NDArray[np.int32]:
 
 
 def _walk(ensemble: Ensemble, x: NDArray[np.float64]) -> NDArray[np.int32]:
-    """All rows of a chunk down all trees, one level at a time."""
+    """Moves all rows of a chunk down all trees, one level at a time."""
     trees = ensemble.n_trees
     at = np.tile(ensemble.tree_offset[:-1].astype(np.int32), (x.shape[0], 1)).ravel()
     row = np.repeat(np.arange(x.shape[0]), trees)
@@ -71,7 +71,7 @@ def _walk(ensemble: Ensemble, x: NDArray[np.float64]) -> NDArray[np.int32]:
 
 
 def _in_set(ensemble: Ensemble, node: NDArray[np.int32], value: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether the category of each value is in the left set of each node (NaN: False, decided by the caller)."""
+    """True where the category of a value is in the left set of its node (NaN: False, decided by the caller)."""
     counts = np.array([f.categories for f in ensemble.features], dtype=np.int64)
     truncates = np.array([f.truncates for f in ensemble.features])
     feature = ensemble.node_feature[node]
@@ -95,7 +95,7 @@ def _column(ensemble: Ensemble, output: int) -> int:
 
 
 def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]:
-    """Margins of rows of leaves [rows, T] as the library adds them up: dtype of the accumulation, [rows, n_outputs]."""
+    """Margins of rows of leaves [rows, T] by the library's additions: dtype of the accumulation, [rows, n_outputs]."""
     kind = ensemble.accumulation.number_type.dtype
     whole = ensemble.accumulation.weighs_sums
     weights = ensemble.tree_weight.astype(kind)
@@ -109,7 +109,7 @@ def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]
             value = added[:, _column(ensemble, output)]
             total = np.full(len(reached), base if ensemble.accumulation.base_first else 0, dtype=kind)
             if len(reached) <= _FEW:
-                # One addition after the other, as in the loop.
+                # One addition after another, as in the loop.
                 terms = np.concatenate((total[:, None], value[reached[:, trees]]), axis=1)
                 total = np.add.accumulate(terms, axis=1, dtype=kind)[:, -1].copy()
             else:
@@ -168,7 +168,7 @@ def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
             low, high, error = _summed_anyhow(ranges, contributions.shift, unit, tiny)
         before = max(abs(low), abs(high)) + error
         if ensemble.accumulation.weighs_sums and len(trees):
-            # Rounding is relative, so that the errors of the sum are weighted as the sum is.
+            # Rounding is relative, so the errors are weighted like the sum.
             weight = abs(Fraction(ensemble.tree_weight[trees[0]].item()))
             before = before / weight if weight else before
             error += unit * (max(abs(low), abs(high)) + error) + tiny
@@ -191,7 +191,7 @@ def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
                 f"sums of output {output} can exceed the largest {kind.value}", place=ensemble.name,
                 remedy="the library itself would return infinity for some inputs; such a model has no exact meaning",
             )  # fmt: skip
-        # A few digits are enough for a bound; rounding it up keeps the numbers short.
+        # A few digits suffice for a bound; rounding it up keeps the numbers short.
         result.append(Fraction(-(-error * (1 << 120) // 1), 1 << 120))
     return tuple(result)
 
@@ -199,7 +199,7 @@ def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
 def _summed_anyhow(
     ranges: list[tuple[int, int, bool]], shift: int, unit: Fraction, tiny: Fraction
 ) -> tuple[Fraction, Fraction, Fraction]:
-    """Bounds on all partial sums, and on the error of the sum, whatever the order of the additions is.
+    """Bounds on all partial sums, and on the error of the sum, for any order of additions.
 
     Every term is rounded at most once as a product and once by each addition (Higham, Accuracy and Stability of Numerical
     Algorithms, 2002, section 4.2); products that are added without being rounded have less.
@@ -214,7 +214,7 @@ def _summed(
 ) -> tuple[Fraction, Fraction, Fraction]:
     """The least and the greatest sum, and a bound on its error: of trees in units of 2**-shift, with a product or without.
 
-    The error is rounded up to whole units tree by tree: exact, its denominator would grow with every tree.
+    The error is rounded up to integer units tree by tree: its exact denominator would grow with every tree.
     """
     fine = max(shift, start.denominator.bit_length() - 1) + precision + _GUARD
     low = high = int(start * (1 << fine))
@@ -230,9 +230,7 @@ def _summed(
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
-    """Predictions for margins [rows, n_outputs] through the link; binary: of the second class, or of both if there are several
-    scores.
-    """
+    """Predictions for margins [rows, n_outputs] through the link; binary: of the second class, or of both if separate."""
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
     with np.errstate(over="ignore", under="ignore"):
@@ -241,13 +239,13 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
 
 def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = None) -> Int64Array:
     """The library's classes int64[rows] for its margins [rows, n_outputs]: by the cut-off, or the first of the best. If a hash
-    breaks ties, `rows` [rows, features] tell which one.
+    breaks ties, `rows` [rows, features] determine the class.
     """
     if (winners := ensemble.link.winners(ensemble, margins)) is not None:
         return winners
     shown = np.asarray(probabilities(ensemble, margins), np.float64)
     if ensemble.cutoff is not None:
-        # What is written decides: 0.2 votes reach a cut-off of 0.2.
+        # The decimal as written decides: 0.2 votes reach a cut-off of 0.2.
         return np.array([Fraction(repr(float(p))) >= ensemble.cutoff for p in shown[:, -1]], np.int64)
     if ensemble.calibration is not None:
         return np.asarray(shown[:, -1] > 1 - shown[:, -1], np.int64)
@@ -265,11 +263,11 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = No
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """What a library predicts for rows.
+    """A library's predictions for rows.
 
-    `probabilities` [rows, n] is what the link of the ensemble makes of its margins, as the library computes it: one column for
-    one margin (of the second class), one per class or target otherwise. None if the library has none of this shape. `classes`
-    int64[rows] are positions in `Ensemble.classes`, -1 for a label that is none of them; None for models without classes.
+    `probabilities` [rows, n] are the ensemble's link of its margins, as computed by the library: one column for one margin (of
+    the second class), otherwise one per class or target; None if the library returns no such array. `classes` int64[rows] are
+    positions in `Ensemble.classes`, -1 for an unknown label; None for models without classes.
     """
 
     probabilities: NDArray[Any] | None
@@ -278,9 +276,9 @@ class Predicted:
 
 @dataclass(frozen=True, eq=False)
 class LibraryReplay:
-    """A library that is asked again: it is called for margins [rows, n_outputs], and `predicts` is its own predict.
+    """Replay in the library: it is called for margins [rows, n_outputs], and `predicts` is its own predict.
 
-    `predicts` is None for a frontend that has margins alone; the rule of the ensemble then decides.
+    `predicts` is None for a frontend with margins only; then the ensemble's rule decides.
     """
 
     margins: Callable[[NDArray[np.float64]], NDArray[Any]]
@@ -290,7 +288,7 @@ class LibraryReplay:
         return self.margins(rows)
 
     def on(self, change: Callable[[NDArray[np.float64]], Any]) -> LibraryReplay:
-        """The same library over rows that are changed first."""
+        """The same library over rows that are transformed first."""
         predicts = self.predicts
         return LibraryReplay(
             lambda rows: self.margins(change(rows)),
@@ -299,6 +297,6 @@ class LibraryReplay:
 
 
 def positions(labels: NDArray[Any], classes: tuple[Any, ...]) -> Int64Array:
-    """The positions of predicted labels among the classes, int64[rows]; -1 for a label that is none of them."""
+    """Positions of predicted labels among the classes, int64[rows]; -1 for unknown labels."""
     place = {str(c): i for i, c in enumerate(classes)}
     return np.array([place.get(str(label), -1) for label in np.ravel(labels).tolist()], dtype=np.int64)

@@ -1,8 +1,7 @@
 """The cells of an input space: inputs in the same cells are the same input for an ensemble (docs/semantics.md).
 
-All cuts are strict: a cut c separates x < c from x >= c. A threshold of a library, in whatever comparison and type it
-is stored, becomes such a cut without rounding (`strict_cut`), because the inputs form a discrete set: the floats of one
-type.
+All cuts are strict: a cut c separates x < c from x >= c. A library's threshold, in any comparison and type,
+becomes such a cut without rounding (`strict_cut`), because the inputs form a discrete set: the floats of one type.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def category_codes(values: NDArray[np.float64], categories: object, truncates: o
 
 
 _FEW_CUTS = 8
-"""Up to so many cuts are put in one by one."""
+"""Up to this many cuts are inserted one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,12 +186,12 @@ class FeatureGrid:
             done = place
         cuts[done + len(extra) :] = self.cuts[done:]
         cuts.flags.writeable = False
-        made = object.__new__(FeatureGrid)  # all that is checked of a grid is known of this one
+        made = object.__new__(FeatureGrid)  # the other invariants of the grid still hold
         made.__dict__.update(self.__dict__, cuts=cuts)
         return made
 
     def with_categories(self, count: int) -> FeatureGrid:
-        """The grid with a cell of its own for each code below `count`, if it has fewer; the last cell is every other code."""
+        """The grid with a separate cell for each code below `count`, if it has fewer; the last cell is every other code."""
         if not self.categories:
             raise ModelError(f"feature `{self.name}` is ordered and has no categories")
         return self if count <= self.categories else replace(self, categories=count)
@@ -203,7 +202,7 @@ class FeatureGrid:
 
 
 _FEW_ROWS = 64
-"""Up to so many rows the cells of a matrix are looked up without ceremony for each feature."""
+"""Up to this many rows, the cells of a matrix are computed by a plain loop over the features."""
 
 
 @dataclass(frozen=True)
@@ -228,12 +227,12 @@ class Grid:
 
     @cached_property
     def missing_cells(self) -> NDArray[np.int32]:
-        """The missing cell per feature, -1 where there is none, int32[F], read-only."""
+        """The missing cell per feature, -1 if it has none, int32[F], read-only."""
         return frozen([f.missing_cell for f in self.features], np.int32)
 
     @cached_property
     def _ordered_type(self) -> NumberType | None:
-        """The type of all features if they have one, and none is a category."""
+        """The common type of all features, if they share one and none is a category."""
         types = {f.number_type for f in self.features}
         return types.pop() if len(types) == 1 and not any(f.categories for f in self.features) else None
 
@@ -255,7 +254,7 @@ class Grid:
         return result
 
     def refined(self, cuts: Sequence[Sequence[float]]) -> Grid:
-        """The grid with more cuts per feature; features without any keep the very grid that they have."""
+        """The grid with more cuts per feature; features without new cuts keep their FeatureGrid object."""
         pairs = zip(self.features, cuts, strict=True)
         return Grid(tuple(f.refined(extra) if len(extra) else f for f, extra in pairs))
 

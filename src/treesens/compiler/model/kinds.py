@@ -1,4 +1,4 @@
-"""The words that describe a model: kinds of features, tasks, and how a library adds up."""
+"""Vocabulary of models: kinds of features, tasks, and orders of summation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treesens.compiler.base.floats import NumberType
 
 
 class FeatureKind(Enum):
-    """What values of a feature mean; only CATEGORICAL changes how splits read them."""
+    """The meaning of a feature's values; only CATEGORICAL changes how splits read them."""
 
     NUMERIC = "numeric"
     INTEGER = "integer"
@@ -26,9 +26,9 @@ class Task(Enum):
 
 
 class Accumulation(Enum):
-    """How the library adds up: the type of every partial sum, and where the base comes in; trees in their order.
+    """A library's summation: the type of every partial sum, and the position of the base; trees are added in order.
 
-    Weights are those of trees, or of the sum of all trees of an output, which then have one weight.
+    Weights apply to trees, or to the sum of all trees of an output, which then have one weight.
     """
 
     FLOAT32_BASE_FIRST = "float32, from the base"
@@ -47,7 +47,7 @@ class Accumulation(Enum):
 
     @property
     def base_type(self) -> NumberType:
-        """The type of the base; a wider one is added exactly, but for the rounding to float64, and then rounded."""
+        """The type of the base; a wider one is rounded to float64, added exactly, and the sum is then rounded."""
         return NumberType.FLOAT64 if self is Accumulation.FLOAT32_WIDE_BASE_LAST else self.number_type
 
     @property
@@ -57,12 +57,12 @@ class Accumulation(Enum):
 
     @property
     def weighs_sums(self) -> bool:
-        """Whether the sum is multiplied, and not every leaf."""
+        """True if the sum is multiplied, and not every leaf."""
         return self is Accumulation.FLOAT64_SCALED_BASE_LAST
 
     @property
     def any_order(self) -> bool:
-        """True if only a bound is known of what the library adds up: emulated sums are those of one order."""
+        """True if the library's sum is only known up to a bound: emulated sums use one possible order."""
         return self in (Accumulation.FLOAT64_ANY_ORDER, Accumulation.FLOAT32_ANY_ORDER)
 
     @property
@@ -74,12 +74,13 @@ class Accumulation(Enum):
 class Feature:
     """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` names them if they are known.
 
-    Labels are what the training data held: all numbers, or all text. A label that is a number is no code.
+    Labels come from the training data: all numbers, or all text. A numeric label is not a code.
 
-    `truncates`: fractions are cut off towards zero before the sign is looked at, so that -0.5 is code 0 (LightGBM).
-    `needs_value`: the library predicts nothing for an input in which it is missing, so that no question may let it be.
-    `unsure`: a number in a table may be a code or the name of a category, since the file does not state whose names it holds.
-    `mark`: None or NaN, if the model takes every other mark of a missing value for an unknown category.
+    `truncates`: fractions are truncated towards zero before the sign is tested, so that -0.5 is code 0 (LightGBM).
+    `needs_value`: the library predicts nothing for an input in which it is missing, so that questions must exclude that.
+    `unsure`: a number in a table may be a code or a category name, since the file does not say which features its names are
+    for.
+    `mark`: None or NaN, if the model treats other marks of a missing value as unknown categories.
     """
 
     name: str
@@ -93,12 +94,12 @@ class Feature:
 
 
 LEARNT = "typical"
-"""The format of trees that are no model, but learnt from rows."""
+"""The format of trees that belong to no model, but are learnt from rows."""
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where an ensemble came from. `options` are choices at loading that change predictions (iteration range)."""
+    """The origin of an ensemble. `options` are choices at loading that change predictions (iteration range)."""
 
     format: str
     version: str = ""

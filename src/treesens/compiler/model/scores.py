@@ -1,4 +1,4 @@
-"""Scores in whole numbers: the value of every leaf, the base of a score, and scores of a wider ensemble."""
+"""Scores as integers: the value of every leaf, the base of a score, and scores of a wider ensemble."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.ensemble import Ensemble
 
 BEYOND = 1 << SCORE_BITS
-"""Beyond every score: so far at most are bounds moved that no score reaches."""
+"""Beyond every score: bounds that no score reaches are clipped to this."""
 UNTRIED = 2 * BEYOND
-"""Beyond every bound: the score of what has no legal input."""
+"""Beyond every bound: the score if there is no legal input."""
 
 
 def clipped(units: int) -> int:
-    """A bound in whole units; one beyond every score is as good as any other such."""
+    """A bound in integer units; all bounds beyond every score are equivalent."""
     return min(max(units, -BEYOND), BEYOND)
 
 
 def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]:
-    """Leaf values as int64 with their shift, and how many units a sum of them may lie below the exact one.
+    """Leaf values as int64 with their shift, and the maximum deficit of a sum of them in units.
 
     Values whose exact integers are too long are rounded down: every tree then lacks less than a unit, and so does the base.
     """
@@ -48,19 +48,19 @@ def _leaf_values(ensemble: Ensemble, output: int) -> tuple[Int64Array, int, int]
     ends = (int(column.max(initial=0)), int(column.min(initial=0)))
     most = max(map(abs, ends)) << (shift - scaled.shift)
     drop = max(0, (most * (ensemble.n_trees + 1) + whole).bit_length() - SCORE_BITS)
-    lift = shift - scaled.shift - drop  # what is left of a value fits by now
+    lift = shift - scaled.shift - drop  # the remaining values fit by now
     moved = column << lift if lift >= 0 else column >> -lift
     return frozen(moved, np.int64), shift - drop, 0 if drop == 0 else ensemble.n_trees + 1
 
 
 def base_units(model: CellEnsemble, output: int, shift: int) -> int:
-    """What a score has without any leaf, rounded down to units of 2**-shift."""
+    """A score without any leaf, rounded down to units of 2**-shift."""
     base = Fraction(float(model.ensemble.base[output])) * model.ensemble.average
     return Unit(shift).floor(base)
 
 
 def widened(ensemble: Ensemble) -> Ensemble:
-    """The ensemble over float64; itself if it is one. ModelError never: what was valid stays valid."""
+    """The ensemble over float64; unchanged if it already is. Never raises ModelError: a valid ensemble remains valid."""
     if ensemble.number_type is NumberType.FLOAT64:
         return ensemble
     cuts = ensemble.node_cut

@@ -1,10 +1,10 @@
-"""Classes of which a tie, or a lead that is rounded away, leaves open which one a library predicts.
+"""Rules for classes at a tie, or at a lead that rounding hides, where the predicted class is not a function of the scores.
 
-h2o-genmodel 3.46 draws the class of a tie by a hash of the input (`GenModel.getPredictionMultinomial`). It goes through the
-classes and keeps the best so far. A class that equals it is put on a list, which begins with the first class and is never
-emptied. If the best one is not alone in the end, a class of the list is drawn by the shares of the classes in the data, with a
-generator of Java whose seed is a hash of the row. So of 0, 1/2 and 1/2 the first class may be predicted, and the second may
-not. Which class it is depends on every digit of the row, of columns that no tree asks about, too.
+h2o-genmodel 3.46 draws the class of a tie by a hash of the input (`GenModel.getPredictionMultinomial`). It iterates over the
+classes and keeps the best so far. A class that equals it is added to a list, which begins with the first class and is never
+emptied. If the best is not unique in the end, a class of the list is drawn by the shares of the classes in the data, with a
+Java generator whose seed is a hash of the row. So of 0, 1/2 and 1/2 the first class may be predicted, and the second may not.
+The class depends on every digit of the row, even in columns that no tree splits on.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from treesens.compiler.base.arrays import FloatArray
 
 _MASK = (1 << 48) - 1
 _MULTIPLIER, _ADDED = 0x5DEECE66D, 0xB
-"""The linear congruential generator of `java.util.Random`, which its documentation gives."""
+"""The linear congruential generator in the documentation of `java.util.Random`."""
 
 
 @dataclass(frozen=True)
 class HashedTies:
-    """`shares`: those of the classes in the data, one per class. `ones` say of what the library has made its columns, if these
-    are no features: the feature, which of its categories a column is 1 for (-1: it is a number), and how many there are.
+    """`shares`: the shares of the classes in the data, one per class. `ones` maps the library's columns to features, if they
+    differ: the feature, the category for which the column is 1 (-1: it is a number), and the number of categories.
     """
 
     shares: tuple[float, ...]
@@ -36,16 +36,16 @@ class HashedTies:
 
     @property
     def coarse(self) -> Fraction:
-        """What the library shows of a lead, in its last digits."""
+        """Relative rounding error of the library's scores."""
         return Fraction(1)
 
     @cached_property
     def factors(self) -> tuple[Fraction, ...]:
-        """Scores are compared as they are."""
+        """Scores are compared directly."""
         return (Fraction(1),) * len(self.shares)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:
-        """The class of an input: of `scores` float64[classes] the best one, or what a hash of `row` float64[features] draws."""
+        """The class of an input: the best of `scores` float64[classes], or one drawn by a hash of `row` float64[features]."""
         best, tied, listed = 0, 0, [0]
         for number in range(1, len(scores)):
             if scores[best] < scores[number]:
@@ -66,14 +66,14 @@ class HashedTies:
             reached += self.shares[number] / total if total else float("nan")
             if drawn <= reached:
                 return number
-        # The shares were rounded down, or are 0: one of the best is counted off by the last 32 bits.
+        # The shares were rounded down, or are 0: one of the best is chosen by the last 32 bits.
         low = (seed + (1 << 31)) % (1 << 32) - (1 << 31)
         left = abs(low) % (tied + 1) * (1 if low >= 0 else -1)
         equal = np.flatnonzero(scores == scores[best])
         return int(equal[max(left, 0)])
 
     def _made(self, row: FloatArray) -> FloatArray:
-        """The columns of the library, of features float64[features]. A category that is not listed is a missing one."""
+        """The library's columns for features float64[features]. An unlisted category is treated as missing."""
         if not self.ones:
             return row
         made = []
@@ -83,40 +83,40 @@ class HashedTies:
         return np.array(made)
 
     def may_stray(self, wanted: int) -> bool:
-        """True if a class may be predicted that is none of the best ones."""
+        """True if a class may be predicted that is not among the best ones."""
         return wanted == 0 or wanted < len(self.shares) - 2
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The class with the greatest probability over its threshold is predicted (`thresholds` of Spark); `values` are above 0.
+    """The class with the greatest ratio of probability to threshold is predicted (`thresholds` of Spark); `values` are above 0.
 
-    Quotients are rounded: which of two classes is ahead by their last digits is open, as it is at a tie.
+    Quotients are rounded: if two classes differ only in their last digits, the winner is open, as at a tie.
     """
 
     values: tuple[float, ...]
 
     @property
     def coarse(self) -> Fraction:
-        """What quotients show of a lead, in their last digits."""
+        """Relative rounding error of the quotients."""
         return Fraction(1)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `HashedTies.choose`
-        """The class of probabilities `scores` float64[classes], whatever the input is."""
+        """The class for probabilities `scores` float64[classes], independent of the input."""
         return int(np.argmax(np.asarray(scores, np.float64) / np.asarray(self.values)))
 
     def may_stray(self, wanted: int) -> bool:  # noqa: ARG002 - as above
-        """A class that is none of the best ones is never predicted."""
+        """A class that is not among the best ones is never predicted."""
         return False
 
     @cached_property
     def factors(self) -> tuple[Fraction, ...]:
-        """What the score of each class is multiplied by before they are compared."""
+        """The factor of each class's score before the comparison."""
         return tuple(1 / Fraction(value) for value in self.values)
 
     @property
     def cut(self) -> Fraction | None:
-        """Of two classes, the probability of the second one at which both are equal."""
+        """For two classes, the probability of the second one at which both are equal."""
         if len(self.values) != 2:
             return None
         first, second = (Fraction(repr(value)) for value in self.values)
@@ -127,8 +127,8 @@ class Thresholds:
 class CutShares:
     """The second of two classes is predicted if its share of the sum of both scores reaches a cut-off t.
 
-    That is: (1 - t) times its score is at least t times that of the first class. `corrections` are what both are multiplied by
-    before, for balanced classes. The share is rounded: what its last digits decide is open.
+    That is: (1 - t) times its score is at least t times that of the first class. `corrections` are factors applied before, for
+    balanced classes. The share is rounded: a decision by its last digits is open.
     """
 
     cut: Fraction
@@ -136,22 +136,22 @@ class CutShares:
 
     @property
     def coarse(self) -> Fraction:
-        """What a share shows of a lead of scores, in its last digits: the less, the closer the cut-off is to 1."""
+        """Relative error of the share as a lead of scores: the smaller, the closer the cut-off is to 1."""
         return 1 + 1 / (1 - self.cut)
 
     @property
     def factors(self) -> tuple[Fraction, ...]:
-        """What the score of each class is multiplied by before they are compared."""
+        """The factor of each class's score before the comparison."""
         one, two = self.corrections
         return self.cut * one, (1 - self.cut) * two
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `HashedTies.choose`
-        """The class of `scores` float64[2], whatever the input is. Of two zeros it is the first one."""
+        """The class of `scores` float64[2], independent of the input. For two zeros it is the first one."""
         one, two = (Fraction(float(score)) * weight for score, weight in zip(scores, self.factors, strict=True))
         return int(two >= one and two > 0)
 
     def may_stray(self, wanted: int) -> bool:  # noqa: ARG002 - as above
-        """A class that is none of the best ones is never predicted."""
+        """A class that is not among the best ones is never predicted."""
         return False
 
 
@@ -159,7 +159,7 @@ Ties: TypeAlias = HashedTies | Thresholds | CutShares
 
 
 def are_near(scores: FloatArray, distance: Fraction) -> bool:
-    """True if the two best of float64[classes] are apart by `distance` at most."""
+    """True if the two best of float64[classes] differ by at most `distance`."""
     second, first = np.sort(np.asarray(scores, np.float64))[-2:].tolist()
     return Fraction(first) - Fraction(second) <= distance
 

@@ -1,4 +1,4 @@
-"""The promises of an Ensemble's columns, checked once after loading."""
+"""Checks the invariants of an Ensemble's columns, once after loading."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def validate(e: Ensemble) -> None:
-    """Raises ModelError for the first broken promise."""
+    """Raises ModelError for the first violated invariant."""
 
     def require(condition: object, message: str) -> None:
         if not condition:
@@ -27,7 +27,7 @@ def validate(e: Ensemble) -> None:
     require(e.tree_offset[0] == 0 and e.tree_offset[-1] == nodes, "tree_offset does not span the nodes")
     require((np.diff(e.tree_offset) > 0).all(), "a tree has no nodes")
     for name in ("threshold", "left", "right", "default_left", "node_leaf", "category_set", "zero_missing"):
-        require(len(getattr(e, name)) == nodes, f"{name} has not one entry per node")
+        require(len(getattr(e, name)) == nodes, f"{name} must have one entry per node")
     require(e.leaf_value.ndim == 2 and len(e.leaf_value) == leaves == len(e.leaf_node), "leaf arrays differ in length")
     width = e.leaf_value.shape[1]
     require(width in (1, outputs), f"leaves hold {width} values, the model has {outputs} outputs")

@@ -1,1 +1,1 @@
-"""One small file per rewrite. `registry` finds them by name, those of plug-ins included."""
+"""One small file per rewrite. `registry` finds them by name, including plug-ins."""

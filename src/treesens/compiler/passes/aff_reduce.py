@@ -2,7 +2,7 @@
 
     sum over affected leaves of (l_n(1) - l_n(2)) n.val >= 2 delta                               (Aff-bin)
 
-and for classes c1, c2 the same with + on the trees of c1 and - on those of c2 (Aff-multi). Two rows are opposed when one
+and for classes c1, c2 the same with + on the trees of c1 and - on those of c2 (Aff-multi). Two rows are opposed if one
 weighs every leaf of its point by exactly the negative of what the other weighs the same leaf of the other point: for the
 rows S(a) >= delta and -S(b) >= delta, and for S_c1(a) - S_c2(a) >= eta and S_c2(b) - S_c1(b) >= eta. The new row is
 implied; it has far fewer terms than its parents. The unaffected leaves are found here (their indicators need not be equal
@@ -39,7 +39,7 @@ class AffReduce:
         for row in rows:
             variables, coefficients, constant = fold_terms(row.variables, row.coefficients, merge)
             reduced.append(Linear(row.name, variables, coefficients, row.bound - constant, row.shift, implied=True))
-        # A row without terms is left to score-bounds and the backends: it says 0 >= bound.
+        # A row without terms is left to score-bounds and the backends: it means 0 >= bound.
         terms = sum(len(row.variables) for row in reduced)
         return PassResult(module.with_ops(*reduced), statistics={"aff rows": len(reduced), "aff terms": terms})
 
@@ -52,7 +52,7 @@ def opposed_rows(module: Module) -> list[tuple[Linear, Linear]]:
         if row.when != TRUE or row.implied or len(row.variables) == 0 or np.any(leaf_key[row.variables] < 0):
             continue
         points = distinct(point_of[row.variables])
-        # Rows over leaves that two points share have been reduced already, or belong to no single point.
+        # Rows over leaves that two points share have been reduced already, or belong to several points.
         exclusive = points[points >= 0]
         if len(exclusive) <= 1:
             order = np.argsort(leaf_key[row.variables], kind="stable")
@@ -78,7 +78,7 @@ def add_rows(left: Linear, right: Linear, *, name: str) -> Linear:
 
 
 def _leaf_identity(module: Module) -> tuple[Int64Array, Int64Array]:
-    """Of every variable: a number for (model, leaf), -1 if it is no leaf; and its point, -1 where several share it."""
+    """For every variable: a number for (model, leaf), -1 if it is not a leaf; and its point, -1 if several share it."""
     key = np.full(module.variables, -1, np.int64)
     point = np.full(module.variables, -2, np.int64)
     for block in module.blocks_of(ExactlyOne):

@@ -14,7 +14,7 @@ from treesens.compiler.ir.module import ModuleSize
 
 
 class Relation(Enum):
-    """What a rewritten module says of the one it was made from (docs/semantics.md)."""
+    """The relation of a rewritten module to its source (docs/semantics.md)."""
 
     EQUIVALENT = "equivalent"
     """The same solutions, up to the postsolve."""
@@ -26,7 +26,7 @@ class Relation(Enum):
     """Every solution is one of the original: only `found` survives."""
 
     def then(self, later: Relation) -> Relation | None:
-        """The relation of two steps in a row; None if nothing survives (a relaxation of a restriction)."""
+        """The relation of two consecutive steps; None if no verdict survives (a relaxation of a restriction)."""
         order = [Relation.EQUIVALENT, Relation.EQUISATISFIABLE]
         if self in order and later in order:
             return order[max(order.index(self), order.index(later))]
@@ -44,7 +44,7 @@ class Postsolve(Protocol):
 
 
 class IdentityPostsolve:
-    """The postsolve of a pass that leaves the variables alone."""
+    """The postsolve of a pass that does not change the variables."""
 
     def recover(self, assignment: BoolArray) -> BoolArray:
         return assignment
@@ -52,7 +52,7 @@ class IdentityPostsolve:
 
 @dataclass(frozen=True)
 class Chain:
-    """Several postsolves in a row, undone in reverse."""
+    """A sequence of postsolves, undone in reverse."""
 
     steps: tuple[Postsolve, ...]
 
@@ -64,7 +64,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class PassResult:
-    """What a pass returns: the new module, its inverse, and numbers worth showing (`statistics`).
+    """The result of a pass: the new module, its inverse, and `statistics` for display.
 
     `proof_dependencies`: external proofs that the rewrite used, e.g. bounds of the native engine. A `none` depends on them.
     """
@@ -106,7 +106,7 @@ def size_of(module: Module) -> ModuleSize:
 def classes_of_equal(module: Module) -> np.ndarray:
     """The representative (smallest) variable of the class of every variable under the `Equal` ops, int64[variables].
 
-    Only equalities between literals of the same sign merge variables; a pass that meets others leaves them alone.
+    Only equalities between literals of the same sign merge variables; a pass leaves others unchanged.
     """
     pairs = []
     for op in module.ops_of(Equal):
@@ -130,7 +130,7 @@ def smallest_of_class(variables: int, left: np.ndarray, right: np.ndarray) -> np
 
 
 def guard_classes(module: Module) -> np.ndarray:
-    """`classes_of_equal`, in which members of tables with equal rows over equal order blocks coincide too."""
+    """`classes_of_equal` that also merges members of tables with equal rows over equal order blocks."""
     representative = classes_of_equal(module)
     seen: dict[tuple[int, bytes, bytes, bytes, bytes], int] = {}
     for op in module.ops_of(Membership):
@@ -138,7 +138,7 @@ def guard_classes(module: Module) -> np.ndarray:
             runs = slice(op.indptr[i], op.indptr[i + 1])
             block = module.blocks[op.orders[i]]
             assert isinstance(block, Order)
-            # Feature and cells belong to the key: blocks with one cell left have no predicates to tell them apart.
+            # The key includes feature and cells: blocks with one cell left have no predicates to distinguish them.
             order = representative[block.variables]
             key = (
                 block.feature,

@@ -1,8 +1,8 @@
-"""drop-dead: leaves and branches that cannot be reached vanish.
+"""drop-dead: removes leaves and branches that cannot be reached.
 
-A leaf that implies a false literal, or two contradictory ones (x <= 3 and x > 5), is never reached. A tree with one leaf
-left contributes a constant. Predicates that nothing mentions any more lose their variable; the cells they parted are merged
-and the last of them stands for all (`extensions/certify/proof_text.py` relies on that).
+A leaf that implies a false literal, or two contradictory ones (x <= 3 and x > 5), is never reached. A tree with one leaf left
+contributes a constant. Unused predicates lose their variable; the cells they separated are merged and the last of them
+represents all (`extensions/certify/proof_text.py` relies on that).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class DropDead:
         target = np.arange(module.variables, dtype=np.int32) * 2
         leaf = module.leaf_variables()
         for op in module.ops_of(Facts):
-            # Facts on order predicates are merge-guards' business: they take the chain with them.
+            # Facts on order predicates are left to merge-guards, which also removes them from the chain.
             mine = op.literals[leaf[op.literals >> 1]]
             target[mine >> 1] = np.where(mine & 1 == 0, TRUE, FALSE)
         dead = _dead_leaves(module)
@@ -58,7 +58,7 @@ class DropDead:
 
 
 def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
-    """Of every variable: the number of its order block (-1 if none) and its position there."""
+    """For every variable: the index of its order block (-1 if none) and its position there."""
     block_of = np.full(module.variables, -1, np.int64)
     position = np.zeros(module.variables, np.int64)
     for number, block in enumerate(module.blocks):
@@ -69,7 +69,7 @@ def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
 
 
 def _dead_leaves(module: Module) -> BoolArray:
-    """Leaves with an empty box: in some order block they need the cell below a position and above it at once."""
+    """Leaves with an empty box: in some order block they need the cell both at most a position and above it."""
     dead = np.zeros(module.variables, bool)
     leaves, literals = leaf_implications(module)
     block_of, position = _positions(module)
@@ -91,7 +91,7 @@ def _dead_leaves(module: Module) -> BoolArray:
 
 
 def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
-    """A tree with one leaf left reaches it always, and a tree with a leaf that is always reached reaches no other.
+    """A tree with one leaf left always reaches it, and a tree with an always-reached leaf reaches no other.
 
     Repeated until nothing changes: a leaf may belong to a tree of two points.
     """
@@ -111,7 +111,7 @@ def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
 
 
 def _unused_predicates(module: Module) -> BoolArray:
-    """Order predicates that no op and no objective mentions. Tables mention every predicate of their block."""
+    """Order predicates not used in any op or the objective. Tables use every predicate of their block."""
     used = np.zeros(module.variables, bool)
     for op in module.ops:
         match op:
@@ -137,7 +137,7 @@ def _unused_predicates(module: Module) -> BoolArray:
 
 def _merge_unused(module: Module, unused: BoolArray) -> np.ndarray:
     """An unused predicate takes the value of its left neighbour (false at the left end): the cell between them vanishes, and
-    the one above stands for both."""
+    the one above represents both."""
     target = np.arange(module.variables, dtype=np.int32) * 2
     for block in module.blocks_of(Order):
         before = np.int32(FALSE)

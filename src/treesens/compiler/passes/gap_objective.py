@@ -1,8 +1,8 @@
-"""gap-objective (Obj-bin, Obj-multi): guides a solver towards the gap when the question has no objective of its own.
+"""gap-objective (Obj-bin, Obj-multi): guides a solver towards the gap if the question has no objective.
 
     max sum over all leaves of (l_n(1) - l_n(2)) n.val                                           (Obj-bin)
 
-The objective is the sum of the left-hand sides of two opposed gap rows. It is marked as a guide: its value answers nothing.
+The objective is the sum of the left-hand sides of two opposed gap rows. It is marked as a guide: its value has no meaning.
 """
 
 from __future__ import annotations

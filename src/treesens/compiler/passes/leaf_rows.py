@@ -1,4 +1,4 @@
-"""leaf-rows: per tree and predicate one row over leaf sums, and per feature intervals.
+"""leaf-rows: one row of leaf sums per tree and predicate, with intervals per feature.
 
 Source: rows of single nodes (eqs. root_const, non_root_const), which repeat a predicate at several nodes of a tree.
 Target: for every tree and every predicate p[k] of a feature used in it,
@@ -6,7 +6,7 @@ Target: for every tree and every predicate p[k] of a feature used in it,
     sum of leaves that need the cell to be at most j <= k   <=  p[k]
     sum of leaves that need the cell to be above j >= k     <=  1 - p[k].
 
-All these leaves exclude each other, so one row says what several said, and more: by monotonicity a leaf that needs p[j] also
+All these leaves exclude each other, so one row replaces several, and is stronger: by monotonicity a leaf that needs p[j] also
 needs every p[k] with k >= j. For a single tree and feature this is the convex hull.
 """
 
@@ -43,7 +43,7 @@ class LeafRows:
 
 
 def _tree_of(module: Module) -> list[Int64Array]:
-    """For every exactly-one block the tree number of each variable (-1 where it has none), numbered across blocks.
+    """For every exactly-one block the tree number of each variable (-1 if it has none), numbered across blocks.
 
     A leaf that two points share belongs to a tree in each of their blocks, so it may be in rows of both.
     """
@@ -78,7 +78,7 @@ def _aggregate(module: Module, leaves: Int32Array, literals: Int32Array, interva
 
 
 def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
-    """Of every variable a global position such that predicates of one order block are consecutive, and its block (-1)."""
+    """For every variable, a global position (predicates of one order block are consecutive), and its block (-1)."""
     position = np.full(module.variables, -1, np.int64)
     block_of = np.full(module.variables, -1, np.int64)
     offset = 0
@@ -103,7 +103,7 @@ def _tightest(module: Module, leaves: Int32Array, literals: Int32Array) -> tuple
 
 
 class _Expansion:
-    """Which rows (tree, literal) a leaf with a tightest literal is in: all weaker ones that its tree uses."""
+    """The rows (tree, literal) of a leaf with a tightest literal: all weaker literals that its tree uses."""
 
     def __init__(self, module: Module, keys: Int64Array) -> None:
         position, block_of = _positions(module)

@@ -1,8 +1,8 @@
-"""score-bounds: decides rows that every input satisfies or none does, and drops leaves that no solution can reach.
+"""score-bounds: decides rows that every input satisfies or none does, and drops leaves that no solution reaches.
 
 For a row sum c_i x_i >= b the greatest value of its left-hand side is at most the sum over trees of their best leaf, plus
 the best cell of every order block, plus the positive coefficients of the rest. Let slack be that bound minus b.
-Source: a row. Target: nothing where the smallest value reaches b; a contradiction where slack < 0; otherwise a fact "leaf is
+Source: a row. Target: nothing if the smallest value reaches b; a contradiction if slack < 0; otherwise a fact "leaf is
 not reached" for every leaf that is more than slack worse than the best leaf of its tree.
 """
 
@@ -74,7 +74,7 @@ class RowBounds:
         self.smallest += int(left[left < 0].sum()) if len(left) else 0
 
     def _unit(self, block: ExactlyOne, dense: IntegerArray, rest: BoolArray) -> None:
-        """Trees one by one; a tree whose leaves were counted already (shared with another point) is counted once.
+        """Sums trees one by one; a tree whose leaves were counted already (shared with another point) is counted once.
 
         If some leaves of a tree are shared and others not, the shared ones count in the first block and as zero here.
         """
@@ -89,7 +89,7 @@ class RowBounds:
         rest[block.variables] = False
 
     def hopeless(self, slack: int) -> BoolArray:
-        """Leaves whose choice alone costs more than the slack."""
+        """Leaves that alone use up more than the slack."""
         dead = np.zeros(self.variables, bool)
         for block, values, best, fresh in self._trees:
             loss = np.repeat(best, np.diff(block.offset)) - values

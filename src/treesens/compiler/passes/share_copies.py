@@ -1,8 +1,8 @@
-"""share-copies: a predicate or leaf that cannot differ between the points exists once.
+"""share-copies: merges copies of predicates and leaves that cannot differ between the points.
 
-Source: two copies with `Equal` ops (eq. same, and UnAff where `unaffected-leaves` ran before).
-Target: one variable per class of equal variables; order blocks that have become one are merged, trees whose leaves are all
-shared are in one exactly-one block for both points, and rows that have become the same appear once.
+Source: two copies with `Equal` ops (eq. same, and UnAff if `unaffected-leaves` ran before).
+Target: one variable per class of equal variables; equal order blocks are merged, trees whose leaves are all shared are in one
+exactly-one block for both points, and equal rows appear once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _merge_orders(module: Module) -> Module:
     moved: list[int] = []
     for block in module.blocks:
         if isinstance(block, Order):
-            # Blocks without predicates merge too: the feature has one cell left for all of these points.
+            # Blocks without predicates also merge: the feature has one cell left for all of these points.
             key = (block.feature, block.variables.tobytes(), block.cells.tobytes())
             if key in first:
                 known = blocks[first[key]]
@@ -55,7 +55,7 @@ def _merge_orders(module: Module) -> Module:
 
 
 def _merge_units(module: Module) -> Module:
-    """Trees whose leaves are the same variables for several points move into one block of these points."""
+    """Moves trees whose leaves are the same variables for several points into one block of these points."""
     trees: dict[tuple[int, int, bytes], tuple[set[int], Int32Array, Int32Array]] = {}
     rest: list[Block] = []
     for block in module.blocks:
@@ -81,7 +81,7 @@ def _merge_units(module: Module) -> Module:
         )
         for (model, points), members in groups.items()
     ]
-    # Units keep their place before the free Booleans, so that positions of order blocks (used by tables) do not move.
+    # Exactly-one blocks stay before the free Booleans, so that positions of order blocks (used by tables) do not change.
     orders = [b for b in rest if isinstance(b, Order)]
     others = [b for b in rest if not isinstance(b, Order)]
     return replace(module, blocks=(*orders, *units, *others))
@@ -116,7 +116,7 @@ def _merge_rows(module: Module) -> Module:
 
 
 def _merge_tables(module: Module) -> Module:
-    """Members of equal rows have become one variable (`guard_classes`): its row appears once."""
+    """Members of equal rows have become one variable (`guard_classes`): the row is kept once."""
     seen: set[int] = set()
     ops: list[Op] = []
     for op in module.ops:

@@ -33,7 +33,7 @@ class UnaffectedLeaves:
 
 
 def copies(module: Module) -> list[tuple[Int32Array, Int32Array]]:
-    """For every two exactly-one blocks of one model: the variables of the leaves that both of them have."""
+    """For every two exactly-one blocks of one model: the variables of their common leaves."""
     units = list(module.blocks_of(ExactlyOne))
     result = []
     for i, left in enumerate(units):
@@ -45,7 +45,7 @@ def copies(module: Module) -> list[tuple[Int32Array, Int32Array]]:
 
 
 def unaffected_pairs(module: Module) -> tuple[Int32Array, Int32Array]:
-    """Pairs of different variables of one leaf with the same guards, up to equality."""
+    """Pairs of different variables for one leaf with the same guards, up to equality."""
     signature = _signatures(module)
     left_parts, right_parts = [], []
     for left, right in copies(module):
@@ -58,7 +58,7 @@ def unaffected_pairs(module: Module) -> tuple[Int32Array, Int32Array]:
 
 
 def _signatures(module: Module) -> Int64Array:
-    """A number per variable that is equal exactly for leaves that imply the same literals (up to equal variables)."""
+    """A number per variable that is equal iff two leaves imply the same literals (up to equal variables)."""
     representative = guard_classes(module)
     leaves, literals = leaf_implications(module)
     image = representative[literals >> 1].astype(np.int64) << 1 | (literals & 1)

@@ -1,7 +1,7 @@
-"""Right-hand sides of score constraints: rationals, and logarithms of rationals kept symbolic until they are needed.
+"""Right-hand sides of score constraints: rationals, and symbolic logarithms of rationals.
 
 `prob(P) >= c` for a logistic model is `margin(P) >= ln(c / (1 - c))`, which is irrational: it is never rounded, only enclosed
-as tightly as the exact integers of a row require.
+as tightly as a row's exact integers require.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from treesens.errors import InternalError
 
 @dataclass(frozen=True)
 class LogRational:
-    """rational + sum of coefficient * ln(argument); arguments are positive rationals other than 1, or positive numbers of this
-    kind that are not rational.
+    """rational + sum of coefficient * ln(argument); arguments are positive rationals other than 1, or positive irrational
+    numbers of this kind.
     """
 
     rational: Fraction = Fraction(0)
@@ -58,7 +58,7 @@ class LogRational:
                 return down
             bits *= 2
             if bits > 1 << 16:
-                raise InternalError("a logarithm could not be told from a rational number")
+                raise InternalError("a logarithm could not be separated from a rational number")
 
     def __float__(self) -> float:
         low, high = self.enclose(80)
@@ -71,12 +71,12 @@ class LogRational:
 
 
 def least_units(bound: LogRational, shift: int, *, strict: bool = False) -> int:
-    """The least whole number of units 2**-shift that a score needs to meet a bound, as far as scores reach."""
+    """The least number of integer units 2**-shift at which a score satisfies a bound, clipped to the range of scores."""
     return clipped(bound.ceil(shift, strict=strict))
 
 
 def _ln_enclosed(argument: Fraction | LogRational, bits: int) -> tuple[Fraction, Fraction]:
-    """An enclosure of ln(argument), about 2**-bits wide: ln grows, so the ends of an enclosure of the argument enclose it."""
+    """An enclosure of ln(argument), about 2**-bits wide: ln is increasing, so it maps the ends of the argument's enclosure."""
     if isinstance(argument, Fraction):
         return ln_bounds(argument, bits)
     finer = bits
@@ -86,4 +86,4 @@ def _ln_enclosed(argument: Fraction | LogRational, bits: int) -> tuple[Fraction,
         if low > 0 and high - low <= low * Unit(bits).size:
             return ln_bounds(low, bits)[0], ln_bounds(high, bits)[1]
         if finer > 1 << 16:
-            raise InternalError("the argument of a logarithm could not be told from 0")
+            raise InternalError("the argument of a logarithm could not be separated from 0")

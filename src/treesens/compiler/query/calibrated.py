@@ -1,11 +1,11 @@
-"""Bounds of a calibrated probability as bounds of the score, exactly.
+"""Converts bounds of a calibrated probability to bounds of the score, exactly.
 
-A calibration f -> p never decreases and is continuous, so p >= c holds from some score on, and p > c beyond some score. The
-sigmoid gives f >= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; of a flat step at c
-the first score is the one from which p >= c holds, the last one the one beyond which p > c does. If f is itself the
-probability 1 / (1 + exp(-m)) of a margin m, then f >= t is m >= ln(t / (1 - t)).
+A calibration f -> p is non-decreasing and continuous, so p >= c holds from some score on, and p > c beyond some score. The
+sigmoid gives f >= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; on a flat step at c,
+p >= c holds from its first score on, p > c beyond its last one. If f is itself the probability 1 / (1 + exp(-m)) of a margin m,
+then f >= t is m >= ln(t / (1 - t)).
 
-Values at the knots are taken as they are written (0.3, not the double below it): what is compared is what a library prints.
+Knots have their written values (0.3, not the double below it): comparisons are about the numbers that a library prints.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treesens.compiler.query.bounds import LogRational
 
 
 def least_margin(calibration: Calibration, probability: Fraction, *, strict: bool) -> LogRational | bool:
-    """The margin from which p >= probability holds (beyond which p > probability does, if `strict`); True or False if all
+    """The margin from which p >= probability holds (beyond which p > probability holds, if `strict`); True or False if all
     margins satisfy it, or none.
     """
     match calibration:
@@ -31,7 +31,7 @@ def least_margin(calibration: Calibration, probability: Fraction, *, strict: boo
         case Isotonic():
             least = _least_score(calibration, probability, strict)
         case Odds():
-            # f = p / (p + ratio (1 - p)); of a margin it is never 0 or 1.
+            # f = p / (p + ratio (1 - p)); for a margin it is never 0 or 1.
             inside = 0 < probability < 1 if calibration.of_probability else 0 <= probability <= 1
             if not inside:
                 return probability <= 0
@@ -45,9 +45,9 @@ def least_margin(calibration: Calibration, probability: Fraction, *, strict: boo
 
 
 def bound_of_second(calibration: Calibration, probability: Fraction) -> Fraction:
-    """A bound of the second class's probability that was asked of the first one's, as 1 minus it.
+    """A bound on the first class's probability as one on the second class's, 1 minus it.
 
-    A library prints 1 - p of the first class, rounded once more. A bound that is such a number means the knot it is of.
+    A library prints 1 - p of the first class, rounded once more. A bound that equals such a number refers to its knot.
     """
     if isinstance(calibration, Isotonic):
         for value in calibration.values:
@@ -58,7 +58,7 @@ def bound_of_second(calibration: Calibration, probability: Fraction) -> Fraction
 
 def _least_score(calibration: Isotonic, probability: Fraction, strict: bool) -> LogRational | bool:
     values = [Fraction(repr(v)) for v in calibration.values]
-    # The knots before `place` are those of which the comparison does not hold.
+    # The knots before `place` are those that fail the comparison.
     place = (bisect_right if strict else bisect_left)(values, probability)
     if place in (0, len(values)):
         return place == 0
@@ -68,7 +68,7 @@ def _least_score(calibration: Isotonic, probability: Fraction, strict: bool) -> 
 
 
 def _margin_of(score: LogRational) -> LogRational | bool:
-    """The margin m of which 1 / (1 + exp(-m)) is a score; True if every probability is above it, False if none reaches it."""
+    """The margin m at which 1 / (1 + exp(-m)) is a score; True if every probability exceeds it, False if none reaches it."""
     other = LogRational(Fraction(1)) + -score
     if _sign(score) <= 0:
         return True
@@ -78,7 +78,7 @@ def _margin_of(score: LogRational) -> LogRational | bool:
 
 
 def _sign(number: LogRational) -> int:
-    """The sign of a rational number, or of one that is not rational and so is not 0."""
+    """The sign of a rational number, or of an irrational one, which is never 0."""
     bits = 64
     while True:
         low, high = number.enclose(bits)

@@ -1,9 +1,9 @@
-"""All boxes of at most w features that hold no row of a table, without listing them (paper, section 4, "cavities").
+"""All boxes of at most w features that contain no row of a table, without listing them (paper, section 4, "cavities").
 
-A point lies in such a box if and only if there are at most w features on which no row agrees with it: the cells of the point
-alone are then a box without a row. In other words, the sets of features in which rows differ from the point have a hitting set
-of size w. It is searched for by branching on the row that differs in the fewest features, so that the number of features of the
-table does not matter much (Reiter, *A theory of diagnosis from first principles*, Artificial Intelligence 32, 1987).
+A point lies in such a box if and only if there are at most w features on which no row agrees with it: the point's cells are
+then a box without a row. In other words, the sets of features in which rows differ from the point have a hitting set of size w.
+It is found by branching on the row that differs in the fewest features, so that the number of features of the table hardly
+matters (Reiter, *A theory of diagnosis from first principles*, Artificial Intelligence 32, 1987).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Box: TypeAlias = tuple[Side, ...]
 
 
 class Cavities:
-    """The boxes of at most `width` features that hold none of the `rows`, int32[rows, features] of cells; -1 is in no box.
+    """The boxes of at most `width` features without any of the `rows`, int32[rows, features] of cells; -1 is in no box.
 
-    `n_cells` int32[features]: a feature without a choice of cells takes no part. `known` are boxes that were learnt so far:
-    all of them hold no row, whatever the question that they were learnt for.
+    `n_cells` int32[features]: a feature with a single cell is ignored. `known` are the boxes learnt so far: all of them contain
+    no row, whichever question they were learnt for.
     """
 
     def __init__(self, rows: Int32Array, n_cells: Int32Array, width: int) -> None:
@@ -39,7 +39,7 @@ class Cavities:
         self._listed: set[Box] = set()
 
     def hold(self, cells: Int32Array) -> bool:
-        """True if some of the boxes holds the point with these cells, int32[features]."""
+        """True if one of the boxes contains the point with these cells, int32[features]."""
         return bool(self.separating(cells, 1))
 
     def separating(self, cells: Int32Array, limit: int) -> list[tuple[int, ...]]:
@@ -68,7 +68,7 @@ class Cavities:
 def _hitting_sets(apart: BoolArray, size: int) -> Iterator[tuple[int, ...]]:
     """Sets of `size` columns such that every row of bool[rows, columns] is true in one of them.
 
-    Each set once, and all of them if there is none of fewer columns.
+    Each set once, and all of them unless a smaller one exists.
     """
     if size == 0 or len(apart) == 0:
         yield from [()] if len(apart) == 0 else []

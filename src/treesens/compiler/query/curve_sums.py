@@ -1,9 +1,9 @@
-"""Sums of probabilities of several models: decided at one input, and cut down by linear rows elsewhere.
+"""Sums of probabilities of several models: decided exactly at one input, and relaxed to linear rows elsewhere.
 
-Each term is a function of one score that never decreases (`curves.py`), or a share of a softmax. An input at which the sum is
-too small gives a row that rules it out: each function lies below a line on the range of its score, and the lines together must
-reach the bound. If a function bends upwards the line may be too far above it. Then it is laid on a part of the range, and the
-row holds unless some score is beyond that part.
+Each term is a non-decreasing function of one score (`curves.py`), or a share of a softmax. An input at which the sum is too
+small gives a row that excludes it: each function is below a line on the range of its score, and the lines together must reach
+the bound. For a convex part of a function the line may be too far above it. Then the line covers only a part of the range, and
+the row holds unless some score is outside that part.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from treesens.compiler.query.query import (
 )
 
 _HALVINGS = 12
-"""How often the range of a line is halved towards the input that is to be ruled out."""
+"""Maximum halvings of a line's range towards the input to exclude."""
 _GRID = 1 << 40
-"""Denominator of the constants of lines, which are rounded up to it."""
+"""Denominator of the constants of lines, which are rounded up to multiples of it."""
 
 Range = tuple[float, float, float]
-"""Where a line touches, and the range on which it lies above its function."""
+"""A line's point of contact, and the range on which it is above its function."""
 
 
 def has_curves(row: ProbabilitySum) -> bool:
@@ -49,12 +49,12 @@ def curves_of(row: ProbabilitySum) -> list[Curve]:
 
 
 def score_at(term: Curve, scores: Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fraction]]) -> Fraction:
-    """The exact score that a function is given."""
+    """The exact argument of a function."""
     return sum((t.coefficient * scores[t.point][t.output] for t in term.scores), Fraction(0))
 
 
 def value_at(row: ProbabilitySum, scores: Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fraction]]) -> Value:
-    """What the functions of a sum add at one input."""
+    """The functions' part of a sum at one input."""
     value = Value()
     for term in curves_of(row):
         value.add(term.factor, term.calibration, score_at(term, scores))
@@ -64,7 +64,7 @@ def value_at(row: ProbabilitySum, scores: Sequence[Sequence[Fraction]] | Mapping
 def ends_on_rows(
     row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], count: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds of what the functions of a sum add, for many inputs: float64[count] twice."""
+    """Bounds on the functions' part of a sum, for many inputs: float64[count] twice."""
     low, high = np.zeros(count), np.zeros(count)
     for term in curves_of(row):
         at = np.zeros(count)
@@ -76,7 +76,7 @@ def ends_on_rows(
 
 
 def keep_rows(low: FloatArray, high: FloatArray, clear: float) -> tuple[BoolArray, BoolArray]:
-    """Which sums surely reach 0, and which are too close to tell."""
+    """Marks sums that certainly reach 0, and sums too close to decide."""
     return low > clear, (low <= clear) & (high >= -clear)
 
 
@@ -84,7 +84,7 @@ def keep_rows(low: FloatArray, high: FloatArray, clear: float) -> tuple[BoolArra
 
 
 def first_row(row: ProbabilitySum) -> Constraint:
-    """A linear row that follows from a sum: its lines touch where equal shares of all ranges reach the bound."""
+    """A linear row implied by a sum: its lines touch where equal shares of all ranges reach the bound."""
     best = [_range(term, 1.0) for term in curves_of(row)]
     if _total(row, [r[0] for r in best], 1.0) < float(row.bound) - ROUNDING * _size(row):
         return AnyOf(())
@@ -99,7 +99,7 @@ def first_row(row: ProbabilitySum) -> Constraint:
 def cut_off(
     row: ProbabilitySum, scores: Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fraction]]
 ) -> Constraint | None:
-    """A constraint that follows from a sum and that scores break; None if lines are not close enough to the functions."""
+    """A constraint implied by a sum and violated by scores; None if lines are not close enough to the functions."""
     terms = curves_of(row)
     at = [float(score_at(term, scores)) for term in terms]
     for halving in range(_HALVINGS + 1):
@@ -126,7 +126,7 @@ def beyond(term: Curve, limit: Fraction, name: str) -> AtLeast:
 
 
 def line_row(row: ProbabilitySum, ranges: Sequence[Range]) -> AtLeast:
-    """The sum of lines above the functions (below those that are subtracted) reaches the bound; shares count as 0 or 1."""
+    """The sum of lines above the functions (below subtracted ones) reaches the bound; shares count as 0 or 1."""
     bound = row.bound
     coefficients: dict[tuple[int, int], Fraction] = {}
     for term, place in zip(curves_of(row), ranges, strict=True):
@@ -153,7 +153,7 @@ def _line(term: Curve, place: Range) -> tuple[Fraction, Fraction]:
         slope = float(np.float32(slope_above(f, low, high, at, knots)))
         constant = least_constant(f, low, high, slope, knots, bend)
         return Fraction(slope), Fraction((constant * _GRID).__ceil__(), _GRID)
-    # -f(-s) never decreases either, and lies below a line if f lies above one.
+    # -f(-s) is also non-decreasing, and is below a line if f is above one.
     slope = float(np.float32(slope_above(lambda s: -f(-s), -high, -low, -at, -knots)))
     constant = least_constant(lambda s: -f(-s), -high, -low, slope, -knots, bend)
     return Fraction(slope), -Fraction((constant * _GRID).__ceil__(), _GRID)
@@ -170,13 +170,13 @@ def _knots(calibration: Learnt) -> FloatArray:
 
 
 def _range(term: Curve, share: float) -> Range:
-    """The whole range of a score, touched at this share of it, counted from the end at which the term is least."""
+    """The whole range of a score, with the point of contact at this share of it, from the end at which the term is least."""
     low, high = float(term.low), float(term.high)
     return (low + (high - low) * (share if term.factor > 0 else 1 - share)), low, high
 
 
 def _total(row: ProbabilitySum, places: Sequence[float], lift: float) -> float:
-    """The sum in floats, shares as good as they can be."""
+    """The sum in floats, with shares at their best values."""
     total = sum(max(float(t.factor), 0.0) for t in row.terms if isinstance(t, Probability))
     for term, at in zip(curves_of(row), places, strict=True):
         up = lift if term.factor > 0 else -lift

@@ -1,10 +1,9 @@
-"""Functions of one score that never decrease, as terms of a sum: the score itself, or the probability that a calibration makes
-of it.
+"""Non-decreasing functions of one score as terms of a sum: the score itself, or its calibrated probability.
 
 At one input such a term is a rational number, a share 1 / (1 + e**v) of one, or a sigmoid of a probability. Over all inputs it
-lies below lines (`least_constant`), which make linear rows of a sum: for a slope b >= 0 the least a with f(s) <= a + b s. On a
-piece [u, v] f(s) - b s is at most f(v) - b u, since f never decreases. If f is smooth there, it is also at most its greater end
-and what the second derivative allows. Halving the pieces that are above the best value so far closes in on the maximum from
+is bounded by lines (`least_constant`), which give linear rows for a sum: for a slope b >= 0 the least a with f(s) <= a + b s.
+On a piece [u, v] f(s) - b s is at most f(v) - b u, since f is non-decreasing. If f is smooth there, it is also at most its
+greater end plus a second-derivative term. Halving the pieces that are above the best value so far converges to the maximum from
 above, which is what a row needs (Piyavskii, U.S.S.R. Comput. Math. Math. Phys. 12, 1972; with derivatives Breiman and Cutler,
 Mathematical Programming 58, 1993).
 """
@@ -24,27 +23,27 @@ from treesens.compiler.base.dyadic import exp_bounds
 from treesens.compiler.model.calibration import Isotonic, Learnt, Sigmoid
 
 ROUNDING = 1e-11
-"""More than floats are off in a value of such a function, which is an exponential or two and a product."""
+"""Upper bound on the floating-point error of such a function: an exponential or two and a product."""
 _LIFT = 1e-14
-"""More than an argument is off, as a part of its size."""
+"""Upper bound on the relative error of an argument."""
 _CLOSE = 1e-7
-"""How close to the maximum of f(s) - b s a line is laid."""
+"""Precision of a line: its distance from the maximum of f(s) - b s."""
 _MOST_PIECES = 1 << 16
 _FAR = 4096
 _KNOT_WIDTH = 1e-13
-"""More than a knot is off, as a part of its size."""
+"""Upper bound on the relative error of a knot."""
 _BEND = 0.09623
-"""More than any second derivative of 1 / (1 + e**-s), which is at most 1 / (6 sqrt(3))."""
+"""Upper bound on the second derivative of 1 / (1 + e**-s), which is at most 1 / (6 sqrt(3))."""
 _LARGEST = Fraction(2) ** 1000
 _Key = TypeVar("_Key")
 
 
 class Value:
-    """What a term adds at one input: `constant` + the sum of factor / (1 + e**exponent) + the sum of factor * sigmoid.
+    """A term's value at one input: `constant` + the sum of factor / (1 + e**exponent) + the sum of factor * sigmoid.
 
-    Exponents are positive and all different, so that the shares add up to no rational number unless there are none: as
+    Exponents are positive and distinct, so that the sum of the shares is irrational unless there are none: as
     functions of x = e**(1/n) they are 1 / (1 + x**k), of which the one with the largest k alone has a pole at a primitive
-    2k-th root of unity, and e**(1/n) is transcendental (Hermite). Of a sigmoid 1 / (1 + e**(slope * p + intercept)) of the
+    2k-th root of unity, and e**(1/n) is transcendental (Hermite). In a sigmoid 1 / (1 + e**(slope * p + intercept)) of the
     probability p of a score, slope and score are positive.
     """
 
@@ -55,11 +54,11 @@ class Value:
 
     @property
     def is_rational(self) -> bool:
-        """True if nothing but the constant is left."""
+        """True if only the constant is left."""
         return not self.shares and not self.sigmoids
 
     def add(self, factor: Fraction, calibration: Learnt | None, score: Fraction) -> None:
-        """factor * f(score); equal functions of equal scores are put together, so that they may cancel."""
+        """factor * f(score); equal functions of equal scores are combined, so that they may cancel."""
         if calibration is None:
             self.constant += factor * score
         elif isinstance(calibration, Isotonic):
@@ -90,7 +89,7 @@ class Value:
         _add(self.sigmoids, (slope, intercept, score), factor)
 
     def _isotonic(self, factor: Fraction, calibration: Isotonic, score: Fraction) -> None:
-        """The piece of the score: a constant, or a line, which of a probability is a multiple of a share."""
+        """The score's piece: a constant, or a line, which for a probability is a multiple of a share."""
         scores, values = calibration.exact
         place = _place_of_share(scores, score) if calibration.of_probability else bisect_right(scores, score)
         if place in (0, len(scores)):
@@ -104,7 +103,7 @@ class Value:
             self.share(factor * slope, -score)
 
     def sign_of_pairs(self) -> int:
-        """The sign of the sigmoids if they are differences of one function at two scores, all in one direction; 0 if not."""
+        """The sign of the sigmoids if they are differences of one function at two scores, all in one direction; else 0."""
         pairs: dict[tuple[Fraction, Fraction], list[tuple[Fraction, Fraction]]] = {}
         for (slope, intercept, score), factor in self.sigmoids.items():
             pairs.setdefault((slope, intercept), []).append((score, factor))
@@ -118,7 +117,7 @@ class Value:
         return signs.pop() if len(signs) == 1 else 0
 
     def bounds(self, bits: int) -> tuple[Fraction, Fraction]:
-        """An enclosure of the whole."""
+        """An enclosure of the whole value."""
         low = high = self.constant
         for exponent, factor in self.shares.items():
             ends = [factor * end for end in share_bounds(exponent, bits)]
@@ -133,7 +132,7 @@ class Value:
 
 
 def _add(terms: dict[_Key, Fraction], key: _Key, factor: Fraction) -> None:
-    """A term of a sum; terms that cancel are left out."""
+    """Adds a term to a sum; cancelled terms are dropped."""
     total = terms.pop(key, Fraction(0)) + factor
     if total:
         terms[key] = total
@@ -152,20 +151,20 @@ def _place_of_share(scores: list[Fraction], margin: Fraction) -> int:
         return bisect_right(scores, Fraction(1, 2))
     bits = 64
     while True:
-        # A probability of a margin other than 0 is no rational number.
+        # The probability of a non-zero margin is irrational.
         low, high = share_bounds(-margin, bits)
         first, last = bisect_right(scores, low), bisect_right(scores, high)
         if first == last:
             return first
         if bits > _FAR:
-            # It is closer to 0 or 1 than anybody follows, where the function is flat or these are its ends.
+            # It is closer to 0 or 1 than the supported precision, where the function is flat or has its ends.
             return first if margin > 0 else last
         bits *= 2
 
 
 def floats_of(calibration: Learnt | None, lift: float = 0.0) -> Callable[[FloatArray], FloatArray]:
-    """The function in floats. With `lift` 1 (or -1) it is nowhere less (more) than the function itself by more than ROUNDING:
-    a steep piece would make much of how its argument is rounded.
+    """The function in floats. With `lift` 1 (or -1) it is nowhere below (above) the exact function by more than ROUNDING: a
+    steep piece would amplify the rounding of its argument.
     """
     if calibration is None:
         return lambda s: s + lift * _LIFT * (1 + np.abs(s))
@@ -182,7 +181,7 @@ def floats_of(calibration: Learnt | None, lift: float = 0.0) -> Callable[[FloatA
 
 
 def steepest(calibration: Learnt | None) -> Fraction:
-    """No two values of the function are further apart than this times their scores."""
+    """A Lipschitz constant of the function in its score."""
     if calibration is None:
         return Fraction(1)
     if isinstance(calibration, Sigmoid):
@@ -197,9 +196,9 @@ def steepest(calibration: Learnt | None) -> Fraction:
 
 
 def slope_above(f: Callable[[FloatArray], FloatArray], low: float, high: float, at: float, knots: FloatArray) -> float:
-    """The slope at `at` of the least concave function above f on [low, high], as far as a few hundred points show it."""
+    """The slope at `at` of the least concave function above f on [low, high], estimated from a few hundred points."""
     places = np.unique(np.concatenate([np.linspace(low, high, 257), knots[(knots > low) & (knots < high)], [at]]))
-    # Lists: numbers of Python are several times faster than those of numpy, one by one.
+    # Python lists are several times faster than numpy arrays for element access.
     x, y = places.tolist(), f(places).tolist()
     hull: list[int] = []
     for i in range(len(x)):
@@ -218,7 +217,7 @@ def _turns_up(x: Sequence[float], y: Sequence[float], a: int, b: int, c: int) ->
 
 
 def greatest_curvature(calibration: Learnt | None) -> float:
-    """No second derivative of the function is greater in size, but at its knots; infinite if floats do not hold it."""
+    """An upper bound on the function's second derivative except at its knots; infinite if floats overflow."""
     if calibration is None:
         return 0.0
     if isinstance(calibration, Sigmoid):
@@ -237,9 +236,8 @@ def least_constant(
 ) -> Fraction:
     """A number a, close to the least one, with f(s) <= a + slope * s for all s in [low, high]; slope >= 0.
 
-    On a piece of width w without a knot f(s) - slope * s is also at most the greater of its values at the ends and
-    `curvature` * w**2 / 8, so that few pieces have to be halved. How a knot was rounded does not matter: it lies in a piece
-    of its own.
+    On a piece of width w without a knot f(s) - slope * s is also at most the greater of its values at the ends plus `curvature`
+    * w**2 / 8, so that few pieces have to be halved. A knot's rounding does not matter: it is in a separate piece.
     """
     around = _KNOT_WIDTH * (1 + np.abs(knots))
     places = np.concatenate([np.linspace(low, high, 65), knots - around, knots + around])
@@ -254,7 +252,7 @@ def least_constant(
         at_left, at_right = f(left) - slope * left, f(right) - slope * right
         width = right - left
         bent = np.maximum(at_left, at_right) + curvature / 8 * width * width
-        # The second is no number if the curvature is infinite and the square of a width is 0.
+        # The second is NaN if the curvature is infinite and the square of a width is 0.
         most = np.where(smooth, np.fmin(at_right + slope * width, bent), at_right + slope * width)
         best = max(best, float(at_left.max()), float(at_right.max()))
         middle = left + width / 2
@@ -262,7 +260,7 @@ def least_constant(
         if not open_.any() or len(left) + int(open_.sum()) > _MOST_PIECES:
             size = 1 + float(np.abs(most).max()) + slope * max(abs(low), abs(high))
             return Fraction(max(best, float(most.max())) + ROUNDING * size)
-        # Pieces that are closed stay below the best value, and so below the result.
+        # Pieces that are pruned remain below the best value, and so below the result.
         kept = ~open_ & (most > best)
         left, right, smooth = (
             np.concatenate([left[open_], middle[open_], left[kept]]),

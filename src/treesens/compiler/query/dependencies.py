@@ -1,4 +1,4 @@
-"""What a constraint is about: the points and the scores that it reads."""
+"""The points and the scores that a constraint depends on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treesens.compiler.query.values import ValueSum
 
 
 def scores_in(term: Summand) -> tuple[ScoreTerm, ...]:
-    """The scores that a probability is made of."""
+    """The scores in a probability."""
     if isinstance(term, Curve):
         return term.scores
     if isinstance(term, Quotient):
@@ -34,7 +34,7 @@ def scores_in(term: Summand) -> tuple[ScoreTerm, ...]:
 
 
 def points_in(constraint: Constraint) -> frozenset[int]:
-    """The points that a constraint reads."""
+    """The points that a constraint depends on."""
     match constraint:
         case SameExcept() | Difference():
             return frozenset((constraint.left, constraint.right))
@@ -56,7 +56,7 @@ def points_in(constraint: Constraint) -> frozenset[int]:
 
 
 def decided_by_cells(constraint: Constraint) -> bool:
-    """True if the cells of its points decide a constraint, whatever values they have there."""
+    """True if the cells of its points decide a constraint, whatever their values in those cells."""
     match constraint:
         case AllOf() | AnyOf():
             return all(map(decided_by_cells, constraint.parts))

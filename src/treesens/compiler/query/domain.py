@@ -1,6 +1,6 @@
-"""Domains: which values of a feature are legal, and which value stands for a cell.
+"""Domains: the legal values of a feature, and the representative value of a cell.
 
-Values are those that the model stores (a float of its input type). A unit maps them to what people type and read.
+Values are stored values (floats of the model's input type). A unit maps them to the values that users type and read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treesens.compiler.model.grid import FeatureGrid
 
 @dataclass(frozen=True)
 class Unit:
-    """A linear map between what people type and what the model stores: typed [low, high] -> stored [low, high]."""
+    """A linear map from users' values to the model's stored values: typed [low, high] -> stored [low, high]."""
 
     typed_low: Fraction
     typed_high: Fraction
@@ -37,7 +37,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class RealDomain:
-    """All floats of the input type in the closed range [low, high]; `whole` leaves the whole numbers only."""
+    """All floats of the input type in the closed range [low, high]; `whole` restricts them to integers."""
 
     low: float
     high: float
@@ -48,9 +48,9 @@ class RealDomain:
 
 @dataclass(frozen=True, eq=False)
 class ValueDomain:
-    """Finitely many legal values: `values` float64[n] ascending, with a label each (what people type and read).
+    """Finitely many legal values: `values` float64[n] ascending, with a label each, used in input and output.
 
-    Several values may have one label (an integer stored as a rounded fraction, and what a table holds for it).
+    Several values may have one label (an integer stored as a rounded fraction, and its form in a table).
     """
 
     values: FloatArray
@@ -63,24 +63,24 @@ Domain: TypeAlias = RealDomain | ValueDomain
 
 
 def whole_range(low: float, high: float) -> tuple[int, int]:
-    """The whole numbers within a closed range of floats; empty where the first exceeds the second."""
+    """The integers within a closed range of floats; empty if the first exceeds the second."""
     return -((-Fraction(low)).__floor__()), Fraction(high).__floor__()
 
 
 def cell_range(domain: RealDomain, grid: FeatureGrid, cell: int) -> tuple[float, float]:
-    """The legal floats of an ordered cell as a closed range; empty where low > high."""
+    """The legal floats of an ordered cell as a closed range; empty if low > high."""
     low, high = grid.interval(cell)
     low, high = max(low, domain.low), min(high, domain.high)
     if not domain.whole or low > high:
         return low, high
     first, last = whole_range(low, high)
     number_type = grid.number_type
-    # Whole numbers past 2**24 (float32) are not all floats: take those that are.
+    # Integers past 2**24 (float32) are not all floats: only those that are count.
     return ceil_to(Fraction(first), number_type), floor_to(Fraction(last), number_type)
 
 
 def legal_cells(domain: Domain, grid: FeatureGrid) -> BoolArray:
-    """Which cells hold at least one legal value; bool[n_cells]."""
+    """Marks cells with at least one legal value; bool[n_cells]."""
     legal = np.zeros(grid.n_cells, bool)
     if isinstance(domain, ValueDomain):
         legal[grid.cell_of(domain.values)] = True
@@ -96,9 +96,9 @@ def legal_cells(domain: Domain, grid: FeatureGrid) -> BoolArray:
 
 
 def _ordered_legal(domain: RealDomain, grid: FeatureGrid) -> BoolArray:
-    """Whether `cell_range` is not empty, for all ordered cells at once."""
+    """True where `cell_range` is not empty, for all ordered cells at once."""
     if not domain.whole and _is_value(domain.low, grid.number_type) and domain.low <= domain.high:
-        # A cell ends below its upper cut: it holds the lowest legal value exactly if the cut lies above that.
+        # A cell ends below its upper cut: it contains the lowest legal value iff the cut is above that.
         first, last = grid.cuts.searchsorted([domain.low, domain.high], side="right")
         cells = np.arange(len(grid.cuts) + 1)
         return np.asarray((cells >= first) & (cells <= last))
@@ -116,7 +116,7 @@ def _is_value(number: float, number_type: NumberType) -> bool:
 
 
 def allowed_values(domain: Domain, values: FloatArray) -> BoolArray:
-    """Which floats of the input type are values of a domain; NaN where missing values are; bool[n]."""
+    """Marks floats of the input type that are in a domain; NaN if missing is allowed; bool[n]."""
     if isinstance(domain, ValueDomain):
         inside = np.isin(values, domain.values)
     else:
@@ -134,9 +134,9 @@ def is_allowed(domain: Domain, value: float) -> bool:
 
 
 def pick_value(domain: Domain, grid: FeatureGrid, cell: int, near: float | None = None) -> float:
-    """A legal value inside a cell: the nearest to `near` where given, a round one otherwise. NaN for the missing cell.
+    """A legal value in a cell: the one nearest to `near` if given, otherwise a round one. NaN for the missing cell.
 
-    Raises `ValueError` if the cell holds no legal value.
+    Raises `ValueError` if the cell contains no legal value.
     """
     if grid.missing and cell == grid.missing_cell:
         return float("nan")
@@ -164,7 +164,7 @@ def _as_type(value: float, number_type: NumberType, low: float, high: float) -> 
 def round_value(low: float, high: float, number_type: NumberType) -> float:
     """A value in [low, high] with few decimals: zero, a whole number, or the shortest decimal inside.
 
-    The ends of open cells are the largest floats; nobody types those, so the search starts at the finite threshold.
+    The ends of open cells are the largest floats, which are not natural values, so the search starts at the finite threshold.
     """
     if low <= 0.0 <= high:
         return 0.0

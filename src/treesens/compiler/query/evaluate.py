@@ -1,4 +1,4 @@
-"""Exact evaluation of a question on concrete inputs: the judge of every witness. Slow, simple, shared by nobody's encoding."""
+"""Exact evaluation of a question on concrete inputs: the judge of every witness. Slow, simple, and shared by no encoding."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from treesens.errors import InternalError
 @dataclass(frozen=True)
 class Inputs:
     """Concrete points: `values` float64[points, features] (NaN = missing), their `cells` int32[points, features], and
-    `scores[point][output]`, raw sums before averaging, exact or those of a library.
+    `scores[point][output]`, raw sums before averaging, exact or from a library.
     """
 
     values: FloatArray
@@ -48,7 +48,7 @@ class Inputs:
 
 
 def inputs_of(query: Query, values: FloatArray) -> Inputs:
-    """Cells and exact scores of concrete points. Raises if a value lies in no cell (NaN where missing is not allowed)."""
+    """Cells and exact scores of concrete points. Raises if a value is in no cell (NaN where missing is not allowed)."""
     cells = query.space.grid.cells(values)
     return Inputs(values, cells, scores_of_cells(query, cells))
 
@@ -78,7 +78,7 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
         total += Unit(cost.shift).value(cost.costs[x.cells[cost.point, cost.feature]])
     for change in form.changes:
         if change.most:
-            raise InternalError("how many features can differ bounds what values decide, and is no value itself")
+            raise InternalError("the number of features that can differ is a bound, not a value")
         differ = x.cells[change.left, list(change.features)] != x.cells[change.right, list(change.features)]
         total += change.coefficient * int(np.count_nonzero(differ))
     for pair in form.pairs:
@@ -91,8 +91,8 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
 
 
 def objective_form_value(objective: Objective, x: Inputs) -> Fraction:
-    """The exact value of an objective's form on concrete inputs, of probabilities a little less. What people read has a unit
-    and an offset besides, and is `solve.bounds.value_of`.
+    """The exact value of an objective's form on concrete inputs; for probabilities slightly less. The displayed value also has
+    a unit and an offset, see `solve.bounds.value_of`.
     """
     if objective.probability is not None:
         return approximate(objective.probability, x.scores)
@@ -103,13 +103,13 @@ def objective_form_value(objective: Objective, x: Inputs) -> Fraction:
 
 
 def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
-    """Whether a linear constraint holds (exactly), and by how much, as a float for messages."""
+    """Returns True if a linear constraint holds (exactly), and its slack as a float for messages."""
     value, above, (low, high) = _compared(constraint, x)
     return above, float(value - (low + high) / 2)
 
 
 def _compared(constraint: AtLeast, x: Inputs) -> tuple[Fraction, bool, tuple[Fraction, Fraction]]:
-    """The value of the form, whether it satisfies the bound, and an enclosure of the bound that tells."""
+    """The value of the form, True if it satisfies the bound, and an enclosure of the bound that decides."""
     value = form_value(constraint.form, x)
     bits = 128
     while True:
@@ -176,10 +176,10 @@ def avoids(boxes: AvoidBoxes, cells: Int32Array) -> bool:
 
 
 def linear_constraints(constraints: tuple[Constraint, ...]) -> list[AtLeast]:
-    """Every linear constraint, those inside formulas included."""
+    """Every linear constraint, including those inside formulas."""
     return [part for part in parts_in(constraints) if isinstance(part, AtLeast)]
 
 
 def reads_scores(constraint: Constraint) -> bool:
-    """True if a library's rounding can matter to a constraint: a row, or a sum of probabilities, those in formulas included."""
+    """True if a library's rounding can affect a constraint: a row, or a sum of probabilities, also inside formulas."""
     return any(isinstance(part, AtLeast | ProbabilitySum) for part in parts_in((constraint,)))

@@ -1,4 +1,4 @@
-"""Exact evaluation of a question on many inputs at once: what `evaluate.py` says of one, for all rows of a table."""
+"""Exact evaluation of a question on many inputs at once: the same as `evaluate.py`, for all rows of a table."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _CHUNK = 4096
 
 @dataclass(frozen=True, eq=False)
 class ManyInputs:
-    """Concrete points, many times: `values` float64[points, rows, features] (NaN = missing), their `cells` of the same shape,
-    and per point the raw sums before averaging, [rows, outputs]; exact ones or those of a library.
+    """Concrete points, for many inputs: `values` float64[points, rows, features] (NaN = missing), their `cells` of the same
+    shape, and per point the raw sums before averaging, [rows, outputs]; exact or from a library.
     """
 
     values: FloatArray
@@ -50,7 +50,7 @@ class ManyInputs:
         return int(self.values.shape[1])
 
     def take(self, rows: Int64Array) -> ManyInputs:
-        """Some of them."""
+        """A subset of the inputs."""
         return ManyInputs(self.values[:, rows], self.cells[:, rows], tuple(s[rows] for s in self.scores))
 
 
@@ -99,7 +99,7 @@ def form_values(form: LinearForm, x: ManyInputs) -> tuple[IntegerArray, int, int
         total += cost.costs[x.cells[cost.point, :, cost.feature]].astype(object) * (whole << (shift - cost.shift))
     for change in form.changes:
         if change.most:
-            raise InternalError("how many features can differ bounds what values decide, and is no value itself")
+            raise InternalError("the number of features that can differ is a bound, not a value")
         features = list(change.features)
         differ = (x.cells[change.left][:, features] != x.cells[change.right][:, features]).sum(axis=1)
         total += differ.astype(object) * (change.coefficient * whole << shift)
@@ -120,7 +120,7 @@ def form_values(form: LinearForm, x: ManyInputs) -> tuple[IntegerArray, int, int
 
 
 def holds_everywhere(constraints: Sequence[Constraint], x: ManyInputs) -> BoolArray:
-    """Which rows satisfy all of the constraints, bool[rows]; costly ones are tried on the rows that are left."""
+    """Marks rows that satisfy all of the constraints, bool[rows]; costly ones are evaluated on the remaining rows only."""
     alive: Int64Array = np.arange(len(x))
     for constraint in sorted(constraints, key=_effort):
         alive = alive[holds_on_rows(constraint, x.take(alive))]
@@ -150,7 +150,7 @@ def _effort(constraint: Constraint) -> int:
 
 
 def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
-    """Which rows satisfy a constraint, exactly, bool[rows]."""
+    """Marks rows that satisfy a constraint, exactly, bool[rows]."""
     match constraint:
         case SameExcept():
             keep = [f for f in range(x.values.shape[2]) if f not in constraint.varied]

@@ -1,7 +1,7 @@
-"""Trees that a question brings along: a score of inputs that is learnt from data, as exact as those of the models.
+"""Forests that a question adds: a score of inputs that is learnt from data, as exact as the models' scores.
 
-What a table says of an input (how typical it is) is a sum of the leaves of trees over the cells of the models, in whole units.
-Such a sum is a term of a linear form like the score of a model, so that everything that knows trees knows it.
+A learnt score of an input (such as its typicality) is a sum of the leaves of trees over the models' cells, in integer units.
+Such a sum is a term of a linear form like a model's score, and is handled by the same code.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from treesens.compiler.model.grid import Grid
 from treesens.compiler.model.scores import leaf_values
 
 Enclosures = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""Of inputs float64[rows, features]: the least and the greatest score that another judge allows, float64[rows] each."""
+"""For inputs float64[rows, features]: the least and the greatest score allowed by an independent judge, float64[rows] each."""
 
 FOREST_ROW = "typical"
-"""The name of the rows of forests, by which a search for the largest slack of scores leaves theirs out."""
+"""The name of forest rows, which a search for the largest slack of scores excludes."""
 
 SHIFT = 16
-"""Scores that are learnt from rows are whole numbers in units of 2**-SHIFT."""
+"""Scores learnt from rows are integers in units of 2**-SHIFT."""
 
 _LEAVES = 1 << 22
-"""Leaves that are looked up at once."""
+"""Number of leaves looked up at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Forest:
     """Trees over the features of a question. `ensemble` has one output, no base, and leaves that are multiples of 2**-shift.
 
-    `judge` says what a score has to be without these trees: by the table that was learnt, or by the library.
+    `judge` computes the allowed range of a score without these trees: from the learnt table, or by the library.
     """
 
     name: str
@@ -44,18 +44,18 @@ class Forest:
     judge: Enclosures
 
     def on(self, grid: Grid) -> CellEnsemble:
-        """The trees over a grid that has all their cuts."""
+        """The trees over a grid that contains all their cuts."""
         return self.ensemble.on(grid)
 
     @property
     def shift(self) -> int:
-        """Scores are whole units of 2**-shift."""
+        """Scores are integer units of 2**-shift."""
         return self.ensemble.scaled_contributions.shift
 
 
 @dataclass(frozen=True)
 class ForestTerm:
-    """coefficient * score of a forest at a point; `trees` are its trees over the grid of the question."""
+    """coefficient * score of a forest at a point; `trees` are its trees over the question's grid."""
 
     point: int
     forest: Forest

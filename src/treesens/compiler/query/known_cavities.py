@@ -1,4 +1,4 @@
-"""Questions about all cavities, with those of them that are known: such a question is weaker, and every method can read it."""
+"""Questions about all cavities, restricted to the known ones: a weaker question that every method supports."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from treesens.compiler.query.query import AllOf, AnyOf, AvoidBoxes, AvoidCavitie
 
 
 def all_cavities_in(constraints: Sequence[Constraint]) -> Iterator[AvoidCavities]:
-    """The constraints about all cavities, those inside formulas included."""
+    """The constraints about all cavities, including those inside formulas."""
     return (part for part in parts_in(constraints) if isinstance(part, AvoidCavities))
 
 
 def with_known(query: Query) -> Query:
-    """The question that avoids the known cavities alone; it has all answers of the question itself."""
+    """The question that avoids only the known cavities; it has all answers of the original."""
     return replace(query, constraints=tuple(map(_with_known, query.constraints)))
 
 
@@ -34,7 +34,7 @@ def _with_known(constraint: Constraint) -> Constraint:
 
 
 def known_boxes(constraint: AvoidCavities) -> AvoidBoxes:
-    """The known boxes on the cells of the question."""
+    """The known boxes on the question's cells."""
     boxes = list(constraint.cavities.known)
     ends = np.append(constraint.start, len(constraint.coarse))
     low, high = list[int](), list[int]()

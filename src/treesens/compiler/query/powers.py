@@ -10,10 +10,10 @@ from treesens.compiler.base.dyadic import exp_bounds
 from treesens.errors import UndecidedError
 
 Powers: TypeAlias = dict[Fraction, Fraction]
-"""The coefficient of each power of e, none of them 0."""
+"""Non-zero coefficients by power of e."""
 
 MOST_BITS = 1 << 14
-"""Of an enclosure. Differences of scores have no more than 2,200, and few of them are multiplied."""
+"""Maximum bits of an enclosure. Differences of scores have at most 2,200, and few of them are multiplied."""
 ASK_OTHERWISE = "ask with another bound"
 
 
@@ -53,4 +53,4 @@ def sign_of(powers: Mapping[Fraction, Fraction]) -> int:
         if low > 0 or high < 0:
             return 1 if low > 0 else -1
         bits *= 4
-    raise UndecidedError("a sum of powers of e is too close to 0 to be told from it", remedy=ASK_OTHERWISE)
+    raise UndecidedError("a sum of powers of e is too close to 0 to be separated from it", remedy=ASK_OTHERWISE)

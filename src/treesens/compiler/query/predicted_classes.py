@@ -1,7 +1,7 @@
-"""Classes that a library tells apart: margins that differ by less than its probabilities do are a tie to it.
+"""Classes that a library separates: margins that differ by less than its probabilities' precision are a tie.
 
 LightGBM, XGBoost and CatBoost predict the class of the greatest probability, which is rounded after an exponential and a
-division. Of two margins that differ in their last digit both probabilities are the same number, and the first class wins.
+division. For two margins that differ only in their last digit, both probabilities are equal, and the first class wins.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from treesens.compiler.query.query import (
 )
 
 CLASS_ROW = "class."
-"""How the names of rows begin that compare the scores of classes."""
+"""Prefix of the names of rows that compare the scores of classes."""
 
 STEEPEST = 700.0
-"""About the largest exponent of a double; beyond it no two probabilities are told apart."""
+"""About the largest exponent of a double; beyond it no two probabilities are distinguished."""
 
 QUOTIENT = 2.0**-40
-"""Calibrated scores over their sum differ by more if the library surely tells them apart: where all of them are as small as
-doubles get, an exponent of 745 is off by its last digits.
+"""Minimum difference of calibrated scores over their sum that the library certainly separates: if all are near the smallest
+double, an exponent of 745 is wrong in its last digits.
 """
 _RESOLUTION = {NumberType.FLOAT32: Fraction(1, 2**21), NumberType.FLOAT64: Fraction(1, 2**50)}
-"""Four units in the last place of 1: an exponential, a sum and a division are off by less than one each."""
+"""Four units in the last place of 1: an exponential, a sum and a division have an error below one each."""
 
 
 def resolution_of(ensemble: Ensemble) -> Fraction:
-    """By how much two probabilities of a model differ at least if the library surely tells them apart."""
+    """The minimum difference of two of a model's probabilities that the library certainly separates."""
     members = () if ensemble.blend is None else ensemble.blend.members
     single = keeps_single(ensemble) or ensemble.accumulation.number_type is NumberType.FLOAT32
     own = _RESOLUTION[NumberType.FLOAT32 if single else NumberType.FLOAT64]
@@ -58,7 +58,7 @@ def resolution_of(ensemble: Ensemble) -> Fraction:
 
 
 def voter_of(ensemble: Ensemble, output: int) -> tuple[Ensemble, int]:
-    """The model whose own class a score decides (the ensemble, or that member of a vote which has the score), and the number of
+    """The model whose own class a score decides (the ensemble, or the member of a vote that has the score), and the index of
     its first score.
     """
     if not ensemble.link.votes:
@@ -70,12 +70,12 @@ def voter_of(ensemble: Ensemble, output: int) -> tuple[Ensemble, int]:
 
 
 def unit_of(term: ScoreTerm, ensemble: Ensemble) -> Fraction:
-    """What a margin of 1 adds to a row: rows are about sums of leaves, and a margin may be the average of its trees."""
+    """Contribution of a margin of 1 to a row: rows are about sums of leaves, and a margin may be the average of its trees."""
     return abs(term.coefficient) * ensemble.average
 
 
 def compares_scores(ensemble: Ensemble) -> bool:
-    """Whether the library predicts a class by the scores that it has added up, and not by probabilities."""
+    """True if the library predicts a class by its summed scores, and not by probabilities."""
     if ensemble.decides_at is not None:
         return True
     return ensemble.link.is_linear or (ensemble.ranks_scores and ensemble.cutoff is None)
@@ -84,7 +84,7 @@ def compares_scores(ensemble: Ensemble) -> bool:
 def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
     """The classes that the library predicts for its margins [rows, n_outputs]; None if only its rounding or a hash decides.
 
-    A library that goes through probabilities shows no lead that is smaller than their rounding; equal margins are a tie.
+    A library that uses probabilities ignores leads below their rounding; equal margins are a tie.
     """
     if ensemble.link.votes:
         return _sure_votes(ensemble, margins)
@@ -101,7 +101,7 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
     result: list[int | None] = []
     for row, best, own in zip(shown, classes.tolist(), margins, strict=True):
         if ensemble.link.averages and ensemble.cutoff is None:
-            # Equal scores of several models are no tie of two classes: only the rounded probabilities are compared.
+            # Equal scores of several models are not a tie of two classes: only the rounded probabilities are compared.
             unsure = (row[best] - np.delete(row, best) <= near).any()
         elif ensemble.n_outputs > 1 and not ensemble.link.averages:
             unsure = ((row[best] - row <= near) & (own != own[best])).any()
@@ -116,8 +116,8 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
 
 
 def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """True if the two best of margins [n_outputs] may be one probability, as the library rounds it."""
-    # Of a softmax a lead is at least that of its probabilities; shares are those of the sum.
+    """True if the two best of margins [n_outputs] may round to the same probability in the library."""
+    # For a softmax, a lead is at least that of its probabilities; shares are those of the sum.
     assert ensemble.ties is not None
     scores = [float(m) * float(factor) for m, factor in zip(margins, ensemble.ties.factors, strict=True)]
     size = Fraction(1) if ensemble.link.is_share else sum((Fraction(abs(score)) for score in scores), Fraction(0))
@@ -125,19 +125,19 @@ def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 
 def _may_pass(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """True if another order of additions may lead to the other side of a cut-off."""
+    """True if another order of additions may cross a cut-off."""
     if not ensemble.accumulation.any_order:
         return False
     cut = ensemble.link.score_at(0.5 if ensemble.cutoff is None else float(ensemble.cutoff))
     if cut is None:
         return False
-    # Where the band is wide the logarithm is known well enough.
+    # If the band is wide, a coarse logarithm suffices.
     past = abs(float(margins[0]) - cut)
     return past <= float(2 * ensemble.bands()[0]) + 2.0**-44 * (1 + abs(float(margins[0])))
 
 
 def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """True if another order of additions may lead to another class: both sums that are compared may be off by twice a band."""
+    """True if another order of additions may give another class: both compared sums may be wrong by twice a band."""
     bands, own = ensemble.bands(), [Fraction(float(margin)) for margin in margins]
     if ensemble.decides_at is not None:
         return abs(own[-1] - Fraction(ensemble.decides_at)) <= 2 * bands[-1]
@@ -153,7 +153,7 @@ def _hides_best(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 
 def hides_sums(ensemble: Ensemble, quotient: float) -> bool:
-    """True if a library that compares sums knows two of them of which the quotient by `average` is this float."""
+    """True if a library that compares sums can have two of them with this float as their quotient by `average`."""
     if not ensemble.ranks_sums or ensemble.average == 1:
         return False
     kind, count = ensemble.accumulation.number_type, ensemble.average
@@ -164,7 +164,7 @@ def hides_sums(ensemble: Ensemble, quotient: float) -> bool:
 
 
 def _sure_votes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
-    """The classes that win whatever the members predict of which nothing is sure."""
+    """The classes that win for all predictions of the members that are not certain."""
     assert ensemble.blend is not None
     count = len(ensemble.classes)
     if ensemble.link.compares_members:
@@ -187,9 +187,9 @@ def rows_in(constraints: Sequence[Constraint]) -> Iterator[AtLeast | Probability
 
 
 def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
-    """The constraint with every lead of one class over an earlier one no smaller than the library's probabilities show.
+    """The constraint in which every lead of one class over an earlier one is at least what the library's probabilities resolve.
 
-    A lead over a later class may be 0, and stays as it is: at a tie the first class wins. `seen` has the library's scores.
+    A lead over a later class may be 0, and is unchanged: at a tie the first class wins. `seen` has the library's scores.
     """
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
@@ -206,7 +206,7 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
 
 
 def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
-    """The constraint with every lead of a class easier by what the library's probabilities do not show of it."""
+    """The constraint with every lead of a class relaxed by what the library's probabilities do not resolve."""
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
@@ -223,14 +223,15 @@ def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
 
 
 def unshown(query: Query, row: ProbabilitySum) -> Fraction:
-    """By how much a mean of probabilities leads at least if the library surely predicts its class; 0 if none is asked for."""
+    """The minimum lead of a mean of probabilities at which the library certainly predicts its class; 0 without a class."""
     if not row.name.startswith(CLASS_ROW):
         return Fraction(0)
     return max(resolution_of_class(query.models[query.points[point].model].ensemble) for point in points_in(row))
 
 
 def resolution_of_class(ensemble: Ensemble) -> Fraction:
-    """By how much two probabilities, or calibrated scores, differ at least if the library surely tells their classes apart."""
+    """The minimum difference of two probabilities, or calibrated scores, at which the library certainly separates their
+    classes."""
     if ensemble.link.compares_members:
         # The sum by which calibrated scores are divided is at most the number of classes.
         return len(ensemble.classes) * max(Fraction(QUOTIENT), resolution_of(ensemble))
@@ -238,9 +239,9 @@ def resolution_of_class(ensemble: Ensemble) -> Fraction:
 
 
 def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted: bool) -> Constraint:
-    """What the library's own probability says of a row: true or false. Its digits count as they are written, 0.3 as 3/10.
+    """The truth of a row by the library's own probability. Its decimal is taken as written, 0.3 as 3/10.
 
-    A sigmoid, and other odds, are rounded in other ways by other libraries: if only that decides, it is as `doubted` says.
+    Libraries round sigmoids, and other odds, differently: if only that decides, the result is `doubted`.
     """
     whole = query.models[query.points[shown.point].model].ensemble
     voter, first = voter_of(whole, row.form.scores[0].output)
@@ -254,7 +255,7 @@ def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted
 
 
 def with_rows(constraint: Constraint, change: Callable[[AtLeast | ProbabilitySum], Constraint]) -> Constraint:
-    """The constraint with every row of scores, and every sum of probabilities, in it changed."""
+    """Maps every row of scores, and every sum of probabilities, in a constraint."""
     match constraint:
         case AtLeast() | ProbabilitySum():
             return change(constraint)
@@ -264,7 +265,7 @@ def with_rows(constraint: Constraint, change: Callable[[AtLeast | ProbabilitySum
 
 
 def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
-    """The least lead that the library shows; 0 for rows that are no such lead, and for libraries that compare margins."""
+    """The least lead that the library resolves; 0 for other rows, and for libraries that compare margins."""
     if not row.name.startswith(CLASS_ROW) or not row.form.scores:
         return Fraction(0)
     whole = query.models[query.points[row.form.scores[0].point].model].ensemble
@@ -274,7 +275,7 @@ def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
     unit = unit_of(row.form.scores[0], whole)
     if ensemble.n_outputs == 1 or ensemble.link.is_share:
         return resolution_of(ensemble) * unit
-    # Each class has a sigmoid of its own, which is flat far from 0: of 40 and 45 both probabilities are 1.
+    # Each class has its own sigmoid, which is flat far from 0: at 40 and 45 both probabilities are 1.
     one, other = (float(seen.scores[term.point][term.output] / whole.average) for term in row.form.scores)
     apart = abs(_sigmoid(one) - _sigmoid(other))
     return Fraction(abs(one - other) + 1) * unit if apart <= resolution_of(ensemble) else Fraction(0)
@@ -291,14 +292,14 @@ def _is_hidden_tie(query: Query, row: AtLeast, seen: Inputs) -> bool:
 
 
 def is_drawn_at_ties(query: Query, row: AtLeast) -> bool:
-    """True if a row is about a class that a hash of the input decides if it leads by nothing."""
+    """True if a row is about a class that a hash of the input decides at a lead of 0."""
     if not row.name.startswith(CLASS_ROW) or not row.form.scores:
         return False
     return query.models[query.points[row.form.scores[0].point].model].ensemble.ties is not None
 
 
 def tied_point(query: Query, constraint: Constraint, seen: Inputs) -> str | None:
-    """The name of a point whose class a constraint asks for, and a hash of its numbers decides; None if there is none."""
+    """The name of a point with a class constraint whose class a hash of its numbers decides; None if there is none."""
     for row in rows_in([constraint]):
         if isinstance(row, AtLeast) and _is_drawn(query, row, seen):
             return query.points[row.form.scores[0].point].name

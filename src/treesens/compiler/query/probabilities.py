@@ -1,4 +1,4 @@
-"""Sums of probabilities: decided exactly at one input, and cut down by linear rows elsewhere.
+"""Sums of probabilities: decided exactly at one input, and relaxed to linear rows elsewhere.
 
 A sum S of terms f / (1 + e**v_1 + … + e**v_n), v_j affine in the scores, falls in every v_j if f > 0 and rises if f < 0. So an
 input at which S is too small rules out more: all inputs that are worse in every v_j, and a little beyond. For one f > 0 the set
@@ -67,21 +67,21 @@ Scores: TypeAlias = Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fractio
 """Raw sums by point and output."""
 
 _CLEAR = 1e-9
-"""Floats decide sums that are further than this from the bound: their error is a thousandth of it."""
+"""Floats decide sums that are further than this from the bound: their error is at most a thousandth of it."""
 _FAR = 4096
-"""Exponents beyond this are not followed: the probability is below e**-4096, or 1 but for that."""
+"""Larger exponents are clipped: the probability is below e**-4096, or that close to 1."""
 _FINE = 128
-"""Bits of what is shown."""
+"""Bits of displayed values."""
 _MOST_PRODUCTS = 100_000
 _REACH = 40
-"""Exponents are moved towards this, or minus this, to find a corner that rules out more."""
+"""Exponents are moved towards plus or minus this to find a corner that excludes more."""
 _HALVINGS = 8
 _GRIDS = (1 << 16, 1 << 32, 1 << 56)
-"""Denominators of weights and corners, coarse ones first: they make short rows."""
+"""Denominators of weights and corners, coarse ones first, which give short rows."""
 
 
 def names_probabilities(constraints: Sequence[Constraint]) -> bool:
-    """True if some sum of probabilities is among the constraints, or in their formulas."""
+    """True if some constraint, or part of a formula, is a sum of probabilities."""
     return next(sums_in(constraints), None) is not None
 
 
@@ -111,7 +111,7 @@ def reaches(row: ProbabilitySum, scores: Scores) -> bool:
 
 
 def approximate(row: ProbabilitySum, scores: Scores) -> Fraction:
-    """A sum of probabilities without its bound, or less by less than 2**-100 of the factors; 0 if it is that close to 0."""
+    """A sum of probabilities without bound, rounded down by less than 2**-100 of the factors; 0 if it is that close to 0."""
     low, high = value_at(row, scores).bounds(_FINE) if has_curves(row) else (Fraction(0), Fraction(0))
     for term in _shares(row):
         ends = [term.factor * end for end in _probability(exponents_at(term, scores), _FINE)]
@@ -127,7 +127,7 @@ def _shares(row: ProbabilitySum) -> list[Probability]:
 
 
 def _reaches_by_curves(row: ProbabilitySum, scores: Scores) -> bool:
-    """The same if some terms are functions of one score: what they are at this input is put in their place."""
+    """The same if some terms are functions of one score, which are replaced by their values at this input."""
     value, softmax = value_at(row, scores), _shares(row)
     if not value.sigmoids and softmax:
         shares = [(term.factor, exponents_at(term, scores)) for term in softmax]
@@ -149,7 +149,9 @@ def _reaches_by_curves(row: ProbabilitySum, scores: Scores) -> bool:
         bits *= 4
     if not softmax and not value.shares and value.constant == row.bound and (sign := value.sign_of_pairs()):
         return sign > 0
-    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=ASK_OTHERWISE)
+    raise UndecidedError(
+        "a sum of probabilities is too close to its bound to be separated from it", remedy=ASK_OTHERWISE
+    )
 
 
 def _reaches_by_quotients(row: ProbabilitySum, scores: Scores) -> bool:
@@ -175,7 +177,9 @@ def _reaches_by_quotients(row: ProbabilitySum, scores: Scores) -> bool:
                 sign = sign_of(powers)
                 return sign > 0 or (sign == 0 and not row.strict)
         bits *= 4
-    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=ASK_OTHERWISE)
+    raise UndecidedError(
+        "a sum of probabilities is too close to its bound to be separated from it", remedy=ASK_OTHERWISE
+    )
 
 
 def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
@@ -197,13 +201,15 @@ def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
             sign = sign_of(powers)
             return sign > 0 or (sign == 0 and not row.strict)
         bits *= 4
-    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=ASK_OTHERWISE)
+    raise UndecidedError(
+        "a sum of probabilities is too close to its bound to be separated from it", remedy=ASK_OTHERWISE
+    )
 
 
 def _beyond_all(row: ProbabilitySum) -> bool | None:
-    """What holds of every input, since a probability lies strictly between 0 and 1; None if inputs may differ.
+    """The truth of a constraint for all inputs, since probabilities are strictly between 0 and 1; None if inputs may differ.
 
-    Scores may be so large that no number of bits tells a probability from 0 or 1.
+    Scores may be so large that no precision separates a probability from 0 or 1.
     """
     most = sum((max(term.factor, Fraction(0)) for term in row.terms), Fraction(0))
     least = sum((min(term.factor, Fraction(0)) for term in row.terms), Fraction(0))
@@ -215,7 +221,7 @@ def _beyond_all(row: ProbabilitySum) -> bool | None:
 
 
 def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], count: int) -> BoolArray:
-    """Which of many inputs satisfy a sum of probabilities, exactly, bool[count]; `scores` by point, [count, outputs]."""
+    """Marks inputs that satisfy a sum of probabilities, exactly, bool[count]; `scores` by point, [count, outputs]."""
     numbers = {p: Unit(s.shift).doubles(s.values) for p, s in scores.items()}
     largest = max((float(np.abs(s).max(initial=0.0)) for s in numbers.values()), default=0.0)
     total = np.full(count, -float(row.bound))
@@ -252,7 +258,7 @@ def _probability(exponents: list[Fraction], bits: int) -> tuple[Fraction, Fracti
 
 
 def _multiplied_out(row: ProbabilitySum, values: list[list[Fraction]]) -> dict[Fraction, Fraction] | None:
-    """The sum minus its bound, times all denominators, which are positive: the coefficient of each power of e, none of them 0.
+    """The sum minus its bound, times all denominators, which are positive: non-zero coefficients by power of e.
 
     Probabilities of one input share their denominator. None if there are too many products.
     """
@@ -278,7 +284,7 @@ def _multiplied_out(row: ProbabilitySum, values: list[list[Fraction]]) -> dict[F
 
 
 def relaxed(constraint: Constraint) -> Constraint:
-    """A constraint without sums of probabilities that follows from this one."""
+    """A constraint without sums of probabilities that is implied by this one."""
     if isinstance(constraint, AllOf):
         return AllOf(tuple(map(relaxed, constraint.parts)))
     if isinstance(constraint, AnyOf):
@@ -292,7 +298,7 @@ def relaxed(constraint: Constraint) -> Constraint:
 
 
 def excluding(constraint: Constraint, scores: Scores) -> Constraint:
-    """A constraint without sums of probabilities that follows from one which scores break, and that they break, too."""
+    """A constraint without sums of probabilities that is implied by a violated one, and is violated too."""
     if isinstance(constraint, AllOf):
         return AllOf(tuple(excluding(part, scores) for part in constraint.parts))
     if isinstance(constraint, AnyOf):
@@ -311,19 +317,19 @@ def excluding(constraint: Constraint, scores: Scores) -> Constraint:
 
 
 def _unnamed(row: ProbabilitySum) -> ProbabilitySum:
-    """The row under a name that asks for no class: what follows from a class does not say which it is."""
+    """The row under a neutral name: a consequence of a class constraint does not determine the class."""
     return replace(row, name=f"line.{row.name}")
 
 
 def _past_quotients(row: ProbabilitySum, scores: Scores, values: list[list[Fraction]]) -> Constraint:
-    """Some score or exponent is better than at an input at which the sum is too small, or different where that may help."""
+    """Some score or exponent is better than at an input at which the sum is too small, or different if that may help."""
     better = [beyond(term, score_at(term, scores), row.name) for term in curves_of(row)]
     shares = ProbabilitySum(tuple(_shares(row)), row.bound, row.strict, row.name)
     return AnyOf((*better, *past_quotients(row, scores), _past(shares, values)))
 
 
 def _past_input(row: ProbabilitySum, scores: Scores, values: list[list[Fraction]]) -> Constraint:
-    """Some score or exponent is strictly better than at an input at which the sum is too small, or at a better such one."""
+    """Some score or exponent is strictly better than at an input at which the sum is too small, or at a better such input."""
     terms, shares = curves_of(row), ProbabilitySum(tuple(_shares(row)), row.bound, row.strict, row.name)
     places = [score_at(term, scores) for term in terms]
     for halving in range(1, _HALVINGS):
@@ -352,7 +358,7 @@ def _is_below(row: ProbabilitySum, places: list[Fraction], values: list[list[Fra
 
 
 def _first_rows(row: ProbabilitySum) -> Constraint:
-    """What follows for each probability by itself if all others are as good as they can be."""
+    """Consequences for each probability alone if all others have their best values."""
     most = sum((t.factor for t in row.terms if t.factor > 0), Fraction(0))
     least = sum((t.factor for t in row.terms if t.factor < 0), Fraction(0))
     if row.bound >= most or row.bound <= least:
@@ -405,7 +411,7 @@ def _weighted(term: Probability, weights: Sequence[Fraction], limit: LogRational
 
 
 def _tangent_at(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
-    """The tangent that rules out these exponents of a probability that should be larger; None if there is none."""
+    """The tangent that excludes these exponents of a probability that should be larger; None if there is none."""
     term = _shares(row)[0]
     share = row.bound / term.factor
     if len(row.terms) > 1 or term.factor < 0 or not 0 < share < 1:
@@ -414,7 +420,7 @@ def _tangent_at(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | 
     for grid in _GRIDS:
         weights = _weights(values[0], grid)
         made = _weighted(term, weights, limit, row)
-        # The form of the row at these exponents is minus the weighted sum; constants are in both.
+        # The row's form at these exponents is minus the weighted sum; constants are in both.
         inside = -sum((w * v for w, v in zip(weights, values[0], strict=True)), Fraction(0))
         inside += sum((w * e.constant for w, e in zip(weights, term.exponents, strict=True)), Fraction(0))
         low, _ = made.bound.enclose(128)
@@ -439,7 +445,7 @@ def _weights(values: list[Fraction], grid: int) -> list[Fraction]:
 class _Difference:
     """1 / (1 + e**-x) - 1 / (1 + e**-y) >= c, 0 <= c < 1; x and y are minus the exponents `one` and `other`, c is `least`.
 
-    The set is x >= g(y) = logit(c + p) with p = 1 / (1 + e**-y). Its slope g' = p (1 - p) / ((c + p) (1 - c - p)) rises with p,
+    The set is x >= g(y) = logit(c + p) with p = 1 / (1 + e**-y). Its slope g' = p (1 - p) / ((c + p) (1 - c - p)) grows with p,
     and so with y: the derivative by p is c ((1 - c) (1 - 2 p) + 2 p**2) over a square, and the bracket has no root. So g is
     convex, and every tangent x - g' y >= g - g' logit(p) holds.
     """
@@ -474,7 +480,7 @@ class _Difference:
         return AtLeast(LinearForm(scores), bound, row.strict, row.name)
 
     def place(self, one: float, other: float) -> float:
-        """The probability p of the boundary point that lies at equal distances in x and y from these exponents."""
+        """The probability p of the boundary point at equal distances in x and y from these exponents."""
         low, high = 0.0, 2 * _REACH + abs(one) + abs(other)
         for _ in range(100):
             middle = (low + high) / 2
@@ -490,7 +496,7 @@ def _sigmoid(x: float) -> float:
 
 
 def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
-    """The tangent that rules out these exponents of a difference that should be larger; None if there is none."""
+    """The tangent that excludes these exponents of a difference that should be larger; None if there is none."""
     found = _Difference.of(row)
     if found is None:
         return None
@@ -501,7 +507,7 @@ def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) ->
         if not 0 < on_grid < 1 - found.least:
             continue
         made = found.tangent(on_grid, row)
-        # The form of the row at these exponents, and the constants that its bound has besides.
+        # The row's form at these exponents, and the additional constants of its bound.
         slope = on_grid * (1 - on_grid) / ((found.least + on_grid) * (1 - found.least - on_grid))
         inside = found.one.constant - one + slope * (other - found.other.constant)
         low, _ = made.bound.enclose(128)
@@ -514,8 +520,8 @@ def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) ->
 
 
 def _corner_at(row: ProbabilitySum, values: list[list[Fraction]]) -> Constraint:
-    """Some exponent is strictly better than at a corner at which the sum is still too small. The corner is better than these
-    exponents by as much as the sum lacks; exponents that cannot help by themselves are left out.
+    """Some exponent is strictly better than at a corner at which the sum is still too small. The corner exceeds these exponents
+    by as much as the sum lacks; exponents that cannot help alone are left out.
     """
     for grid in _GRIDS:
         corner = _corner(row, values, grid)
@@ -538,7 +544,7 @@ def _past(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> C
 
 
 def _too_small(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> bool:
-    """True if the sum is below its bound at the corner; what is left out there is as good as it can be, and never quite."""
+    """True if the sum is below its bound at the corner; omitted terms have their suprema, which are never reached."""
     total = -row.bound
     for term, limits in zip(_shares(row), corner, strict=True):
         if all(limit is None for limit in limits):
@@ -550,13 +556,13 @@ def _too_small(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]])
 
 
 def _corner(row: ProbabilitySum, values: list[list[Fraction]], grid: int) -> list[list[Fraction | None]] | None:
-    """The corner in floats, a little short of the bound, on a grid."""
+    """The corner in floats, slightly short of the bound, on a grid."""
     shares = [_float_probability(v) for v in values]
     lacks = float(row.bound) - sum(float(t.factor) * p for t, p in zip(_shares(row), shares, strict=True))
     if lacks <= 0:
         return None
     lacks *= 1 - 1e-6
-    # A probability whose whole range is small takes less than its part.
+    # A probability whose whole range is small takes less than an equal share.
     rooms = [abs(float(t.factor)) * ((1 - p) if t.factor > 0 else p) for t, p in zip(_shares(row), shares, strict=True)]
     parts = _parts(lacks, rooms)
     result: list[list[Fraction | None]] = []
@@ -572,7 +578,7 @@ def _corner(row: ProbabilitySum, values: list[list[Fraction]], grid: int) -> lis
 
 
 def _parts(amount: float, rooms: list[float]) -> list[float]:
-    """An amount in equal parts, but none larger than its room; the rest is shared by the others."""
+    """Splits an amount into equal parts, none larger than its room; the excess is shared by the others."""
     parts = [0.0] * len(rooms)
     for count, i in enumerate(sorted(range(len(rooms)), key=rooms.__getitem__)):
         parts[i] = min(rooms[i], (amount - sum(parts)) / (len(rooms) - count))
@@ -580,7 +586,7 @@ def _parts(amount: float, rooms: list[float]) -> list[float]:
 
 
 def _moved(exponents: list[float], wanted: float, falling: bool) -> list[float]:
-    """Exponents whose powers of e add up to `wanted`: each power changes by the same, and none falls below 0."""
+    """Exponents whose powers of e add up to `wanted`: each power changes by the same amount, and none becomes negative."""
     powers = [exp(min(v, 700.0)) for v in exponents]
     change = wanted - sum(powers)
     if not falling:
@@ -590,7 +596,7 @@ def _moved(exponents: list[float], wanted: float, falling: bool) -> list[float]:
 
 
 def _rounded(value: Fraction, limit: float, better: int, grid: int) -> Fraction | None:
-    """A limit on the grid, no better than it is and no worse than the value; None if it is infinite."""
+    """A limit on the grid, no better than the given one and no worse than the value; None if it is infinite."""
     if limit in (inf, -inf):
         return None
     steps = Fraction(limit) * grid

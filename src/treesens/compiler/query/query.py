@@ -1,4 +1,4 @@
-"""The typed question: points over a grid of cells, constraints, objective. Frozen, no names left to resolve.
+"""The typed question: points over a grid of cells, constraints, objective. Immutable, with all names resolved.
 
 Cells are those of `Space`: the thresholds of all models of the question, refined by its constants, so that every
 constraint is a statement about cells (docs/semantics.md). The exceptions are `Difference` and `ValueSum`, which relate values:
@@ -28,7 +28,7 @@ from treesens.compiler.query.values import DistanceTerm, Place, Term, ValueSum
 
 @dataclass(frozen=True, eq=False)
 class Coarse:
-    """The grid that the models need, and the models on it: all that scores see of a space that a question refines."""
+    """The grid of the models, and the models on it: the part of a refined space that scores depend on."""
 
     grid: Grid
     models: tuple[CellEnsemble, ...]
@@ -36,9 +36,9 @@ class Coarse:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The input space of a question: one grid and one domain per feature, and the cells that hold a legal value.
+    """The input space of a question: one grid and one domain per feature, and the cells that contain a legal value.
 
-    `coarse` is the same for all questions over the same inputs, if it is known: every cell of `grid` lies in one of its cells.
+    `coarse` is shared by all questions over the same inputs, if known: every cell of `grid` lies in one of its cells.
     """
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the question and the model (index) that sees it."""
+    """A point of the question and the index of its model."""
 
     name: str
     model: int
@@ -77,10 +77,10 @@ class CellCost(ArrayRecord):
 
 @dataclass(frozen=True)
 class Changes:
-    """coefficient * number of features in whose cells two points must differ; `features` are the ones that are counted.
+    """coefficient * number of features in whose cells two points must differ; `features` are the counted ones.
 
-    With `most` it is the number of features in which they can differ: those in one cell of several values count too. The values
-    of an answer lie between the two, and are what the language speaks of.
+    With `most` it is the number of features in which they can differ: features with both values in one cell of several values
+    count too. The actual count, which the language refers to, is between the two.
     """
 
     left: int
@@ -102,9 +102,9 @@ class PairCost(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Level(ArrayRecord):
-    """A step of a ladder: it counts `cost` units of 2**-shift where `below` does not hold (or where `above` holds).
+    """A step of a ladder: it counts `cost` units of 2**-shift if `below` does not hold (or if `above` holds).
 
-    Steps ascend: where one counts all before it count. `below` is for forms that are minimised, `above` for maximised ones.
+    Steps ascend: if one counts, all before it count. `below` is for minimised forms, `above` for maximised ones.
     """
 
     cost: int
@@ -136,7 +136,7 @@ class SameExcept:
 
 @dataclass(frozen=True, eq=False)
 class CellSet(ArrayRecord):
-    """The cell of a feature at a point lies in a set; bool[n_cells]."""
+    """The cell of a feature at a point is in a set; bool[n_cells]."""
 
     point: int
     feature: int
@@ -145,8 +145,8 @@ class CellSet(ArrayRecord):
 
 @dataclass(frozen=True)
 class Shown:
-    """What a row of one score is about: the probability of the second class of a point, which is calibrated or compared with
-    the cut-off of its model, is at least (`above`) or at most this number, `strict` if it is never equal to it.
+    """The probability statement behind a row of one score: the probability of a point's second class, calibrated or compared
+    with its model's cut-off, is at least (`above`) or at most this number, `strict` if equality is excluded.
     """
 
     point: int
@@ -157,7 +157,7 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class AtLeast(ArrayRecord):
-    """form >= bound (> bound if strict). `shown` says which probability the row is about, if the library compares that."""
+    """form >= bound (> bound if strict). `shown` is the row's probability statement, if the library compares probabilities."""
 
     form: LinearForm
     bound: LogRational
@@ -183,15 +183,15 @@ class Probability:
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """Its values lie between these."""
+        """Bounds of its values."""
         return min(self.factor, Fraction(0)), max(self.factor, Fraction(0))
 
 
 @dataclass(frozen=True)
 class Curve:
-    """factor * f(score): the score of a model is the sum of `scores`, and `calibration` makes a probability of it (None: none).
+    """factor * f(score): a model's score is the sum of `scores`, and `calibration` maps it to a probability (None: identity).
 
-    For all inputs the score lies between `low` and `high`. f never decreases (`curves.py`).
+    For all inputs the score is between `low` and `high`. f is non-decreasing (`curves.py`).
     """
 
     factor: Fraction
@@ -202,7 +202,7 @@ class Curve:
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """Its values lie between these: without a calibration the score is the probability."""
+        """Bounds of its values: without a calibration the score is the probability."""
         low, high = (Fraction(0), Fraction(1)) if self.calibration is not None else (self.low, self.high)
         one, other = self.factor * low, self.factor * high
         return min(one, other), max(one, other)
@@ -213,7 +213,7 @@ class Quotient:
     """factor * (the sum of weight * f(score)) / (the sum of f(score)), over all `parts`; factor * the mean of the weights if
     every f(score) is 0.
 
-    Parts have the factor 1, and a calibration each, so that f(score) lies between 0 and 1.
+    Parts have the factor 1 and a calibration each, so that f(score) is between 0 and 1.
     """
 
     factor: Fraction
@@ -222,7 +222,7 @@ class Quotient:
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """Its values lie between these."""
+        """Bounds of its values."""
         weights = [self.factor * weight for weight in self.weights]
         return min(weights), max(weights)
 
@@ -244,7 +244,7 @@ class ProbabilitySum:
 class Difference:
     """low <= left_factor * left.feature - right_factor * right.other <= high on stored values; None is open.
 
-    Strict at the ends marked so. The factors are not zero; a negative right factor makes it a bound on a sum.
+    Strict at the marked ends. The factors are not zero; a negative right factor makes it a bound on a sum.
     """
 
     left: int
@@ -259,11 +259,11 @@ class Difference:
     right_factor: Fraction = Fraction(1)
 
     def value(self, left: Fraction, right: Fraction) -> Fraction:
-        """What is compared with the two ends."""
+        """The quantity compared with the two ends."""
         return self.left_factor * left - self.right_factor * right
 
     def partner(self, known: Fraction, value: Fraction, left_wanted: bool) -> Fraction:
-        """The left (or right) side that makes `value` with a known right (or left) one."""
+        """The left (or right) side that gives `value` with a known right (or left) one."""
         if left_wanted:
             return (value + self.right_factor * known) / self.left_factor
         return (self.left_factor * known - value) / self.right_factor
@@ -282,9 +282,9 @@ class AvoidBoxes(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class AvoidCavities(ArrayRecord):
-    """A point lies in none of the boxes of `cavities`, which nobody lists.
+    """A point lies in none of the boxes of `cavities`, which are not listed.
 
-    Their cells are coarser than those of the question: cell c of feature f lies in cell `coarse[start[f] + c]`.
+    Their cells are coarser than the question's: cell c of feature f lies in cell `coarse[start[f] + c]`.
     """
 
     point: int
@@ -297,7 +297,7 @@ class AvoidCavities(ArrayRecord):
         return not self.cavities.hold(self.coarse_cells(cells))
 
     def coarse_cells(self, cells: Int32Array) -> Int32Array:
-        """The cells of a point as the boxes have them, int32[features]."""
+        """The cells of a point on the grid of the boxes, int32[features]."""
         return np.asarray(self.coarse[self.start + cells], np.int32)
 
 
@@ -339,7 +339,7 @@ Constraint: TypeAlias = (
 
 
 def parts_in(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
-    """Constraints, with those inside of conjunctions and disjunctions."""
+    """Constraints, including those inside conjunctions and disjunctions."""
     for constraint in constraints:
         yield constraint
         if isinstance(constraint, AllOf | AnyOf):
@@ -348,7 +348,7 @@ def parts_in(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
 
 @dataclass(frozen=True, eq=False)
 class NearestRows(ArrayRecord):
-    """The distance of a point to the nearest of some rows, over `features`: a minimum, which no linear form can say.
+    """The distance of a point to the nearest of some rows, over `features`: a minimum, which is not linear.
 
     `values` float64[rows, len(features)] as the model stores them (NaN is missing); `widths` float64[len(features)] is the
     unit of each; features flagged in `same_or_not` count 0 or 1. `index` int64[rows] numbers the rows in their table.
@@ -365,10 +365,10 @@ class NearestRows(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class RowSet(ArrayRecord):
-    """The rows that a point of a counting question stands for: `values` float64[rows, features], NaN is missing.
+    """The rows that a point of a counting question ranges over: `values` float64[rows, features], NaN is missing.
 
-    Rows outside the domain are not among them; `index` int64[rows] numbers the rows in their table, `outside` says how many
-    were left out.
+    Rows outside the domain are excluded; `index` int64[rows] numbers the rows in their table, `outside` counts the excluded
+    ones.
     """
 
     point: int
@@ -381,9 +381,9 @@ class RowSet(ArrayRecord):
 class Objective(ArrayRecord):
     """Maximise or minimise a linear form, or the distance to the nearest row of a table (then `form` is empty).
 
-    `kind` is one of KINDS and says what the value is: form * unit + offset, of which a "distance l2" shows the square root.
-    If there are `values` the objective is their sum (their greatest where `largest`) on values, and the form is the best
-    that cells allow: it bounds the objective, and the values of an answer are chosen to come close to it.
+    `kind` is one of KINDS and defines the value: form * unit + offset, with the square root for a "distance l2". If there are
+    `values` the objective is their sum (their greatest if `largest`) on values, and the form is the best that cells allow: it
+    bounds the objective, and an answer's values are chosen to come close to it.
     """
 
     KINDS: ClassVar[tuple[str, ...]] = (
@@ -410,18 +410,18 @@ class Objective(ArrayRecord):
     zoom: Callable[[Fraction, Fraction], Objective] | None = None
     """The same objective with finer steps between two values (`binder/ladders.py`)."""
     reaching: Callable[[Fraction], Constraint] | None = None
-    """What the question "is there one as good as this value?" adds: cells of which some values reach it."""
+    """The constraint for reaching a value: cells some of whose values reach it."""
     probability: ProbabilitySum | None = None
-    """The sum that is the objective, without its bound: no linear form says it, so the form is empty."""
+    """The sum that is the objective, without its bound: it is not linear, so the form is empty."""
 
     @property
     def distances(self) -> tuple[DistanceTerm, ...]:
-        """The values, of an objective that is about distances or changes."""
+        """The values, if the objective is about distances or changes."""
         return tuple(term for term in self.values if isinstance(term, DistanceTerm))
 
     @property
     def counts(self) -> bool:
-        """True if the form is a whole number: a multiple of how many features differ."""
+        """True if the form is an integer: a multiple of the number of features that differ."""
         return self.kind in ("changes", "distance l0")
 
 
@@ -437,10 +437,10 @@ class DecidedPoint(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRow:
-    """Row `number` of the table `data`, to be explained: `values` float64[1, features] as stored, and `cells` int32[features].
+    """Row `number` of the table `data` to be explained: `values` float64[1, features] as stored, and `cells` int32[features].
 
-    `own` asks for an input of its class, `predicted`, and `others` for one of each other class. Features of `barred` are in no
-    reason; with `smallest` the reason has as few features as possible.
+    `own` is the question for an input of its class, `predicted`, and `others` those for each other class. Features of `barred`
+    are in no reason; with `smallest` the reason has as few features as possible.
     """
 
     data: str
@@ -456,12 +456,12 @@ class ExplainedRow:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """One question, ready to be lowered.
+    """One question, ready for lowering.
 
-    For records there are `text`, the question as written, `expect`, what it expects, in its words, and `varied`, the names of
-    the features that may differ. `top` answers are wanted (`diverse`: in regions far from each other). With `rows` the answer
-    is how many of them the point can stand for. With `explained` the answer is why this row has its class; the constraints
-    say that the class is another.
+    For records: `text`, the question as written, `expect`, its expectation as text, and `varied`, the names of the features
+    that may differ. `top` is the number of answers (`diverse`: in regions far from each other). With `rows` the answer counts
+    the rows that the point can be. With `explained` the answer is the reason for this row's class; the constraints require
+    another class.
     """
 
     name: str
@@ -479,4 +479,4 @@ class Query:
     explained: ExplainedRow | None = None
     share: ShareAsked | None = None
     decided: tuple[DecidedPoint, ...] = ()
-    """Decisions that the question asks for: what readers of an answer are told besides scores."""
+    """Decisions that the question uses, shown with an answer in addition to scores."""

@@ -1,12 +1,13 @@
 """Quotients of functions of several scores, as terms of a sum of probabilities.
 
-A calibration of several classes makes f_c(s_c) of the score of each class, and divides each by the sum of all. So a term is a
-mean of weights w_c, weighted by f_c(s_c). It rises in the scores of weights above it and falls in those of weights below it.
+A calibration of several classes applies f_c(s_c) to the score of each class, and divides each by the sum of all. So a term is a
+mean of weights w_c, weighted by f_c(s_c). It increases in the scores of weights above it and decreases in those of weights
+below it.
 
 At one input such a term is a rational number, or a quotient of sums of rational powers of e: several of them are multiplied
 out, and a sum of powers is 0 only if every coefficient is (Lindemann and Weierstrass; `powers.py`).
 
-Over a box of scores let q be the quotient, U the sum of all f_c, and M the sum of (w_c - t) f_c for a number t of one's choice.
+Over a box of scores let q be the quotient, U the sum of all f_c, and M the sum of (w_c - t) f_c for any number t.
 Then q - t = M / U, and U lies between L and H. So q - t is at most M / H if M <= 0, and at most M / L if not, and it is never
 more than the greatest quotient of the box less t. A line in M above all this is a sum of functions of one score each, for which
 there are rows of scores (`curve_sums.py`). For another part of the box there is another line: it makes a row that holds unless
@@ -41,15 +42,15 @@ from treesens.compiler.query.query import (
 
 Scores: TypeAlias = Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fraction]]
 Part: TypeAlias = tuple[Fraction, bool]
-"""What f is at one input: a rational number (False), or the exponent v of 1 / (1 + e**v) (True)."""
+"""The value of f at one input: a rational number (False), or the exponent v of 1 / (1 + e**v) (True)."""
 Box: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
-"""The scores of all parts lie between these."""
+"""Bounds of the scores of all parts."""
 
 _BITS = 96
 _COARSE, _FINE = 1 << 12, 1 << 30
-"""Denominators of numbers that anybody may choose: of rows to begin with, and of those that rule out an input."""
+"""Denominators of free parameters: of initial rows, and of rows that exclude an input."""
 _CONSTANT = 1 << 48
-"""Denominator of constants, which are rounded up to it."""
+"""Denominator of constants, which are rounded up to multiples of it."""
 _HALVINGS = 12
 _STEPS = 30
 
@@ -65,7 +66,7 @@ def has_quotients(row: ProbabilitySum) -> bool:
 
 
 def joined(terms: Sequence[Quotient]) -> tuple[Quotient, ...]:
-    """Quotients of the same functions as one, with the sum of their weights; none if all weights are 0."""
+    """Combines quotients of the same functions by adding their weights; empty if all weights are 0."""
     found: dict[tuple[Curve, ...], list[Fraction]] = {}
     for term in terms:
         own = found.setdefault(term.parts, [Fraction(0)] * len(term.parts))
@@ -79,13 +80,13 @@ def joined(terms: Sequence[Quotient]) -> tuple[Quotient, ...]:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A quotient at one input, of which some part is no rational number."""
+    """A quotient at one input with at least one irrational part."""
 
     weights: tuple[Fraction, ...]
     parts: tuple[Part, ...]
 
     def bounds(self, bits: int) -> tuple[Fraction, Fraction]:
-        """An enclosure of it."""
+        """An enclosure of the quotient."""
         ends = [share_bounds(v, bits) if is_power else (v, v) for v, is_power in self.parts]
         return mean_bounds(self.weights, [low for low, _ in ends], [high for _, high in ends])
 
@@ -103,7 +104,7 @@ class Ratio:
 
 
 def ratios_at(row: ProbabilitySum, scores: Scores) -> tuple[Fraction, list[Ratio]]:
-    """What the quotients of a sum add at one input: a rational number, and quotients of which no two are about the same."""
+    """The quotients' part of a sum at one input: a rational number, and quotients combined by their functions."""
     constant, found = Fraction(0), dict[tuple[Part, ...], list[Fraction]]()
     for term in quotients_of(row):
         parts = tuple(_part_at(part, scores) for part in term.parts)
@@ -141,9 +142,9 @@ def _value(part: Curve, score: Fraction) -> Value:
 def mean_bounds(
     weights: Sequence[Fraction], low: Sequence[Fraction], high: Sequence[Fraction]
 ) -> tuple[Fraction, Fraction]:
-    """The least and the greatest mean of weights if what each counts lies between `low` and `high`; all 0 count the same.
+    """The least and the greatest mean of weights if each one's coefficient is between `low` and `high`; if all are 0, equal.
 
-    The greatest is where all weights from one on count as much as they can, and those below it as little.
+    The maximum gives all weights above some threshold their greatest coefficient, and those below it their least.
     """
     order = sorted(range(len(weights)), key=weights.__getitem__)
     means = []
@@ -162,7 +163,7 @@ def multiplied_out(
     ratios: Sequence[Ratio], shares: Mapping[Fraction, Fraction], constant: Fraction, most: int
 ) -> Powers | None:
     """constant + the sum of ratios + the sum of factor / (1 + e**exponent), times all denominators, which are positive: the
-    coefficient of each power of e, none of them 0. None if there are more than `most` products.
+    non-zero coefficients by power of e. None if there are more than `most` products.
     """
     fractions = [ratio.powers() for ratio in ratios]
     one = Fraction(1)
@@ -178,7 +179,7 @@ def multiplied_out(
 def quotient_ends(
     row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], count: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds of what the quotients of a sum add, for many inputs: float64[count] twice."""
+    """Bounds on the quotients' part of a sum, for many inputs: float64[count] twice."""
     least, most = np.zeros(count), np.zeros(count)
     for term in quotients_of(row):
         ends = [_part_ends(part, scores, count) for part in term.parts]
@@ -208,8 +209,8 @@ def _part_ends(part: Curve, scores: Mapping[int, ScaledIntegers], count: int) ->
 
 
 def first_line(row: ProbabilitySum) -> Constraint:
-    """A row of scores that follows from a sum with quotients: by lines above these, where equal shares of all ranges reach the
-    bound.
+    """A row of scores implied by a sum with quotients: by lines above them that touch where equal shares of all ranges reach
+    the bound.
     """
     boxes = [_whole_box(term) for term in quotients_of(row)]
     ends = [_ends_on(term, box) for term, box in zip(quotients_of(row), boxes, strict=True)]
@@ -224,22 +225,22 @@ def first_line(row: ProbabilitySum) -> Constraint:
 
 
 def _without_curves(row: ProbabilitySum) -> Constraint:
-    """What is left of a sum whose quotients count as numbers: probabilities as good as they can be."""
+    """The rest of a sum whose quotients count as numbers, with probabilities at their best values."""
     most = sum((_most_of(term) for term in row.terms if isinstance(term, Probability | Curve)), Fraction(0))
     return AllOf(()) if most >= row.bound else AnyOf(())
 
 
 def _most_of(term: Probability | Curve) -> Fraction:
-    """No value of a term is greater."""
+    """The greatest value of a term."""
     if isinstance(term, Probability):
         return max(term.factor, Fraction(0))
     return term.factor * _value(term, term.high if term.factor > 0 else term.low).bounds(_BITS)[int(term.factor > 0)]
 
 
 def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
-    """A constraint that follows from a sum with quotients and that scores break; None if lines are not close enough to it.
+    """A constraint implied by a sum with quotients and violated by scores; None if lines are not close enough to it.
 
-    First the range of a score ends in the direction in which it helps, then on both sides.
+    First the range of a score is limited in the direction in which it helps, then on both sides.
     """
     terms, curves = quotients_of(row), curves_of(row)
     targets = [_target(term, scores) for term in terms]
@@ -269,8 +270,8 @@ def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
 def _narrowed(
     part: Curve, place: Fraction, halving: int, gain: Fraction, both: bool, name: str
 ) -> tuple[tuple[Fraction, Fraction], list[AtLeast]]:
-    """A part of the range of a score around a place, and what it is to be beyond it: in the direction in which it gains, or in
-    both.
+    """A part of a score's range around a position, and the condition for being outside it: in the direction in which it gains,
+    or in both.
     """
     low, high = min(part.low, place), max(part.high, place)
     if not halving:
@@ -291,8 +292,8 @@ def _narrowed(
 
 
 def past_quotients(row: ProbabilitySum, scores: Scores) -> list[AtLeast]:
-    """What is strictly better than at an input in some part of a quotient, or only different if the weight is neither the
-    greatest nor the least: an input without any of it has no greater quotient.
+    """The condition "strictly better than at an input" in some part of a quotient, or only different if the weight is neither
+    the greatest nor the least: an input that violates it has no greater quotient.
     """
     sides = []
     for term in quotients_of(row):
@@ -311,7 +312,7 @@ def _whole_box(term: Quotient) -> Box:
 
 
 def _values_on(term: Quotient, box: Box) -> tuple[list[Fraction], list[Fraction]]:
-    """Each f on a box: no less than the first, no more than the second."""
+    """Bounds of each f on a box."""
     ends = [
         (_value(part, low).bounds(_BITS)[0], _value(part, high).bounds(_BITS)[1])
         for part, (low, high) in zip(term.parts, box, strict=True)
@@ -324,7 +325,7 @@ def _ends_on(term: Quotient, box: Box) -> tuple[Fraction, Fraction]:
 
 
 def _target(term: Quotient, scores: Scores) -> Fraction:
-    """About the quotient at an input."""
+    """The quotient at an input, approximately."""
     constant, ratios = ratios_at(ProbabilitySum((term,), Fraction(0)), scores)
     near = constant + sum((ratio.bounds(64)[0] for ratio in ratios), Fraction(0))
     return Fraction(round(near * _FINE), _FINE)
@@ -337,7 +338,7 @@ def _with_lines(
     grid: int,
     ranges: Sequence[tuple[Fraction, Fraction]] | None = None,
 ) -> ProbabilitySum:
-    """A sum that follows on these boxes: lines in place of its quotients. Other functions of scores have the `ranges`."""
+    """A sum implied on these boxes, with lines in place of its quotients. Other functions of scores have the `ranges`."""
     bound, curves = row.bound, curves_of(row)
     if ranges is not None:
         curves = [replace(c, low=low, high=high) for c, (low, high) in zip(curves, ranges, strict=True)]
@@ -355,7 +356,7 @@ def _with_lines(
 def line_above(
     weights: Sequence[Fraction], low: Sequence[Fraction], high: Sequence[Fraction], grid: int
 ) -> tuple[Fraction, Fraction]:
-    """a >= 0 and b with M / U <= a M + b, if M is the sum of weight * f, U the sum of f, and each f lies between `low` and
+    """a >= 0 and b with M / U <= a M + b, where M is the sum of weight * f, U the sum of f, and each f is between `low` and
     `high`.
     """
     most = mean_bounds(weights, low, high)[1]
@@ -372,7 +373,7 @@ def line_above(
         return Fraction(0), constant
     at_worst = worst / (largest if worst < 0 else smallest)
     slope = Fraction(round((at_bend - at_worst) / (bend - worst) * grid), grid)
-    # What is above is convex from the worst to the bend, and beyond the bend nothing rises but the line.
+    # The maximum is convex from the worst point to the bend, and beyond the bend only the line increases.
     places = (worst, at_worst), (bend, at_bend)
     if slope <= 0:
         return Fraction(0), constant

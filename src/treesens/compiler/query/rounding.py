@@ -1,7 +1,7 @@
-"""What a library's rounding may move: questions made harder or easier by it.
+"""Adapts questions to a library's rounding errors, by tightening or relaxing them.
 
-A library adds floats, and predicts a class by probabilities that it rounds once more. A question that is harder by these errors
-has only answers that the library confirms; one that is easier has all that the library has.
+A library adds floats, and predicts a class by probabilities that it rounds once more. Every answer to a question tightened by
+these errors is confirmed by the library; a question relaxed by them has all answers of the library.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from treesens.compiler.query.query import (
 
 
 def harden(query: Query) -> Query:
-    """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms.
+    """The question with every score constraint tightened by twice its numerical band: the library confirms all its answers.
 
-    By three times if the order of additions is not known: a sum in one of them has to be twice the band away.
+    By three times if the order of additions is unknown: a sum in one order must clear twice the band.
     """
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
@@ -64,27 +64,27 @@ def _harder(query: Query, row: AtLeast | ProbabilitySum, times: int) -> Constrai
         return replace(row, bound=row.bound + times * _band_of_sum(query, row))
     moved = _moved(query, row, 1)
     if moved is None and is_drawn_at_ties(query, row):
-        # A lead of nothing is a tie, also if nothing is rounded.
+        # A lead of 0 is a tie, even without rounding.
         hidden = 2 * _hidden_by_probabilities(query, row)
         return replace(row, bound=row.bound + LogRational(times * _off_by(query, row) + hidden), strict=True)
     return moved or replace(row, bound=row.bound + LogRational(times * _off_by(query, row)))
 
 
 def in_every_order(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint, harder by twice the band of models whose order of additions is not known: it holds for each order."""
+    """The constraint tightened by twice the band of models with an unknown order of additions: it holds for each order."""
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
         if not _any_order(query, row):
             return row
         made = _harder(query, row, 2)
-        # What one order shows of a probability says nothing of another one: the score is compared, further away.
+        # A probability in one order does not determine that in another one: the score is compared, with a larger distance.
         return replace(made, shown=None) if isinstance(made, AtLeast) else made
 
     return with_rows(constraint, harder)
 
 
 def in_some_order(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint, easier by twice the band of such models: it holds if it does for any order."""
+    """The constraint relaxed by twice the band of such models: it holds if it does for any order."""
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if not _any_order(query, row):
@@ -101,10 +101,11 @@ def _any_order(query: Query, row: AtLeast | ProbabilitySum) -> bool:
 
 
 def soften(query: Query) -> Query:
-    """The question with every score constraint easier by its numerical band, and by what probabilities do not show of a lead.
+    """The question with every score constraint relaxed by its numerical band, and by the leads that probabilities do not
+    resolve.
 
-    Every input that answers the question by the library's own scores and classes answers this one, too. So does one that
-    answers it by probabilities, unless they are too small to be told from 0.
+    Every input that answers the question by the library's own scores and classes also answers this one. So does one that
+    answers it by probabilities, unless they are too small to differ from 0.
     """
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
@@ -116,7 +117,7 @@ def soften(query: Query) -> Query:
 
 
 def loosen(query: Query) -> Query:
-    """The question with every score constraint easier by its band: every input that answers the question in exact arithmetic
+    """The question with every score constraint relaxed by its band: every input that answers the question in exact arithmetic
     answers this one, if its scores are those of a model within the band.
     """
 
@@ -129,7 +130,7 @@ def loosen(query: Query) -> Query:
 
 
 def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint with every lead of one class over an earlier one so large that the library shows it anywhere."""
+    """The constraint with every lead of one class over an earlier one so large that the library resolves it everywhere."""
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
@@ -141,7 +142,7 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
         if row.name.startswith(CLASS_ROW) and row.form.scores:
             ensemble = _ensemble(query, row.form.scores[0].point)
             if ensemble.ranks_sums and ensemble.average & (ensemble.average - 1):
-                # Sums that differ may have one quotient: only a lead that is seen is sure. By a power of two they have not.
+                # Different sums may have equal quotients: only a visible lead is certain. Division by a power of two is exact.
                 return replace(row, strict=True)
         drawn = is_drawn_at_ties(query, row)
         shown = drawn or (row.strict and row.name.startswith(CLASS_ROW))
@@ -154,13 +155,13 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
 
 
 def band_of(query: Query, row: AtLeast) -> Fraction:
-    """How far the library's value of the left side may be from the exact one, in units of scores."""
+    """An upper bound on the library's error of the left side, in units of scores."""
     return _band_of_scores(query, row.form.scores)
 
 
 def _band_of_scores(query: Query, terms: Sequence[ScoreTerm]) -> Fraction:
-    """The bands of all terms. A number with steps is off by the same at points where it is equal, and in all scores of a point,
-    and may cancel there.
+    """The bands of all terms. A number with steps has the same error at points where it is equal, and in all scores of a point,
+    so that it may cancel there.
     """
     total, shared = Fraction(0), dict[tuple[int, int, int], Fraction]()
     for term in terms:
@@ -178,7 +179,7 @@ def _band_of_scores(query: Query, terms: Sequence[ScoreTerm]) -> Fraction:
 
 
 def _first_equal(query: Query, point: int, feature: int) -> int:
-    """The first point of which the question says that the feature is the same there."""
+    """The first point that the question requires to agree on the feature."""
     equal = {point}
     links = [c for c in query.constraints if isinstance(c, SameExcept) and feature not in c.varied]
     for _ in links:
@@ -189,7 +190,7 @@ def _first_equal(query: Query, point: int, feature: int) -> int:
 
 
 def objective_band(query: Query) -> Fraction:
-    """How far the library's value of what is optimised may be from the exact one, in the units of the objective."""
+    """An upper bound on the library's error of the objective, in the units of the objective."""
     goal = query.objective
     if goal is None:
         return Fraction(0)
@@ -200,7 +201,7 @@ def objective_band(query: Query) -> Fraction:
 
 
 def _off_by(query: Query, row: AtLeast) -> Fraction:
-    """The band, and by how much the digits of a probability and of its cut-off differ from what they are written for."""
+    """The band plus the decimal rounding of a probability and of its cut-off."""
     written = Fraction(0)
     if row.shown is not None:
         written = sum((unit_of(term, _ensemble(query, term.point)) for term in row.form.scores), Fraction(0)) / (
@@ -210,16 +211,16 @@ def _off_by(query: Query, row: AtLeast) -> Fraction:
 
 
 def _easier_by(row: AtLeast, slack: Fraction) -> AtLeast:
-    # A row that is easier than its class asks no longer for that class: replay then compares no labels.
+    # A relaxed row no longer requires its class: replay then compares no labels.
     name = f"about.{row.name}" if row.name.startswith(CLASS_ROW) else row.name
     easier = replace(row, bound=row.bound + LogRational(-slack), strict=False, name=name, shown=None)
     return easier if slack else row
 
 
 def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:
-    """How far the library's value of a sum of probabilities may be from the exact one.
+    """An upper bound on the library's error of a sum of probabilities.
 
-    A probability moves by at most a quarter of what the greatest of its exponents does, and is rounded itself.
+    A probability changes by at most a quarter of the greatest change of its exponents, and is itself rounded.
     """
     total = Fraction(0)
     for term in row.terms:
@@ -239,9 +240,9 @@ def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:
 
 
 def _band_of_quotient(query: Query, term: Quotient) -> Fraction:
-    """The same of a quotient of calibrated scores: what all of them may be off, divided by the least sum of them.
+    """The same for a quotient of calibrated scores: the sum of their errors, divided by their least sum.
 
-    A sum that may be 0, or so small that rounding is much of it, leaves any mean of the weights.
+    If the sum may be 0, or so small that rounding dominates, any mean of the weights is possible.
     """
     spread = abs(term.factor) * (max(term.weights) - min(term.weights))
     off, least = Fraction(0), Fraction(0)
@@ -261,14 +262,14 @@ def _off(query: Query, term: ScoreTerm) -> Fraction:
 
 
 def _moved(query: Query, row: AtLeast, direction: int) -> Constraint | None:
-    """A row about a calibrated probability, harder (1) or easier (-1) by what the library may round; None for other rows."""
+    """A row about a calibrated probability, tightened (1) or relaxed (-1) by the library's rounding; None for other rows."""
     if row.shown is None:
         return None
     ensemble = _ensemble(query, row.shown.point)
     calibration = ensemble.calibration
     if calibration is None:
         return None
-    # The probability that is compared is rounded, and so is the score that it is made of.
+    # The compared probability is rounded, and so is the score from which it is computed.
     sign = 1 if row.shown.above else -1
     coarse = isinstance(calibration, Isotonic) and calibration.single
     moved = row.shown.probability + sign * direction * (Fraction(1, 1 << 21) if coarse else Fraction(1, 1 << 50))
@@ -282,7 +283,7 @@ def _moved(query: Query, row: AtLeast, direction: int) -> Constraint | None:
 
 
 def _uncalibrated(query: Query, row: AtLeast) -> Fraction:
-    """What the rounding of the uncalibrated probability hides of a score; 0 if the calibration takes scores."""
+    """The score difference that rounding of the uncalibrated probability hides; 0 if the calibration takes scores."""
     ensemble = _ensemble(query, row.form.scores[0].point)
     if ensemble.calibration is None or not ensemble.calibration.of_probability:
         return Fraction(0)
@@ -292,7 +293,7 @@ def _uncalibrated(query: Query, row: AtLeast) -> Fraction:
 
 
 def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
-    """A difference of scores that may vanish in the library's probabilities; 0 if these are the scores."""
+    """The difference of scores that may vanish in the library's probabilities; 0 if the scores are probabilities."""
     hidden = Fraction(0)
     for term in row.form.scores:
         whole = _ensemble(query, term.point)
@@ -306,7 +307,7 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
             continue
         if ensemble.link.is_linear or (row.name.startswith(CLASS_ROW) and compares_scores(ensemble)):
             continue
-        # The slope of a sigmoid is p (1 - p): its flattest place is where the bound lies or, of several sigmoids, anywhere.
+        # The slope of a sigmoid is p (1 - p): it is flattest at the bound or, for several sigmoids, anywhere.
         alone = ensemble.link.is_share or ensemble.n_outputs == 1
         unit = unit_of(term, whole)
         largest = abs(float(row.bound)) / float(unit) if alone else _largest_score(ensemble)
@@ -316,7 +317,7 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
 
 
 def _hidden_by_sigmoids(whole: Ensemble, term: ScoreTerm) -> Fraction:
-    """A difference of what sigmoids are taken of that may vanish in these, in a row that compares two classes."""
+    """The difference of sigmoid arguments that may vanish in the sigmoids, in a row that compares two classes."""
     assert whole.blend is not None
     largest, slope = 0.0, Fraction(1)
     for number, member in enumerate(whole.blend.members):
@@ -330,7 +331,7 @@ def _hidden_by_sigmoids(whole: Ensemble, term: ScoreTerm) -> Fraction:
 
 
 def _largest_score(ensemble: Ensemble) -> float:
-    """No score of the model is further from 0."""
+    """An upper bound on the model's absolute score."""
     largest = np.zeros(ensemble.n_trees)
     np.maximum.at(largest, ensemble.leaf_tree, np.abs(ensemble.leaf_contribution).max(axis=1))
     return float(largest.sum() + np.abs(ensemble.base).max()) * 1.001

@@ -1,4 +1,4 @@
-"""How much of a measure a question is about: what it asks for, and the bound that it expects."""
+"""A question's share of a measure: the request, and the expected bound."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _COMPARE: dict[str, Callable[[Fraction, Fraction], bool]] = {"<": lt, "<=": le, 
 
 @dataclass(frozen=True, eq=False)
 class ShareAsked(ArrayRecord):
-    """How much of a measure a question is about: `kind` of the measure, and the table that it is learnt from (`data`, and its
-    rows float64[rows, features] as the model stores them). `expected` is the bound that the share has to keep.
+    """A request for the question's share of a measure: the measure's `kind`, and the table that it is learnt from (`data`, and
+    its rows float64[rows, features] as the model stores them). `expected` is the bound that the share must satisfy.
     """
 
     measure: str
@@ -25,7 +25,7 @@ class ShareAsked(ArrayRecord):
     expected: tuple[str, Fraction] | None = None
 
     def decided(self, lower: float, upper: float) -> bool | None:
-        """Whether a share that lies in [lower, upper] keeps the bound; None if some of these would and others would not."""
+        """True if every share in [lower, upper] satisfies the bound, False if none does; None otherwise."""
         if self.expected is None:
             return None
         operator, bound = self.expected

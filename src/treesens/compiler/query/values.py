@@ -1,7 +1,7 @@
 """Sums over values: linear relations between features and distances, exactly, and their least value over cells.
 
-A `ValueSum` bounds a sum of terms from above. Each term has a least value over ranges of legal values, which is reached at
-ends of the ranges; the sum of these is what cells can say of it (`lower/sums.py`). The values themselves are chosen, and
+A `ValueSum` is an upper bound on a sum of terms. Each term has a least value over ranges of legal values, which is reached at
+ends of the ranges; the sum of these is its relaxation over cells (`lower/sums.py`). The values themselves are chosen, and
 checked exactly, when the answer is built (`realise.py`).
 """
 
@@ -44,7 +44,7 @@ class LinearTerm:
 class DistanceTerm:
     """factor * (distance / width) ** power of a feature at a point from another point, or (`other` None) from a value.
 
-    Missing is one width away from every value and 0 from missing; so are unequal values where `unordered`.
+    Missing is one width away from every value and 0 from missing; unequal values are one width apart if `unordered`.
     """
 
     point: int
@@ -66,7 +66,7 @@ class DistanceTerm:
         return self.factor * self.distance(one, other) ** self.power
 
     def distance(self, one: float, other: float) -> Fraction:
-        """In widths, before the power."""
+        """In widths, before applying the power."""
         if isnan(one) or isnan(other):
             return Fraction(0 if isnan(one) and isnan(other) else 1)
         if one == other:
@@ -86,7 +86,7 @@ def changed_features(
 
 @dataclass(frozen=True)
 class ValueSum:
-    """sum of terms <= limit (< where strict), on stored values."""
+    """sum of terms <= limit (< if strict), on stored values."""
 
     terms: tuple[Term, ...]
     limit: Fraction
@@ -101,7 +101,7 @@ class ValueSum:
         return total < self.limit if self.strict else total <= self.limit
 
     def holds(self, value_at: Callable[[Place], float]) -> bool:
-        """Exactly, on concrete values."""
+        """Exact evaluation on concrete values."""
         total = sum_of(self.terms, value_at)
         return total is not None and self.allows(total)
 
@@ -122,7 +122,7 @@ def sum_of(terms: Sequence[Term], value_at: Callable[[Place], float]) -> Fractio
 
 @dataclass(frozen=True, eq=False)
 class ValueRange:
-    """Legal values low .. high of a feature, both ends legal: all floats of the type, the whole ones, or `values` ascending."""
+    """Legal values low .. high of a feature, both ends legal: all floats of the type, integers, or `values` ascending."""
 
     low: float
     high: float
@@ -137,7 +137,7 @@ class ValueRange:
     def narrowed(
         self, low: Fraction | None, high: Fraction | None, low_open: bool = False, high_open: bool = False
     ) -> ValueRange | None:
-        """The legal values between two bounds; None if there are none. Exact: ends move to legal values."""
+        """The legal values between two bounds; None if there are none. Exact: ends are moved to legal values."""
         first, last = self.low, self.high
         if low is not None and (low > first or (low_open and low == first)):
             found = self._next(low, low_open)
@@ -159,7 +159,7 @@ class ValueRange:
             side: Literal["left", "right"] = "right" if is_open else "left"
             start = int(np.searchsorted(self.values, ceil_to(bound, NumberType.FLOAT64), side=side))
             if is_open and start > 0 and Fraction(float(self.values[start - 1])) > bound:
-                start -= 1  # the bound is no float, and the next float is a value
+                start -= 1  # the bound is not a float, and the next float is a value
             return float(self.values[start]) if start < len(self.values) else None
         if bound > self.high:
             return None
@@ -221,7 +221,7 @@ def reach_of_row(term: DistanceTerm) -> ValueRange | None:
 
 
 def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange | None:
-    """A range that holds both, without holes: what a box of several cells may take at most."""
+    """A range that contains both, without holes: a superset of a box of several cells."""
     if one is None or other is None:
         return None
     return ValueRange(min(one.low, other.low), max(one.high, other.high), one.number_type)
@@ -233,7 +233,7 @@ def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange 
 def extremes(term: Term, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction] | None:
     """Least and greatest value of a term over ranges of its places (None is missing); None if it has no value.
 
-    Exact, except that sets of values with holes count as intervals if two of them meet, and to a value inside a hole.
+    Exact, except that value sets with holes count as intervals in distances between two of them, or to a value inside a hole.
     """
     if isinstance(term, LinearTerm):
         if ranges[0] is None:
@@ -248,7 +248,7 @@ def _ordered(factor: Fraction, low: Fraction, high: Fraction) -> tuple[Fraction,
 
 
 def _apart(term: DistanceTerm, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction]:
-    """Least and greatest distance in widths, before the power."""
+    """Least and greatest distance in widths, before applying the power."""
     zero, one = Fraction(0), Fraction(1)
     left = ranges[0]
     right = ranges[1] if term.other is not None else reach_of_row(term)
@@ -267,7 +267,7 @@ def _apart(term: DistanceTerm, ranges: Sequence[ValueRange | None]) -> tuple[Fra
 
 
 def least_sum(relation: ValueSum, ranges: Callable[[Place], ValueRange | None]) -> Fraction | None:
-    """No values in the ranges give less; None if a linear term is missing."""
+    """A lower bound over values in the ranges; None if a linear term is missing."""
     total = Fraction(0)
     for term in relation.terms:
         found = extremes(term, [ranges(place) for place in term.places])

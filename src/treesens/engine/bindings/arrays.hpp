@@ -1,4 +1,4 @@
-// Shared by the binding files. Everything that arrives from Python is checked there once; behind them nothing is.
+// Shared by the binding files, which check all data from Python once; code behind them does not check again.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// treesens._engine.ShareSearch: how much of a measure is concerned (treesens.extensions.measure.search documents it).
+// treesens._engine.ShareSearch: the affected share of a measure (documented in treesens.extensions.measure.search).
 #include <memory>
 #include <nanobind/stl/vector.h>
 
@@ -154,7 +154,7 @@ void run(ShareSearch& self, double enough, std::int64_t most_boxes, std::int64_t
     self.run(enough, most_boxes, most_nodes, seconds);
 }
 
-// An array that takes over a vector's data.
+// An array that takes over a vector's memory.
 template <typename T>
 nb::object owned(std::vector<T> values) {
     auto kept = std::make_unique<std::vector<T>>(std::move(values));

@@ -1,4 +1,4 @@
-// The Python module treesens._engine. Everything that arrives is checked here once; behind it nothing is.
+// The Python module treesens._engine. All data from Python is checked here once; code behind it does not check again.
 #include <cstdlib>
 #include <nanobind/stl/string.h>
 #include <stdexcept>

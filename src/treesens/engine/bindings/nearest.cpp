@@ -17,16 +17,14 @@ namespace treesens {
 
 namespace {
 
-// Seven times as much must fit int64: sums are weighted by up to 3 and 2, and compared with goals that are weighted as
-// well.
-// Units that are lost by rounding: about one per tree.
+// Seven times the limit must fit int64: sums are weighted by up to 3 and 2, and compared with weighted goals.
+// Units lost by rounding: about one per tree.
 constexpr std::int64_t kMostSlack = std::int64_t{1} << 32;
-// Seconds between two calls of `stopped`, and the most that are waited for.
+// Seconds between two calls of `stopped`, and the longest wait.
 constexpr double kLookEvery = 0.05;
 constexpr double kLongest = 1e9;
 
-// Owns copies of all but the trees, which its constructor keeps alive, so that they cannot be changed or freed
-// meanwhile.
+// Owns copies of all but the trees, which its constructor keeps alive, so that they can neither change nor be freed.
 class NearestPairs {
 public:
     NearestPairs(const CheckedTrees& checked, const Vector<std::int64_t>& leaf_value,

@@ -92,7 +92,7 @@ RegionTerms::Row row_of(nb::tuple given, const Shape& shape, std::size_t scores)
         require(row.costs.back().of_cell.size() == shape.width(place), "a cost must have one entry per cell");
     }
     require(row.fits(), "the terms of a row are too large");
-    // In units of 2^62, and the rest: 2^124 is never reached, -2^124 always.
+    // In units of 2^62, and the remainder: 2^124 is never reached, -2^124 always is.
     const std::int64_t high = nb::cast<std::int64_t>(given[2]);
     row.bound = static_cast<__int128>(high) * (std::int64_t{1} << 62) + nb::cast<std::int64_t>(given[3]);
     return row;

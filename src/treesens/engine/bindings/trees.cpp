@@ -71,7 +71,7 @@ void CheckedTrees::check() const {
             continue;
         }
         require(feature_(n) < features(), "a feature index is out of range");
-        // Children come after their parent, so that no traversal can go round in a circle.
+        // Children come after their parent, so that every traversal ends.
         require(left_(n) > n && left_(n) < nodes() && right_(n) > n && right_(n) < nodes(),
                 "children must come after their parent");
         require(category_set_(n) < sets, "a category set is out of range");

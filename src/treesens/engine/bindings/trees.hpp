@@ -1,12 +1,12 @@
-// treesens._engine.CheckedTrees: the trees of an ensemble as passed by Python, shared by all their users.
+// treesens._engine.CheckedTrees: an ensemble's trees from Python, checked once for all users.
 #pragma once
 
 #include "bindings/arrays.hpp"
 
 namespace treesens {
 
-// Keeps the arrays alive, without a copy: Python has made them read-only (compiler/model/cell_trees.py). They were
-// checked, so that no traversal can leave its arrays or loop. Users of the view keep this object.
+// Keeps the arrays alive without a copy: Python has made them read-only (compiler/model/cell_trees.py). They are
+// checked, so that traversals stay within the arrays and end. Owners of the view keep this object alive.
 class CheckedTrees {
 public:
     CheckedTrees(Ints root, Ints feature, Ints cut, Ints left, Ints right, Ints leaf, Vector<std::uint8_t> default_left,

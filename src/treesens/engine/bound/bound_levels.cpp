@@ -18,7 +18,7 @@ std::int64_t weight(const std::int64_t magnitude, std::int64_t bound) {
     return magnitude + std::abs(bound) + 1;
 }
 
-// A level beyond a row's reach says no more than one just beyond it.
+// A level beyond a row's range is equivalent to one just beyond it.
 std::int64_t counted_level(const Problem& p, const Goal& goal, std::int32_t r, std::int64_t level) {
     const std::int64_t reach = weight(p.magnitude(r), goal.bound[r]);
     return std::clamp(level, -reach, reach);
@@ -76,7 +76,7 @@ std::vector<std::int32_t> step_multipliers(const std::vector<std::int32_t>& mult
         rest -= result[r];
         if (result[r] > result[largest]) largest = r;
     }
-    result[largest] += rest;  // the remainder or excess of the integers
+    result[largest] += rest;  // the integers' excess or deficit
     return result;
 }
 
@@ -121,8 +121,8 @@ std::int64_t BoundLevel::upper(const Problem& p, const Goal& goal) const {
     return static_cast<std::int64_t>(std::clamp<__int128>(upper, INT64_MIN, INT64_MAX));
 }
 
-// The least upper bound is where the bound at that very level is least: below it the multipliers would give up the
-// objective for rows that are far from being met.
+// The least upper bound is where the bound at that same level is least: below it the multipliers would neglect the
+// objective for rows that are far from being satisfied.
 void BoundLevel::count_slack_from(std::int64_t upper, const Goal& goal) {
     const double above = static_cast<double>(upper) - static_cast<double>(level_);
     for (std::size_t m = 0; m < set_->rows.size(); ++m) {
@@ -132,7 +132,7 @@ void BoundLevel::count_slack_from(std::int64_t upper, const Goal& goal) {
     }
 }
 
-// A row of several has the weight of all of them, and its slack is their mean.
+// A sum of several rows has the weight of all of them, and its slack is their mean.
 std::vector<std::int32_t> BoundLevel::step_from(const std::vector<std::int32_t>& multiplier) {
     std::vector<std::int32_t> weight = multiplier;
     for (std::size_t m = 0; m < weight.size(); ++m) {
@@ -149,12 +149,12 @@ std::vector<std::int32_t> BoundLevel::step_from(const std::vector<std::int32_t>&
         weight[m] /= size;
         if (size == 1) last = m;
     }
-    // A unit that does not divide goes to a row by itself; of rows of the same size the sum stays a multiple.
+    // A remainder unit goes to a single row; for rows of the same size the sum stays a multiple.
     if (rest > 0) weight[last] += rest;
     return weight;
 }
 
-// The multipliers with so much for one row, which is not a sum; the others keep their proportions.
+// The multipliers with this weight for one row that is not a sum; the others keep their proportions.
 std::vector<std::int32_t> BoundLevel::with_share(std::size_t row, std::int32_t share) const {
     std::vector<std::int32_t> result = messages.multipliers();
     const std::int64_t others = kMultiplierUnit - result[row];
@@ -210,14 +210,14 @@ bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domain
     if (before.first < INT64_MAX && before.first > level_) count_slack_from(before.first, of->goal);
     const std::vector<std::int32_t> next = step_from(old);
     if (next == old) {
-        // In a corner nothing moves however long the step is: without a limit it grows until the projection is lost.
+        // In a corner nothing moves for any step length: without a limit it grows until the projection loses precision.
         step = std::min(step * 1.5, kLongestStep);
         return false;
     }
     kept_ = messages.reduced();
     messages.set_multipliers(next);
     messages.refresh();
-    // Messages tuned to the old multipliers hide the gain of a step.
+    // Messages fitted to the old multipliers hide the gain of a step.
     const std::int64_t sweeps = of == nullptr ? 1 : of->sweeps;
     bool better = false;
     for (std::int64_t i = 0; i < sweeps && !better; ++i) {

@@ -1,4 +1,4 @@
-// Bound levels: the bounds that a node tries, cheapest first, each warm-started down the search (docs/engine.md).
+// Bound levels: the bounds tried at a node, cheapest first, each warm-started from the node above (docs/engine.md).
 //
 //  - collapsed (D): rows added up so that all unaffected trees cancel, beside hard rows over other trees;
 //  - full (W): every row with its own multiplier on the simplex; with two rows two of them, one per side of 1/2.
@@ -30,7 +30,7 @@ struct BoundLevelStatistics {
     std::int64_t sweeps = 0;
 };
 
-// The question whose upper bound the multipliers are to lower.
+// The level whose upper bound the multipliers are to lower.
 struct Optimised {
     const Problem& problem;
     const Goal& goal;
@@ -46,20 +46,20 @@ public:
     BoundLevelStatistics statistics;
     std::int64_t loaded = -1;  // the node whose state is in `messages`
     double step = 1.0 / 16;    // of the multipliers
-    // By how much passes lowered the bound of late; nothing before the first ones.
+    // Recent reductions of the bound by passes; empty before the first ones.
     std::optional<std::int64_t> pass_gain;
-    bool warm = false;  // the messages of an earlier run are to be kept at the first reset
-    // Takes the constants of the rows for the threshold t of the soft rows.
+    bool warm = false;  // keep the messages of an earlier run at the first reset
+    // Sets the constants of the rows for the threshold t of the soft rows.
     void set_level(const Problem& problem, const Goal& goal, std::int64_t level);
-    // No solution of the node has more than this in its soft rows.
+    // Upper bound on the soft rows of the node's solutions.
     std::int64_t upper(const Problem& problem, const Goal& goal) const;
-    // One trial of other multipliers: step, refresh, a sweep or several, keep if better. False when it did not help.
-    // The bound that counts is the one at the level, or (`of`) upper(): far below the optimum the one at the level
-    // falls if weight is given away from the soft rows, and upper() rises.
+    // One trial of other multipliers: step, refresh, one or several sweeps, keep if better. False if it did not help.
+    // The bound that counts is the one at the level, or (`of`) upper(): far below the optimum, moving weight away from
+    // the soft rows lowers the bound at the level and raises upper().
     bool improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome,
                              const Optimised* of = nullptr);
-    // The initial multipliers of an objective next to other rows: the share of the unit with the least upper bound.
-    // Starts with zero messages.
+    // Initial multipliers of an objective next to other rows: of several shares of the unit, the one with the least
+    // upper bound. Starts with zero messages.
     Sweep choose_share(Domains& domains, Control& control, const Optimised& of);
     // Seldom worth its time: few of the nodes that it tried were pruned. The full rows take several sweeps more, and
     // have to prune a third (benchmarks: largest gaps a fifth to a third faster than at a twelfth).

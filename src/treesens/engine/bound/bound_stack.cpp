@@ -9,12 +9,12 @@ namespace treesens {
 
 namespace {
 
-// A row without terms says nothing; with a multiplier of its own it would take weight from the others.
+// A row without terms has no effect; with a multiplier of its own it would take weight from the others.
 bool always_holds(const Problem& p, const Goal& goal, std::int32_t r) {
     return !goal.soft[r] && goal.bound[r] <= 0 && p.magnitude(r) == 0;
 }
 
-// A sum of rows in which trees cancel, and the rows about other trees.
+// A sum of rows in which trees cancel, and the rows over other trees.
 std::shared_ptr<const FactorSet> build_collapsed(const Problem& p, const Forest& forest, const Goal& goal,
                                                  const RowSum& sum, const std::vector<int>& shift, MemoryBudget& budget,
                                                  std::int64_t together, Control* control) {
@@ -55,8 +55,8 @@ FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal&
 }
 
 std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets) {
-    // A single row keeps its weight, two rows halve it: the sums stay below the same power of two. Other rows begin
-    // without any, except an objective: a bound without it says nothing about its value.
+    // A single row keeps its weight, two rows halve it: the sums stay below the same power of two. Rows beside them
+    // begin without any, but for an objective: a bound without it says nothing of its value.
     const std::vector<RowSum>& rows = sets.collapsed->rows;
     std::vector<std::int32_t> start(rows.size(), 0);
     const auto size = narrow<std::int32_t>(rows[0].size());
@@ -102,7 +102,7 @@ BoundStack::BoundStack(const Problem& problem, const Goal& goal, const FactorSet
 
 BoundLevel& BoundStack::side_for(const std::vector<std::int64_t>& slack) const {
     if (full_.size() == 1) return *full_[0];
-    // The row that the point violates more is the one that needs more weight.
+    // The row with the larger violation needs more weight.
     const std::vector<RowSum>& rows = full_[0]->messages.set().rows;
     return *full_[slack[rows[0][0]] < slack[rows[1][0]] ? 0 : 1];
 }

@@ -15,25 +15,25 @@ struct FactorSets {
     std::shared_ptr<const FactorSet> collapsed;  // null when no rows cancel
     std::shared_ptr<const FactorSet> full;
     bool objective_is_apart = false;
-    std::size_t objective_beside = 0;  // the place of an objective next to the sum of the collapsed rows (0: none)
+    std::size_t objective_beside = 0;  // index of an objective next to the sum of the collapsed rows (0: none)
 };
 // With `together` trees share factors, see bundles.hpp. Throws SetupStopped soon after the limits of `control`, if
 // there is one, are reached.
 FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget,
                              std::int64_t together = 0, Control* control = nullptr);
 
-// The initial weights of the levels: the collapsed row at its weight, and the same weights row by row (equal ones where
-// nothing collapses).
+// Initial multipliers: the collapsed row at its weight, and the same weights row by row (equal ones if nothing
+// collapses).
 std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets);
 std::vector<std::int32_t> start_multipliers(const FactorSets& sets);
 
-// Sweeps stall if at this pace they would take more than `patience` of them for the rest of the bound.
+// Sweeps stall if, at the current pace, they would need more than `patience` for the rest of the bound.
 inline constexpr std::int64_t kRootPatience = 30;
 inline bool stalls(std::int64_t before, std::int64_t bound, std::int64_t patience) {
     return before - bound <= bound / std::max<std::int64_t>(patience, 1);
 }
 
-// How many steps of the multipliers a node takes: so many, but no more once four in a row did not help.
+// Number of multiplier steps at a node: at most this many, but no more after four consecutive failures.
 class MultiplierSteps {
 public:
     explicit MultiplierSteps(std::int64_t most = 0) : most_(most) {}
@@ -43,7 +43,7 @@ public:
         failures_ = better ? 0 : failures_ + 1;
     }
     std::int64_t taken() const { return steps_; }
-    // A step that was broken off.
+    // An aborted step.
     void count_broken() { ++steps_; }
 
 private:
@@ -68,7 +68,7 @@ public:
     std::size_t index_of(const BoundLevel& level) const;
     // Takes over multipliers and messages of another stack with the same factors, for the first reset.
     void warm_start(const BoundStack& other);
-    // The state of no level belongs to a node that is known.
+    // Marks the state of all levels as belonging to no known node.
     void forget_nodes();
     std::int64_t work() const;
 

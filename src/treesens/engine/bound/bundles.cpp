@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "bound/bundle_boxes.hpp"
 #include "problem/checked.hpp"
 
 namespace treesens {
 
 namespace {
 
-// Trees tried next to a bundle, those with the most features in common first.
+// Number of trees tried for a bundle, those with the most common features first.
 constexpr std::size_t kTries = 8;
 
-// The number of splits on each variable, over several groups.
+// Splits per variable, summed over several groups.
 std::vector<double> questions(const Problem& p, const Forest& f, const std::vector<std::int32_t>& groups) {
     std::vector<double> count(p.variables(), 0);
     std::vector<std::int32_t> stack;
@@ -75,7 +74,7 @@ private:
         return join_.count(groups, most_);
     }
 
-    // The entries of a bundle with a tree more, or some number above the most.
+    // Number of entries of a bundle with one more tree, or some number above the maximum.
     std::int64_t entries_with(const Tree& bundle, const Tree& tree) {
         if (counts_boxes_) return boxes_.size_with(tree.groups[0], most_);
         std::vector<std::int32_t> together = bundle.groups;
@@ -95,7 +94,7 @@ private:
         for (const std::int32_t g : groups) boxes_.add(g);
     }
 
-    // Adds the tree that needs the fewest entries more, if any fits.
+    // Adds the tree that needs the fewest additional entries, if any fits.
     bool add_best(Tree& bundle) {
         std::vector<std::pair<double, std::size_t>> order;
         for (std::size_t i = 0; i < trees_.size(); ++i) {
@@ -128,9 +127,9 @@ private:
 
     Join& join_;
     const std::int64_t most_;
-    BundleBoxes boxes_;  // of the bundle at work
-    // Without copies of trees entries are counted by their boxes, which is many times cheaper. With copies equal values
-    // become one entry, and clauses relate copies: only a Join finds their number.
+    BundleBoxes boxes_;  // of the current bundle
+    // Without copies of trees, entries are counted by their boxes, which is many times cheaper. With copies, equal
+    // values become one entry, and clauses relate copies: only a Join can count the rest.
     bool counts_boxes_ = false;
     std::vector<Tree> trees_;
 };

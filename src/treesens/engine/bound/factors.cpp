@@ -67,7 +67,8 @@ private:
         distinct_.assign(begin, begin + n);
         std::sort(distinct_.begin(), distinct_.end());
         distinct_.erase(std::unique(distinct_.begin(), distinct_.end()), distinct_.end());
-        // The ends of the domain too: cells that no entry covers (clauses refute them) are a segment without an entry.
+        // Includes the ends of the domain: cells that no entry covers (clauses refute them) form a segment without an
+        // entry.
         starts_.assign({0, p_.size[scope_[s]]});
         for (const auto& r : distinct_) {
             starts_.push_back(r.first);
@@ -157,7 +158,7 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
     Join join(p, forest, rows, collapse);
     join.stop_by(control);
     if (collapse) join.even_out(rounding_slop(p, forest, rows[0]));
-    // Every entry has a value for each row: of many rows as much is held as of two.
+    // Every entry has a value for each row: memory is limited as for two rows.
     const std::int64_t largest = 2 * kLargestFactor / std::max<std::int64_t>(2, narrow<std::int64_t>(rows.size()));
     Writer writer(p, set);
     std::int64_t charged = 0;
@@ -192,7 +193,7 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
 std::int64_t rounding_slop(const Problem& p, const Forest& forest, const RowSum& rows) {
     std::int64_t magnitude = 0;
     for (const std::int32_t r : rows) magnitude = std::max(magnitude, p.magnitude(r));
-    // Far below what could matter, and far above what rounding does.
+    // Far below significance, and far above rounding errors.
     const std::int64_t negligible = magnitude >> 40;
     std::int64_t slop = 0;
     std::vector<std::int32_t> place;
@@ -267,7 +268,7 @@ std::vector<std::int32_t> rows_beside(const Problem& p, const Forest& forest, co
     }
     std::vector<std::int32_t> beside;
     for (std::int32_t r = 0; r < p.rows; ++r) {
-        // The least of several slacks stays with the rows that it is the least of.
+        // The minimum of several slacks is kept with the rows it belongs to.
         const bool stands_alone = !goal.soft[r] || goal.mode != Mode::slack;
         const bool is_apart = goal.counts(p, r) && stands_alone && !is_summed(r) && !shares_trees[r];
         if (is_apart && p.magnitude(r) > 0) beside.push_back(r);
@@ -282,9 +283,9 @@ bool has_row(const Forest& forest, std::int32_t group, std::int32_t row) {
     return std::binary_search(first, forest.group_rows.begin() + forest.row_offset[group + 1], row);
 }
 
-// True if two rows are about two points, and their sum may vary: some tree has a copy with the first row and another
-// copy with the second, and not the same sum in all leaves. The ends of a range for one point also cancel, and are
-// useless.
+// True if two rows are about two points and their sum may vary: some tree has a copy with the first row and another
+// copy with the second, with different sums over the leaves. The ends of a range for one point also cancel, without
+// giving information.
 bool oppose_points(const Problem& p, const Forest& forest, const RowSum& rows) {
     const std::int64_t slop = rounding_slop(p, forest, rows);
     const auto trees = groups_by_tree(p);
@@ -300,7 +301,7 @@ bool oppose_points(const Problem& p, const Forest& forest, const RowSum& rows) {
     });
 }
 
-// How far the sum of rows may exceed its requirement, with every copy of a tree at its best, as a share of its range.
+// The excess of a sum of rows over its bound, with every copy of a tree at its best, as a share of its range.
 double share_above(const Problem& p, const Forest& forest, const Goal& goal, const RowSum& rows) {
     double above = 0;
     double range = 1;

@@ -1,6 +1,6 @@
 // Factors: a tree, or all copies of a tree taken together, as a list of entries (a box and one value per row).
 //
-// Copies are traversed simultaneously, so they part only at splits on a variable that they do not share
+// Copies are traversed simultaneously, so they branch only on variables that they do not share
 // (docs/engine.md; UnAff and Aff of the paper, taken to their end). In the collapsed set (bound_level D) rows are added
 // up first, and every part of a factor in which the sum is constant becomes one entry; whole trees that cancel
 // disappear.
@@ -37,7 +37,7 @@ struct FactorSet {
     std::vector<std::int64_t> slot_column;    // [slots]
     std::vector<Cell> segment_start;          // [segments]; the last segment ends with the domain
     std::vector<Cell> segment_end;            // [segments], inclusive
-    std::vector<std::uint8_t> segment_level;  // [segments]: floor(log2(cells)), the line of the sparse table to use
+    std::vector<std::uint8_t> segment_level;  // [segments]: floor(log2(cells)), the line of the sparse table to ask
     std::vector<std::int32_t> literal_low;    // [literals], segments counted from the slot's first
     std::vector<std::int32_t> literal_high;
     // The two places of a literal in a table over runs of 1, 2, 4, .. segments of its slot (messages_numbers.hpp).
@@ -52,26 +52,26 @@ struct FactorSet {
     std::int64_t bytes() const;
 };
 
-// Limits one joint factor: above it the copies stay factors of their own (weaker, never wrong).
+// Limits one joint factor: above it the copies are separate factors (weaker, never wrong).
 inline constexpr std::int64_t kLargestFactor = 20'000;
 
-// With `together` above 0 trees share a factor as long as it has no more entries than that (bundles.hpp).
+// With `together` above 0, trees share a factor of at most that many entries (bundles.hpp).
 FactorSet build_factors(const Problem& problem, const Forest& forest, const std::vector<RowSum>& rows,
                         const std::vector<int>& shift, bool collapse, MemoryBudget& budget, std::int64_t together = 0,
                         Control* control = nullptr);
 
 // Row sums in which every group that appears once in its tree cancels: the D bound_levels. At most one: of several
-// pairs of rows about two points the tightest.
+// pairs of rows about two points the one that can be least above what it needs.
 std::vector<RowSum> cancelling_rows(const Problem& problem, const Forest& forest, const Goal& goal);
-// Rows over other trees than those of a sum of rows, or over none (likelihoods, costs; an objective too): with them the
-// trees of the sum stay as small as they are.
+// Rows over other trees than those of a sum of rows, or without trees (likelihoods, costs; also an objective):
+// separate, so that the trees of the sum stay small.
 std::vector<std::int32_t> rows_beside(const Problem& problem, const Forest& forest, const Goal& goal,
                                       const RowSum& sum);
-// True if an objective is about other trees than all other rows, or about none (a likelihood, costs).
+// True if an objective is over other trees than all other rows, or has none (a likelihood, costs).
 bool is_objective_apart(const Problem& problem, const Forest& forest, const Goal& goal);
-// True if every tree that appears once cancels in the sum, and some tree is touched.
+// True if every tree with a single copy cancels in the sum, and some tree does not.
 bool cancel(const Problem& problem, const Forest& forest, const RowSum& rows);
-// Rows that were rounded to fit the engine cancel but for some units: the most that a shared leaf has of them.
+// Rows rounded for the engine cancel except for some units: the maximum of these at a shared leaf.
 std::int64_t rounding_slop(const Problem& problem, const Forest& forest, const RowSum& rows);
 
 }  // namespace treesens

@@ -54,7 +54,8 @@ void Join::sort_rays() {
             std::sort(rays.bounds.begin(), rays.bounds.end());
             const std::size_t n = rays.bounds.size();
             rays.best.resize(n);
-            // A region that misses an own ray up misses all with larger bounds; of rays down all with smaller ones.
+            // A region that misses an upward ray misses all with larger bounds; for downward rays, all with smaller
+            // ones.
             for (std::size_t step = 0; step < n; ++step) {
                 const std::size_t i = rays.up ? n - 1 - step : step;
                 const Cell bound = rays.bounds[i].second;
@@ -91,7 +92,7 @@ bool Join::walk(const std::vector<std::int32_t>& groups, std::int64_t limit, boo
     }
     bool complete = visit(places);
     if (complete && entries.empty() && !left_out_) {
-        // The clauses refute every combination of leaves: the prover finds that out by itself, from any entries.
+        // The clauses refute every combination of leaves: the prover finds this itself, from any entries.
         filter_ = false;
         complete = visit(places);
         filter_ = true;
@@ -119,7 +120,7 @@ std::int64_t Join::fill_most(std::int32_t group, std::int32_t node) {
     return most_[node];
 }
 
-// True if no combination of leaves below has more than `least_`.
+// True if no combination of leaves below exceeds `least_`.
 bool Join::hopeless(const std::vector<Place>& places) const {
     std::int64_t most = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -132,7 +133,7 @@ bool Join::hopeless(const std::vector<Place>& places) const {
 bool Join::visit(std::vector<Place>& places) {
     if (++steps_ / kStepsPerEntry > limit_) return false;
     if (control_ != nullptr && steps_ % kStepsPerCheck == 0 && control_->expired()) throw SetupStopped();
-    // Follow the questions that the region already answers; take the shallowest open one, so that copies stay in step.
+    // Follows splits already decided by the region; takes the shallowest open one, so that copies stay in step.
     int next = -1;
     for (std::size_t i = 0; i < places.size(); ++i) {
         Place& at = places[i];
@@ -175,7 +176,7 @@ bool Join::visit(std::vector<Place>& places) {
 }
 
 // True if a clause of two literals is false in the whole region: no solution reaches these leaves together. Dropping
-// them only sharpens the bound, and it is what proves that a monotone model is monotone.
+// them sharpens the bound, and is necessary to prove that a monotone model is monotone.
 bool Join::refuted(std::int32_t v) const {
     if (!filter_) return false;
     const auto outside = [this](const Literal& l) { return high_[l.variable] < l.low || low_[l.variable] > l.high; };

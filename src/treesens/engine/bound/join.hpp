@@ -1,7 +1,7 @@
 // The leaves of one tree, or of all copies of a tree taken together: simultaneous traversal.
 //
-// Copies part only at splits on a variable that they do not share. Every combination of leaves that can be reached
-// together is an entry: a box, and the sums of its rows.
+// Copies branch only on variables that they do not share. Every combination of leaves that can be reached together is
+// an entry: a box, and the sums of its rows.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ public:
         std::int64_t first_value;
     };
 
-    // With `collapse` two sides of a cut that are one entry each, with the same values, become one entry.
+    // With `collapse`, two sides of a cut that are one entry each, with equal values, are merged.
     Join(const Problem& p, const Forest& f, const std::vector<RowSum>& rows, bool collapse);
 
     std::vector<Entry> entries;
     std::vector<Literal> literals;
     std::vector<std::int64_t> values;  // [entries][rows], exact
 
-    // From now on entries with at most `least` in the first row are left out; left_out() says whether there were any.
+    // From now on entries with at most `least` in the first row are dropped; left_out() is true if there were any.
     void leave_out(std::int64_t least);
     bool left_out() const { return left_out_; }
     bool collapses() const { return collapse_; }
@@ -41,10 +41,10 @@ public:
     void stop_by(Control* control) { control_ = control; }
     // From now on a first row within `slop` of zero counts as `slop`: rounded upwards, and equal.
     void even_out(std::int64_t slop) { slop_ = slop; }
-    // False when more than `limit` entries would be needed, or too many steps for a search: entries that are left out
-    // or merged count nothing, and there may be endlessly many.
+    // False if more than `limit` entries would be needed, or too many steps: dropped and merged entries do not count,
+    // so that their number is not limited.
     bool run(const std::vector<std::int32_t>& groups, std::int64_t limit);
-    // The number of entries that it would make, or `limit` + 1 if it is false. The entries have no boxes.
+    // The number of entries it would make, or `limit` + 1 if that is exceeded. The entries have no boxes.
     std::int64_t count(const std::vector<std::int32_t>& groups, std::int64_t limit);
 
 private:
@@ -85,7 +85,7 @@ private:
     std::vector<Cell> low_;
     std::vector<Cell> high_;
     std::vector<std::vector<std::pair<Literal, Literal>>>
-        pairs_;                            // [variables]: clauses of two literals that are not rays, own literal first
+        pairs_;                            // [variables]: clauses of two literals that are no rays, own literal first
     std::vector<std::vector<Rays>> rays_;  // [variables]
     Control* control_ = nullptr;
     bool filter_ = true;

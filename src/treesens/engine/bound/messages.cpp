@@ -124,7 +124,6 @@ void Messages::restore(const Saved& saved) {
     set_multipliers(saved.multiplier);
     domains_ = saved.domains;
     empty_ = false;
-    set_constants(row_constant_);
     refresh();
 }
 
@@ -137,7 +136,7 @@ SavedMessages Messages::saved_messages() const {
     return {std::vector<float>(reduced_.begin(), reduced_.end()), multiplier_, std::move(alive), domains_};
 }
 
-// The entries that were left go to the front again.
+// The remaining entries are moved to the front again.
 void Messages::bring_back(const std::vector<std::uint64_t>& alive) {
     const auto is_alive = [&](std::int32_t e) { return (alive[e / 64] >> (e % 64)) & 1; };
     for (std::int32_t t = 0; t < set_.factors(); ++t) {
@@ -237,7 +236,7 @@ void Messages::evaluate() {
         total_ += whole(best);
     }
     update_unscoped();
-    // Other multipliers may have taken old messages out of range; zero messages are always in range.
+    // Other multipliers may push old messages out of range; zero messages are always in range.
     if (largest_literal_ * largest_scope_ >= kRange && largest_reduced_ > 0) start_over();
 }
 

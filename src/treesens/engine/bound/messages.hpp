@@ -21,8 +21,8 @@
 
 namespace treesens {
 
-// The warm start of a node: messages, multipliers, and the remaining entries of a node above. Any messages give a
-// bound, so they are stored rounded to 24 bits; rounded integers are integers.
+// The start of a node: messages, multipliers, and the remaining entries of a node above. Any messages give a bound, so
+// they are stored rounded to 24 bits; rounded integers remain integers.
 struct SavedMessages {
     std::vector<float> reduced;  // r
     std::vector<std::int32_t> multiplier;
@@ -33,7 +33,7 @@ struct SavedMessages {
     }
 };
 
-// A state to come back to as it was, from below.
+// A state that is restored exactly when the search returns from below.
 struct Saved {
     std::vector<double> reduced;      // r
     std::vector<std::int32_t> alive;  // [factors]
@@ -59,23 +59,23 @@ public:
     void reset(const Domains& domains, bool keep);
     // Takes over domains that are subsets of those of the last reset, restore or sync.
     void sync(const Domains& domains);
-    // Recomputes everything that follows from r.
+    // Recomputes everything that depends on r.
     void refresh();
     void save(Saved& out) const;
     void restore(const Saved& saved);
     SavedMessages saved_messages() const;
-    // Goes to a node below the one that `start` was saved at.
+    // Moves to a node below the one at which `start` was saved.
     void go_to(const Domains& domains, const SavedMessages& start);
     const std::vector<double>& reduced() const { return reduced_; }
     void set_reduced(const std::vector<double>& r) { reduced_ = r; }
 
-    // Stops removing cells: every bound then depends on the domains alone, like a certificate's.
+    // From now on no cell is removed: every bound then depends on the domains alone, as in a certificate.
     void keep_cells() { keeps_cells_ = true; }
     // One star update of every variable, forward or backward. Cells whose bound is negative are removed from `domains`
     // (which must be in sync); pruned when the bound is negative or a domain is empty.
     Sweep sweep(bool forward, Domains& domains, Control& control);
-    // Updates one factor after the other, there and back, and evaluates the bound, which may rise. It often improves
-    // where the star update stalls. If stopped, the result so far.
+    // Updates the factors one by one, forward and backward, and evaluates the bound, which may rise. Often progresses
+    // where the star update stalls. If stopped, the result so far is kept.
     Sweep pass(Control& control);
     std::int64_t bound() const { return total_ + unscoped_ + constant_; }
     bool empty() const { return empty_; }
@@ -83,23 +83,23 @@ public:
     std::int64_t constant() const { return constant_; }
     double value(std::int64_t place) const { return value_[place]; }
     double unary(std::int32_t cell) const { return unary_[cell]; }
-    // The message of every segment that holds a cell of the domain, as a whole number; out[segments].
+    // The message of every segment that contains a cell of the domain, as an integer; out[segments].
     void read_messages(std::vector<double>& out);
 
-    // Drops the entries that no solution uses: with any of them chosen the bound is negative. The bound itself must not
-    // be.
+    // Drops the entries that no solution uses: with any of them chosen, the bound is negative. The bound itself must
+    // not be negative.
     void drop_hopeless();
 
     // x_v = argmax A_v for the variables of this set; others are left alone.
     void decode(std::vector<Cell>& x) const;
     // Row sums (grid integers, with constants) of the best entry of every factor and the unary terms at x.
     void best_rows(const std::vector<Cell>& x, std::vector<double>& out) const;
-    // The places of the entries of a factor that are left begin at its first entry's, and are this many.
+    // The remaining entries of a factor start at its first entry's position; this is their number.
     std::int32_t alive(std::int32_t factor) const { return alive_[factor]; }
-    // The entry at a place, as the set numbers it.
+    // The index of the entry at a position.
     std::int64_t entry(std::int64_t place) const { return order_[place]; }
     double theta(std::int64_t place) const { return theta_[place]; }
-    // The place of the best entry of a factor, and of the entry that holds x; -1: none that is left.
+    // The position of a factor's best entry, and of the entry that contains x; -1 if none is left.
     std::int64_t best_place(std::int32_t factor) const;
     std::int64_t place_at(std::int32_t factor, const std::vector<Cell>& x) const;
     // The range of cells of an entry in a slot.
@@ -126,7 +126,7 @@ private:
     double tell_literals(std::int32_t slot, bool apply);
     void ask_entries(std::int32_t slot);
     void find_best(std::int32_t slot, const double* entries);
-    // The maximum over a literal in the table at work, and a value for all segments of a literal there.
+    // The maximum over a literal in the current table, and the update of all its segments.
     double over_literal(std::int64_t literal) const {
         return std::max(over_segments_[set_.literal_first[literal]], over_segments_[set_.literal_second[literal]]);
     }
@@ -143,7 +143,7 @@ private:
     void bring_back(const std::vector<std::uint64_t>& alive);
     // Writes the ranges of the first n entries of a factor in the order of their places.
     void write_columns(std::int32_t t, std::int32_t n);
-    // Two entries of a factor change places.
+    // Swaps two entries of a factor.
     void exchange(std::int32_t t, std::int32_t i, std::int32_t other);
     bool out_of_range(std::int32_t v) const;
     // Recomputes messages, entries and the bound from r.
@@ -155,7 +155,7 @@ private:
     void give(std::int32_t s, double share);
     void share_out(std::int32_t s, double share);
     void write_reduced(std::int32_t s);
-    // Where a slot begins in the workspaces of its factor.
+    // The start of a slot in its factor's workspaces.
     std::int64_t segment_in_factor(std::int32_t s) const {
         return set_.slot_segment[s] - set_.slot_segment[set_.slot_offset[set_.slot_factor[s]]];
     }
@@ -174,7 +174,7 @@ private:
     bool empty_ = false;  // some factor has no entry left
     bool keeps_cells_ = false;
 
-    // Entries lie in places: within each factor those that are left come first, so that an update reads them in a row.
+    // Entries have positions: within each factor the remaining ones come first, so that updates read contiguously.
     std::vector<std::int32_t> order_;             // [places]: the entry
     std::vector<std::uint16_t> column_;           // as that of the set, for places
     std::vector<double> value_;                   // [places], combined
@@ -195,8 +195,8 @@ private:
     std::vector<double> over_segments_;  // table of what there is over the segments of one slot
     std::vector<double> maxima_;         // sparse table of A over the cells of one variable
     std::int32_t line_ = 0;              // its line length
-    // Workspaces of the update of a factor, which is the only place where numbers need not be exact.
-    std::vector<double> taken_entry_;  // [alive entries]: value plus the messages of its variables
+    // Workspaces of the factor update, the only place where numbers need not be exact.
+    std::vector<double> taken_entry_;  // [alive entries]: value and what the variables hold for it
     std::vector<double> taken_;        // [segments of the factor]: what there was; -infinity: no cell is left
     std::vector<double> given_;        // [segments of the factor]: the r to come
     std::vector<double> held_;         // [literals of the factor]: the part of the entry that lies with a slot

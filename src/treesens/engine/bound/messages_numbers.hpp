@@ -1,4 +1,4 @@
-// Numbers that the files of the messages share.
+// Numbers shared by the files of the messages.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ inline std::int64_t whole(double value) {
     return static_cast<std::int64_t>(value);
 }
 
-// A table over the runs of n segments or cells: a line for each of 1, 2, 4, .. of them, as far as there are runs so
-// long, and in it a place for each run, by where it begins. Any run is two places, so that no loop is as long as a run:
-// a processor guesses the ends of short loops wrongly, and that took half of an update.
+// A table over the runs of n segments or cells: one line per run length 1, 2, 4, .. and in it one position per run, by
+// its start. Any run is covered by two positions, so that no loop is as long as a run: mispredicted ends of short loops
+// took half of an update.
 inline std::int64_t run_lines(std::int64_t n) {
     std::int64_t lines = 1;
     while ((std::int64_t{1} << lines) <= n) ++lines;

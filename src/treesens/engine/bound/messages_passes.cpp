@@ -1,10 +1,10 @@
-// The update of a factor: it collects its variables' messages, and returns as much as it can.
+// The update of a factor: it collects its variables' values, and distributes as much as possible back to them.
 //
 // In terms of r: without its own r a factor sees B_v = A_v - r_{T,v} of each of its variables, and an entry is worth
-// value(e) + sum_v max B_v over its cells. The variables get the max-marginals of this in turn: first an equal part of
-// the rest, and on the way back all that later ones could not use. Then every max-marginal of the factor is 0, and its
-// variables hold all its information (MPLP++: Tourani, Shekhovtsov, Rother, Savchynskyy, ECCV 2018). The star update,
-// which averages, stalls where this one still improves.
+// value(e) + sum_v max B_v over its cells. The variables get the max-marginals of this, one after the other: of those
+// that are left each gets an equal part, and on the way back all that the later ones could not use. Then every
+// max-marginal of the factor is 0, and all that it knows lies with its variables (MPLP++: Tourani, Shekhovtsov, Rother,
+// Savchynskyy, ECCV 2018). The star update, which evens out, stands still where this still finds its way.
 //
 // Nothing here has to be exact: any whole r in range gives a bound, which evaluate() computes from r alone.
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace treesens {
 
 namespace {
 
-// Factors between two checks of the time in a pass.
+// Number of factors between two time checks of a pass.
 constexpr std::int32_t kFactorsPerLook = 64;
 
-// The integer next to x (see round_up_quotient); above 2^52 there are no others.
+// The integer next to x (see round_up_quotient); above 2^52 all floats are integers.
 double to_whole(double x) {
     constexpr double kShift = 6755399441055744.0;
     return (x + kShift) - kShift;
@@ -49,7 +49,7 @@ Sweep Messages::pass(Control& control) {
     return bound() < 0 ? Sweep::pruned : Sweep::open;
 }
 
-// Cells outside of the domains are no maximum of A, until evaluate() sums it up again.
+// Cells outside the domains are ignored as maxima of A until evaluate() recomputes it.
 void Messages::hide_cells() {
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
         double* sum = sum_.data() + problem_.cell_offset[v];
@@ -68,7 +68,7 @@ void Messages::update_factor(std::int32_t t) {
         for (std::int32_t s = first; s < last; ++s) give(s, 1.0 / (last - s));
         for (std::int32_t s = last - 2; s >= first; --s) give(s, 1);
     } else {
-        // One entry has nothing to say about cells.
+        // A single entry gives no information about cells.
         std::fill_n(given_.begin(), set_.slot_segment[last] - set_.slot_segment[first], 0);
     }
     for (std::int32_t s = first; s < last; ++s) write_reduced(s);
@@ -126,7 +126,8 @@ void Messages::give(std::int32_t s, double share) {
     work_ += 2 * (n + set_.slot_literal[s + 1] - set_.slot_literal[s]);
 }
 
-// r of a slot such that A_v becomes this share of the max-marginals. A constant in r says nothing: the greatest is 0.
+// Sets r of a slot such that A_v becomes this share of the max-marginals. A constant in r is irrelevant: the maximum is
+// 0.
 void Messages::share_out(std::int32_t s, double share) {
     const std::int64_t segments = set_.slot_segment[s + 1] - set_.slot_segment[s];
     const double* taken = taken_.data() + segment_in_factor(s);
@@ -150,7 +151,7 @@ void Messages::share_out(std::int32_t s, double share) {
         given[g] = to_whole(given[g] - most);
         least = std::min(least, given[g]);
     }
-    // A segment that no entry is left for: the others are to be no worse than it.
+    // A segment without an entry must not be worse than the others.
     std::replace(given, given + segments, kNone, least);
 }
 

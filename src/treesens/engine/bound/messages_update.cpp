@@ -1,4 +1,4 @@
-// The star update of a variable: it collects its factors' values for each cell, and averages them.
+// The star update of a variable: collects its factors' values for each cell, and sends messages back.
 #include <algorithm>
 #include <cmath>
 
@@ -59,14 +59,14 @@ void Messages::hand_out(std::int32_t v, bool apply) {
     }
 }
 
-// The message of a literal. A dead one belongs to dead entries only; its old message is kept as it is never read.
+// The message of a literal. A dead literal belongs only to dead entries; its old message is kept, and never read.
 inline double Messages::literal_message(std::int64_t d) const {
     const double most = over_literal(d);
     return most == kNone ? literal_[d] : most;
 }
 
 // Writes the messages of a slot and, with `apply`, changes the entries by them; the best of these then. Entry by entry,
-// if fewer are left than there are literals (deep in a search most factors have one), else literal by literal.
+// if fewer remain than there are literals (deep in a search most factors have one), else literal by literal.
 double Messages::tell_entries(std::int32_t s, bool apply) {
     const std::int32_t t = set_.slot_factor[s];
     const std::int32_t n = alive_[t];
@@ -104,7 +104,7 @@ double Messages::tell_literals(std::int32_t s, bool apply) {
     double* theta = theta_.data() + set_.entry_offset[t];
     const std::uint16_t* column = column_.data() + set_.slot_column[s];
     double best = kNone;
-    double other = kNone;  // one maximum need not wait for the other
+    double other = kNone;  // independent maxima run in parallel
     std::int32_t i = 0;
     for (; i + 1 < n; i += 2) {
         const double one = theta[i] + change_[column[i]];
@@ -164,8 +164,8 @@ void Messages::drop_hopeless() {
     }
 }
 
-// The values of remaining entries in the runs of their literals, without the factor's own message; into over_segments_.
-// One by one, if they are fewer than the literals.
+// The remaining entries' values per run of their literals, without the factor's own message; into over_segments_. One
+// by one if they are fewer than the literals.
 void Messages::ask_entries(std::int32_t s) {
     const std::int32_t t = set_.slot_factor[s];
     const std::int32_t n = alive_[t];
@@ -187,7 +187,7 @@ void Messages::find_best(std::int32_t s, const double* entries) {
     const std::int32_t n = alive_[set_.slot_factor[s]];
     const std::uint16_t* column = column_.data() + set_.slot_column[s];
     std::fill_n(literal_best_.begin(), literals, kNone);
-    // Two tables, because neighbours often have the same range: one need not wait for the other's writes.
+    // Two tables, because neighbours often have the same range: neither waits for the other's write.
     std::fill_n(literal_other_.begin(), literals, kNone);
     std::int32_t i = 0;
     for (; i + 1 < n; i += 2) {

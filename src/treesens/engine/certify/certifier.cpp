@@ -47,7 +47,7 @@ public:
 
 private:
     struct Frame {
-        Domains other;  // of the side that is still to be visited
+        Domains other;  // of the side still to be visited
         std::vector<Saved> saved;
     };
 
@@ -96,7 +96,7 @@ private:
         for (std::size_t i = 0; i < frame.saved.size(); ++i) bounds_.levels()[i]->messages.restore(frame.saved[i]);
     }
 
-    // Whether the bounds refute the node; then the leaf is written.
+    // True if the bounds refute the node; then the leaf is written.
     bool refuted(Incumbent& met, Control& control) {
         if (bounds_.collapsed() != nullptr && refuted_by(*bounds_.collapsed(), met, control)) return true;
         if (bounds_.full().empty() || control.expired()) return false;
@@ -154,7 +154,7 @@ private:
             for (const std::int32_t r : set.rows[m]) {
                 ensure(proof_.multiplier[first + r] == 0, "a row is in two sums");
                 proof_.multiplier[first + r] = messages.multipliers()[m];
-                // A sum of rows has one grid, which need not be that of its rows alone.
+                // A sum of rows has one grid, which may differ from that of its rows.
                 proof_.row_shift[first + r] = set.shift[m];
             }
         }
@@ -181,7 +181,7 @@ private:
         return cut;
     }
 
-    // All rows are constant over the node: the one that a point of it violates refutes the node without any message.
+    // All rows are constant over the node: the row that a point violates refutes the node without messages.
     bool refuted_exactly() {
         evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
         for (std::int32_t r = 0; r < problem_.rows; ++r) {
@@ -195,8 +195,8 @@ private:
 
     const FactorSets& sets_;
     BoundStack bounds_;
-    BoundLevel* tried_ = nullptr;            // the bound that was tried last at this node
-    std::int32_t leaf_ = Proof::kByClauses;  // what the node becomes if it is left now
+    BoundLevel* tried_ = nullptr;            // the last bound tried at this node
+    std::int32_t leaf_ = Proof::kByClauses;  // the outcome if the node is left now
     std::vector<Frame> frames_;
     Proof proof_;
 };
@@ -226,7 +226,7 @@ void write_nodes(const Problem& problem, const CutTree& tree, const BoxLayers& l
     }
 }
 
-// Rows that cancel need the copies of a tree together; other ones are sums over single trees.
+// Rows that cancel need all copies of a tree together; others are sums over single trees.
 void write_factors(const Problem& problem, const BoxLayers& layers, Proof& proof) {
     for (const BoxLayer& layer : layers.layers) {
         if (layer.rows.size() > 1) return;

@@ -1,7 +1,7 @@
-// The sides to which a tree's split sends cells: one point, a range of cells, the runs of a range.
+// The sides of a split: for one point, a range of cells, the runs of a range.
 //
-// All traversals of trees over cells use it. A tree may hold its nodes in a format of its own; it makes a CellSplit of
-// a node.
+// All traversals of trees over cells use this. A tree may store its nodes in any format; it converts a node to a
+// CellSplit.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct CellSplit {
         const Sides absent = missing_left ? kLeft : kRight;
         return low == high ? absent : static_cast<Sides>(absent | sides_of_order(low, high - 1));
     }
-    // The last cell of low..high such that it and all cells between go to the side of `low`.
+    // The last cell of low..high up to which all cells go to the same side as `low`.
     Cell run_end(Cell low, Cell high) const {
         if (member != nullptr) {
             while (low < high && (member[low + 1] != 0) == (member[low] != 0)) ++low;
@@ -48,7 +48,7 @@ struct CellSplit {
         if (left && cut < last) return cut;
         return last < high && missing_left == left ? high : last;
     }
-    // Removes from low..high the cells that do not go to a side. A range may keep more: with categories nothing is
+    // Removes from low..high the cells that do not go to a side. The result may be larger: with categories nothing is
     // removed, and a missing cell that stays on the left keeps the cells between.
     void narrow(Sides to, Cell& low, Cell& high) const {
         if (member != nullptr) return;

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "ensemble/feature_profile.hpp"
-
 namespace treesens {
 
 namespace {
 
-// Rows that are taken through all trees together: their profiles stay in the cache.
+// Rows processed together by all trees: their profiles stay in the cache.
 constexpr std::int64_t kRowBlock = 256;
 
 bool asks_for(const CellTrees& trees, std::int32_t node, std::int32_t feature) {

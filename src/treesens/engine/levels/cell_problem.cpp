@@ -65,14 +65,14 @@ private:
     std::vector<std::pair<Cell, bool>> ends_;
 };
 
-// True if two points with the same trees have the same variables for all splits of a subtree.
+// True if two points with the same trees share the variables of all splits in a subtree.
 bool asks_the_same(const PointTrees& one, const PointTrees& other, std::int32_t node) {
     const std::int32_t f = one.trees.feature[node];
     return f < 0 || (one.variable[f] == other.variable[f] && asks_the_same(one, other, one.trees.left[node]) &&
                      asks_the_same(one, other, one.trees.right[node]));
 }
 
-// The groups of all points; points that share all split variables of a tree get one group for it.
+// The groups of all points; points that share all variables of a tree's splits have one group for it.
 std::vector<TreeCopies> join_copies(const std::vector<PointTrees>& points) {
     std::vector<TreeCopies> groups;
     std::vector<std::vector<std::int32_t>> group_of(points.size());

@@ -1,4 +1,4 @@
-// A problem straight from the trees of an ensemble over cells: one set of trees per point, rows of weighted leaf
+// Builds a problem directly from the trees of an ensemble over cells: one set of trees per point, rows of weighted leaf
 // values.
 #pragma once
 
@@ -11,8 +11,7 @@
 
 namespace treesens {
 
-// The view of one point: the trees of its model, the variable of each feature, and the contributions of each leaf to
-// some rows.
+// One point: the trees of its model, the variable of each feature, and each leaf's contribution to some rows.
 struct PointTrees {
     struct Row {
         std::int32_t row;
@@ -26,14 +25,14 @@ struct PointTrees {
     std::vector<Row> rows;
 };
 
-// A group: a tree as some points see it. Points with one model share it if they share all its split variables.
+// A group: a tree at some points. Points with one model share it if they share the variables of all its splits.
 struct TreeCopies {
     std::vector<std::int32_t> points;
     std::int32_t tree = 0;
 };
 
-// The groups and rows of `problem` (variables, bounds and clauses are there) and its trees. Leaves have no boxes.
-// `copies` describes the groups.
+// The groups and rows of `problem` (variables, bounds and clauses are set) and its trees. Leaves have no boxes.
+// `copies` defines the groups.
 Forest add_points(Problem& problem, const std::vector<PointTrees>& points, std::vector<TreeCopies>& copies);
 
 }  // namespace treesens

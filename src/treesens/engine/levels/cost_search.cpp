@@ -10,13 +10,13 @@ namespace treesens {
 namespace {
 
 constexpr std::int64_t kLargestSum = std::int64_t{1} << 62;
-// Costs of the prover add up to less than this, so that its grid holds them as they are (problem/rounding.hpp).
+// The prover's costs sum to less than this, so that its grid represents them exactly (problem/rounding.hpp).
 constexpr std::int64_t kProverSum = (std::int64_t{1} << 35) - 1;
 constexpr std::int64_t kFirstTurn = 300'000;
 constexpr std::int64_t kFirstChunk = 8;
-// The part is made anew once the best cost has fallen below its price by this part of it.
+// The part is rebuilt once the best cost has fallen below its price by this share of it.
 constexpr std::int64_t kWorthwhile = 16;
-// The next price exceeds the proved bound by this part of it.
+// The next price exceeds the proved bound by this share of it.
 constexpr std::int64_t kStep = 4;
 constexpr int kOrders = 8;
 
@@ -84,7 +84,7 @@ void CostSearch::finish() {
 
 // --- the first solution -------------------------------------------------------------------------------------------
 
-// The least level with a solution: nothing costs less in sum than its dearest cell does.
+// The least level with a solution: the total cost is at least that of its most expensive cell.
 void CostSearch::find_nearest(double slice, double seconds) {
     if (!nearest_) {
         for (const std::vector<Cell>& x : hints_) keep(x, true);
@@ -111,7 +111,7 @@ void CostSearch::find_nearest(double slice, double seconds) {
     phase_ = Phase::moves;
 }
 
-// Other solutions around the first one: fewer features that change, each as little as it may.
+// Other solutions near the first one: fewer changed features, each changed as little as possible.
 void CostSearch::improve() {
     const std::vector<Cell> start = nearest_->best();
     for (int i = 0; i < kOrders; ++i) {
@@ -139,7 +139,7 @@ int CostSearch::unit_shift(const Restricted& part) const {
     return shift - 1;
 }
 
-// The costs as the row that the prover maximises, rounded down to its units, so that its proofs hold for them.
+// The costs as the prover's objective row, rounded down to its units: its bounds are valid for them.
 void CostSearch::add_objective() {
     Problem& p = part_.problem;
     const std::int32_t row = p.rows++;
@@ -182,7 +182,8 @@ void CostSearch::start_prover() {
     for (std::size_t i = 0; i < allowed_.size(); ++i) allowed_[i] = costs_.all()[i] >= 0 && costs_.all()[i] <= price_;
     part_ = restrictor_.restrict(allowed_.data(), rank_.data(), bound_, starts());
     if (part_.left != Left::problem) {
-        // Every point of the part is a solution, and its cheapest is the best of all; or there is none at this price.
+        // Every point of the part is a solution, and the cheapest of them is optimal; or the part has none at this
+        // price.
         if (part_.left == Left::point) {
             keep(cheapest(), false);
             ensure(!best_.empty() || costs_.sum(cheapest()) >= most_, "a part has lost its solution");
@@ -223,7 +224,7 @@ void CostSearch::read_prover() {
     if (upper <= 0 && upper > -kLargestSum) raise(std::min((-upper << shift_) + constant_, price_ + 1));
 }
 
-// The part is complete. Solutions in it that cost more than the proved bound by less than `rounded` may have been
+// The part is completely searched. Solutions in it that exceed the proved bound by less than `rounded` may have been
 // missed.
 void CostSearch::end_part(std::int64_t rounded) {
     replace(prover_, {});

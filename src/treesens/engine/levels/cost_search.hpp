@@ -1,8 +1,8 @@
 // The solution of least cost, where every cell has a cost and the costs of a point add up: distances by l1, l2 and l0.
 //
-// A first solution comes from the least level (level_search.hpp), whose level is a first bound; moves of one leaf make
-// it cheaper. Then successive prices are tried, from the bound up to the cost of the best solution: no cell above the
-// price can be in a solution for it, so the prover uses only the trees that the other cells leave. Its multipliers
+// A first solution comes from the least level (level_search.hpp), which is a first bound; moves of one leaf make it
+// cheaper. Then increasing prices are tried, from the bound up to the cost of the best solution: no cell above the
+// price can be in a solution for it, so the prover only sees the trees restricted to the other cells. Its multipliers
 // weigh the costs against the rows.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace treesens {
 // than `most`, or than `low` if that is as near to `most`.
 class CostSearch : public RepeatedSearch {
 public:
-    // Only solutions that cost less than `most` are of interest (negative: all). Throws std::invalid_argument for costs
+    // Only solutions with a cost below `most` are of interest (negative: all). Throws std::invalid_argument for costs
     // that are too large.
     CostSearch(const SharedProblem& whole, std::vector<std::int64_t> cost, std::vector<std::int64_t> bound,
                std::vector<std::vector<Cell>> hints, std::int64_t most, std::uint64_t seed, std::int64_t max_bytes);
@@ -42,7 +42,7 @@ private:
     void prove(double slice, double seconds);
     void read_prover();
     bool keep(std::vector<Cell> x, bool descend);
-    // The greatest cost of interest.
+    // The maximum cost of interest.
     std::int64_t most() const { return (best_.empty() ? most_ : high_) - 1; }
     void end_part(std::int64_t rounded);
     void raise(std::int64_t low);
@@ -63,8 +63,8 @@ private:
     std::unique_ptr<LevelSearch> nearest_;
     Restricted part_;
     int shift_ = 0;              // the prover counts in 2^shift_ units
-    std::int64_t constant_ = 0;  // the cost of the variables that the part fixes
-    std::int64_t price_ = 0;     // anything outside the part costs more
+    std::int64_t constant_ = 0;  // cost of the variables that are not in the part
+    std::int64_t price_ = 0;     // cells outside the part cost more
     std::int64_t chunk_ = 0;     // nodes until the next check
     std::unique_ptr<Search> prover_;
     std::int64_t high_ = 0;

@@ -66,7 +66,7 @@ bool LeafMoves::solves(const std::vector<Cell>& x) {
     return std::all_of(slack_.begin(), slack_.begin() + problem_.constraints, [](std::int64_t s) { return s >= 0; });
 }
 
-// The box of a leaf, and the owners of the ends of the intersection of all leaves' boxes.
+// The box of a leaf, and the groups that set the ends of the intersection of all leaves' boxes.
 void LeafMoves::find_box(const std::vector<Cell>& x) {
     path_offset_.assign(1, 0);
     path_.clear();
@@ -114,7 +114,7 @@ void LeafMoves::narrow_box(std::int32_t group, std::int32_t v, Cell low, Cell hi
         h.other_end = std::min(h.other_end, high);
 }
 
-// True if the point could be cheaper, or reach other leaves, without the group.
+// True if, without the group, the point could be cheaper, or other leaves could be reached.
 bool LeafMoves::binds(std::int32_t group) const {
     for (std::int64_t i = path_offset_[group]; i < path_offset_[group + 1]; ++i) {
         if (low_side_[path_[i]].owner == group || high_side_[path_[i]].owner == group) return true;

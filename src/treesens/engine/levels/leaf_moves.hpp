@@ -82,9 +82,9 @@ private:
     std::vector<Cell> high_;
     std::vector<std::int32_t> leaf_;         // [groups]
     std::vector<std::int64_t> path_offset_;  // [groups + 1]
-    std::vector<std::int32_t> path_;         // the split variables on the path to a leaf
+    std::vector<std::int32_t> path_;         // variables on the path to a leaf
     std::vector<Move> found_;                // cheaper than the point
-    std::int64_t now_ = 0;                   // the cost of the point
+    std::int64_t now_ = 0;                   // what the point costs
     std::int64_t work_ = 0;
 };
 

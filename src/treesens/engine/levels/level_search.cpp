@@ -8,8 +8,8 @@ namespace treesens {
 
 namespace {
 
-// Units of work of the local search before the first proof: a box is small, and the prover decides most of them at
-// once; it polishes the points that it meets itself.
+// Work of the local search before the first proof: a box is small, and the prover decides most of them at once; it
+// polishes its own points.
 constexpr std::int64_t kFirstLook = 30'000;
 
 }  // namespace
@@ -37,7 +37,7 @@ const std::uint8_t* LevelSearch::box(std::size_t limit) {
     return allowed_.data();
 }
 
-// The least step at which every row can be met with each tree at its best: earlier steps have no solution.
+// The least step at which every row can be satisfied with each tree at its best: earlier steps have no solution.
 void LevelSearch::skip_hopeless() {
     std::size_t high = step_.size();
     while (low_ < high) {
@@ -74,7 +74,7 @@ std::vector<Cell> LevelSearch::pulled(const std::vector<Cell>& x, std::size_t li
     return result;
 }
 
-// Keeps a better solution, and pulls it in as long as it stays one.
+// Keeps a better solution, and lowers its level while it stays one.
 void LevelSearch::keep(const std::vector<Cell>& x) {
     std::size_t level = level_of(x);
     if (!best_.empty() && level >= high_) return;

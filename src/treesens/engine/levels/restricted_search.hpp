@@ -1,4 +1,4 @@
-// One problem, asked many times with fewer cells.
+// Repeated searches of one problem, restricted to fewer cells.
 #pragma once
 
 #include <atomic>
@@ -30,11 +30,11 @@ private:
     Clauses clauses_;
 };
 
-// Is there a solution within a box of cells, or which one is best? Resumable.
+// Decides or optimises within a box of cells. Resumable.
 class RestrictedSearch {
 public:
-    // The local search does no more than `first_look` units of work before the first proof (negative: what it wants).
-    // The mode is `decide`, or `objective` if the problem has one.
+    // The local search does at most `first_look` units of work before the first proof (negative: its own choice). The
+    // mode is `decide`, or `objective` if the problem has one.
     RestrictedSearch(Restricted part, Mode mode, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look);
 
     // As in Search; an open search goes on in the next run.
@@ -48,7 +48,7 @@ public:
     void clear_stop() {
         if (search_) search_->clear_stop();
     }
-    // The solution, or the best one so far, in cells of the whole; empty without one.
+    // The solution, or the best one so far, in cells of the whole problem; empty without one.
     const std::vector<Cell>& point() const { return point_; }
     // The least slack of the best point, or its objective, INT64_MIN without one, and what no point exceeds. Of a
     // decision, while it is open.
@@ -60,7 +60,7 @@ public:
     void set_threads(int threads) {
         if (search_) search_->set_threads(threads);
     }
-    // A proof that the box has no solution, in the numbers of `part`; for a box of which a problem is left.
+    // A proof that the box has no solution, in the indices of `part`; for boxes that leave a problem.
     Proof certify(double seconds, std::int64_t node_limit) { return search_->certify(0, seconds, node_limit); }
     const Restricted& part() const { return part_; }
     std::int64_t nodes() const { return search_ ? search_->provers().statistics().nodes : 0; }

@@ -100,7 +100,7 @@ void Moves::start_tables() {
     const std::int64_t plane = static_cast<std::int64_t>(size_[0] + 1) * (size_[1] + 1);
     for (Cluster& c : clusters_) {
         const std::int64_t depth = c.split ? c.places + 1 : 0;
-        // With no block a flat layout is enough: one line over the open variable.
+        // Without a block a flat layout is enough: one line over the open variable.
         const std::int64_t lines = block_[0] < 0 ? 1 : plane;
         c.plane.assign(c.rows.size() * lines, 0);
         c.rectangle.assign(c.rows.size() * lines * depth, 0);
@@ -123,7 +123,7 @@ void Moves::Places::close(const std::uint8_t* allowed, Cell now, std::uint64_t& 
     }
 }
 
-// Leaves that the block meets are kept, and the cells between their cuts become one.
+// Leaves that intersect the block are kept, and the cells between their cuts are merged.
 void Moves::find_places() {
     pieces_.clear();
     for (int i = 0; i < 2; ++i) places_[i].start(size_[i]);
@@ -156,7 +156,7 @@ void Moves::find_places() {
     if (block_[1] < 0) choose_window(width);
 }
 
-// Anything outside the visited leaves changes there, too.
+// What is not of the leaves that were met changes there, too.
 void Moves::cut_at_changes() {
     for (int i = 0; i < 2 && problem_.has_unary; ++i) {
         if (block_[i] < 0) continue;
@@ -176,8 +176,8 @@ void Moves::cut_at_changes() {
     }
 }
 
-// If there are still very many places, a move tries some of them around the current one, and others the next time:
-// tables over all of them, and over the open variable, would take hundreds of megabytes.
+// If very many places remain, a move examines some of them near the present one, others the next time: tables over all
+// of them, and over the open variable, would take hundreds of megabytes.
 void Moves::choose_window(std::int64_t width) {
     const std::int64_t most = std::max(kLeastWindow, kLargestLine / width);
     if (size_[0] <= most) return;
@@ -194,7 +194,7 @@ void Moves::keep_piece(std::int32_t group, std::int32_t leaf, const Range& range
     if (open_ < 0) return;
     Cluster& c = clusters_[cluster_of_[forest_.group_rows[forest_.row_offset[group]]]];
     c.between.cut[range.low[2]] = 1;
-    // Anything behind it may cover the block, and is dropped then.
+    // What begins behind it may cover the block, and is not kept then.
     if (range.high[2] + 1 < c.width) c.between.cut[range.high[2] + 1] = 1;
 }
 
@@ -245,7 +245,7 @@ void Moves::traverse(std::int32_t group, std::int32_t node, Range range) {
             node = n.right;
         }
     }
-    // A leaf that holds wherever the block goes separates none of its cells.
+    // A leaf that holds for all positions of the block distinguishes none of its cells.
     if (block_[0] >= 0 && covers_block(range)) return;
     if (keeps_)
         keep_piece(group, ~node, range);
@@ -310,7 +310,7 @@ void Moves::sum_tables() {
                         }
                     }
                     if (i == 0) continue;
-                    // Both axes at once would need the corner again: the second axis is summed from finished lines.
+                    // Both axes at once would need the corner again: the second axis is summed from completed lines.
                     for (std::int64_t d = 0; d < size_[1] * depth; ++d)
                         base[i * line * depth + d] += base[(i - 1) * line * depth + d];
                 }
@@ -350,7 +350,7 @@ void Moves::read_block_cell(Cluster& c, std::int64_t cell, std::int64_t here, st
     }
 }
 
-// The usual case without a detour: one soft row, its open variable outside the block.
+// Fast path for the usual case: one soft row, its open variable outside the block.
 Score Moves::single_row_best(const Cluster& c, std::int64_t cell, std::int64_t here, std::int32_t* best_open) const {
     const std::int64_t depth = c.places + 1;
     const std::int64_t* now = c.rectangle.data() + here * depth;
@@ -380,7 +380,7 @@ Score Moves::cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, std:
         if (c.split && !is_usable(c, k)) continue;
         Score s = of_no_row();
         for (std::size_t j = 0; j < c.rows.size(); ++j) add_row(s, c.rows[j], scratch_[j * width + k]);
-        // Ties stay where they are.
+        // Ties keep the present cell.
         if (best < s || (*best_open < 0) || (s == best && c.split && k == now)) best = s, *best_open = k;
     }
     return best;
@@ -398,7 +398,7 @@ void Moves::visit_groups(std::int32_t variable, std::int32_t also) {
         open_ = c.split ? c.open : -1;
         traverse(g, forest_.root[g], {{0, 0, 0}, {size_[0] - 1, size_[1] - 1, open_ < 0 ? 0 : c.width - 1}});
     };
-    // Both lists are sorted: merge them, so that no group is visited twice.
+    // Both lists are sorted: merged, so that no group is visited twice.
     while (begin != end || other != other_end) {
         if (other == other_end || (begin != end && *begin < *other))
             visit(*begin++);
@@ -414,7 +414,7 @@ void Moves::stay_within(const Domains* region) {
     in_region_ = region != nullptr;
     allowed_ = problem_.allowed;
     for (std::int32_t v = 0; v < problem_.variables() && in_region_; ++v) {
-        if (region->empty(v)) continue;  // every variable has a cell to be in
+        if (region->empty(v)) continue;  // every variable has an allowed cell
         std::uint8_t* mine = allowed_.data() + problem_.cell_offset[v];
         for (Cell k = 0; k < problem_.size[v]; ++k) mine[k] = region->has(v, k);
     }
@@ -445,7 +445,7 @@ bool Moves::improve(std::int32_t first, std::int32_t second) {
     mask_cells(second, mask_[1]);
     is_open_[first] = was_open[0];
     if (second >= 0) is_open_[second] = was_open[1];
-    work_ += 200;  // the fixed cost of a move
+    work_ += 200;  // fixed cost of a move
     if (sparse_) find_places();
     start_tables();
     if (sparse_)
@@ -478,7 +478,7 @@ bool Moves::improve(std::int32_t first, std::int32_t second) {
     return true;
 }
 
-// The relation between the private variables (a.f < b.f) is met by choosing them one after the other.
+// The relation between the private variables (a.f < b.f) is satisfied by choosing them one by one.
 bool Moves::adopt_with_clauses(std::int64_t cell, std::int64_t here) {
     const std::vector<Cell> before = x_;
     const Score old = worth_;

@@ -1,15 +1,15 @@
-// Exact block moves: the best cells of one or two variables, all others held, together with the best cell of one
+// Exact block moves: the best cells of one or two variables, with all others fixed, together with the best cell of one
 // private variable per point.
 //
-// docs/engine.md: keep the profile of every row over the private variable; traverse only the trees that split on the
-// block, with block and private variable left open, add every leaf to its rectangle in a difference array, prefix-sum,
-// read off the best cell. All in exact integers.
+// docs/engine.md: keep the profile of every row over the private variable; traverse only the trees that ask
+// for the block with block and private variable left open, add every leaf to its rectangle in a difference array,
+// prefix-sum, read off the best cell. All in exact integers.
 //
-// A move raises the least slack; or, if many rows have to hold together, the sum of their violations: a move that
-// brings one of them nearer counts even if another one is further away (ADR 0035).
+// Moves raise the least slack or, if many rows have to hold together, the sum of their deficits: a move that brings one
+// row nearer counts even if another one moves away (ADR 0035).
 //
-// Which variable is private is read off the problem: rows fall into clusters (those of point a, those of point b) such
-// that a copied variable of F matters to one cluster only. The clusters then choose their private cell independently.
+// The private variables follow from the problem: rows fall into clusters (those of point a, those of point b) such that
+// a copied variable of F affects only one cluster. The clusters then choose their private cells independently.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@
 namespace treesens {
 
 inline constexpr std::int64_t kLargestGrid = 300'000;
-// Above so many cells of a block and the open variable together a move uses the few places between its trees' cuts:
-// below, finding them takes longer than adding over all cells.
+// Above this many cells of a block and the open variable together, a move uses the few places between the cuts of its
+// trees: below, finding them takes longer than adding over all cells.
 inline constexpr std::int64_t kMostDense = 50'000;
-// The same if moves raise a sum over many rows, each of which has tables of its own. Measured.
+// The same if moves raise a sum over many rows, each with its own tables. Measured.
 inline constexpr std::int64_t kMostDenseOfMany = 1'000;
-// Maximum of places of a single variable times those of the open one in a move, and the minimum that it tries.
+// Maximum places of a single variable times those of the open one that a move examines, and a minimum number of places.
 inline constexpr std::int64_t kLargestLine = 1'000'000;
 inline constexpr std::int64_t kLeastWindow = 16;
 
@@ -43,17 +43,16 @@ public:
     const std::uint8_t* allowed(std::int32_t v) const { return allowed_.data() + problem_.cell_offset[v]; }
     // From now on these are the cells of `region`, or without one all that the problem allows.
     void stay_within(const Domains* region);
-    // Moves to x (which must satisfy the clauses) and picks the private variables with the numbers given by `pick`.
+    // Moves to x (which must satisfy the clauses) and picks the private variables with the indices in `pick`.
     void place(const std::vector<Cell>& x, std::uint64_t pick);
-    // The best move over the block; `second` may be -1. True if the objective of moves rose.
+    // The best move over the block; `second` may be -1. True if the score improved.
     bool improve(std::int32_t first, std::int32_t second);
-    // Cells the block move over these variables would compute.
+    // Number of cells that the block move over these variables would compute.
     std::int64_t grid(std::int32_t first, std::int32_t second) const;
 
     const std::vector<Cell>& x() const { return x_; }
     const Score& score() const { return score_; }
-    // The objective of moves: the score, or with its `soft` as the sum of the soft rows' violations, 0 if there are
-    // none.
+    // What moves raise: the score, or with its `soft` as the sum of what soft rows miss, 0 if they miss nothing.
     const Score& worth() const { return worth_; }
     bool sums() const { return sums_; }
     std::int64_t work() const { return work_; }
@@ -61,16 +60,16 @@ public:
     const std::vector<std::int32_t>& movable() const { return movable_; }
 
 private:
-    // Cells of a variable that a move does not separate form one place, represented by an allowed cell.
+    // Cells of a variable that a move does not distinguish are one place, represented by one allowed cell.
     struct Places {
         std::vector<std::uint8_t> cut;     // [cells]: another place begins
         std::vector<std::int32_t> number;  // [cells]: the place
-        std::vector<Cell> cell;            // [places]: its representative; -1 if no cell is allowed
+        std::vector<Cell> cell;            // [places]: who stands for it; -1 if no cell is allowed
         void start(std::int32_t cells) {
             cut.assign(cells, 0);
             cell.clear();
         }
-        // Numbers the places. `now` represents its own, any allowed cell another one.
+        // Numbers the places. `now` stands for its own, any allowed cell for another one.
         void close(const std::uint8_t* allowed, Cell now, std::uint64_t& random);
     };
     struct Cluster {
@@ -81,9 +80,9 @@ private:
         std::vector<std::int64_t> rectangle;  // [rows][first][second][open] difference array, then its sums
         std::vector<std::int64_t> plane;      // [rows][first][second]: leaves that do not depend on `open`
         std::int32_t width = 1;               // cells of open, or 1
-        std::int32_t places = 1;              // the cells of open that the move separates
+        std::int32_t places = 1;              // of open that the move tells apart
         bool split = false;                   // the block leaves `open` open (it is not itself in the block)
-        Places between;                       // the cells of open, if the move uses places
+        Places between;                       // of open, where the move stands on places
         std::vector<std::int64_t> line;       // [rows][places]: the profile there
     };
     struct Range {
@@ -123,7 +122,7 @@ private:
     bool adopt_with_clauses(std::int64_t cell, std::int64_t here);
     std::int64_t unary_difference(std::int32_t row, std::int64_t cell) const;
     void mask_cells(std::int32_t variable, std::vector<std::uint8_t>& mask);
-    // The position of a cell of the block in the tables, and the representative of a place there.
+    // Where a cell of the block stands in the tables, and who stands for a place there.
     std::int32_t place_of(int axis, Cell cell) const {
         return sparse_ ? places_[axis].number[cell] - (axis == 0 ? from_ : 0) : cell;
     }
@@ -160,11 +159,11 @@ private:
     // State of one block move.
     std::int32_t block_[2] = {-1, -1};
     std::int32_t size_[2] = {1, 1};
-    bool sparse_ = false;  // the move uses places
+    bool sparse_ = false;  // the move stands on places
     bool keeps_ = false;   // leaves that are met are kept, as places are not known yet
     Places places_[2];
     std::vector<Piece> pieces_;
-    std::int32_t from_ = 0;      // the first place of the first variable that the move tries
+    std::int32_t from_ = 0;      // the first place of the first variable that the move looks at
     std::uint64_t windows_ = 1;  // where the next one begins
     std::int32_t open_ = -1;     // private variable of the group being traversed
     std::vector<std::uint8_t> mask_[2];

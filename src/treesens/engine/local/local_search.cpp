@@ -9,9 +9,9 @@ namespace treesens {
 
 namespace {
 
-constexpr std::int64_t kPairsAfterRestarts = 8;  // measured: earlier they cost more than they bring
-// Of a walk, measured: descents without a better point until another walk begins, and how much worse than its best the
-// point may be that it goes on from, one part in so many.
+constexpr std::int64_t kPairsAfterRestarts = 8;  // measured: earlier their cost exceeds their benefit
+// Parameters of a walk, measured: descents without a better point until the next walk, and how much worse than its best
+// the current point may be, as a fraction.
 constexpr std::int64_t kWalkPatience = 150;
 constexpr std::int64_t kWalkWorse = 5;
 
@@ -35,10 +35,6 @@ void LocalSearch::stay_within(std::optional<Domains> region) {
     region_ = std::move(region);
     inside_ = Incumbent();
     walk_inside_ = Walk();
-}
-
-bool LocalSearch::reached(const Goal& goal, const Incumbent& incumbent) const {
-    return goal.mode == Mode::decide && incumbent.present() && goal.is_witness(incumbent.score);
 }
 
 void LocalSearch::random_cells() {
@@ -77,7 +73,7 @@ bool LocalSearch::next_start(const Incumbent& incumbent) {
 
 bool LocalSearch::new_start() {
     if (problem_.hint_count > 0) {
-        // The first hint first (the caller may have put the most promising rows there), then any.
+        // The first hint first (callers may put the most promising rows there), then a random one.
         const std::int64_t h = next_hint_ < 2 ? next_hint_ : static_cast<std::int64_t>(below(problem_.hint_count));
         ++next_hint_;
         const auto row = problem_.hints.begin() + (h % problem_.hint_count) * problem_.variables();
@@ -115,14 +111,14 @@ void LocalSearch::offer(Incumbent& incumbent) {
 bool LocalSearch::descend(const Goal& goal, Incumbent& incumbent, Control& control, bool pairs) {
     offer(incumbent);
     bool moved = true;
-    while (moved && !reached(goal, incumbent) && !control.expired()) {
+    while (moved && !incumbent.decides(goal) && !control.expired()) {
         moved = false;
         std::shuffle(order_.begin(), order_.end(), random_);
         for (std::int32_t v : order_) {
             if (!moves_.improve(v, -1)) continue;
             moved = true;
             offer(incumbent);
-            if (reached(goal, incumbent)) return true;
+            if (incumbent.decides(goal)) return true;
         }
         if (moved || !pairs || order_.size() < 2) continue;
         for (std::size_t i = 0; i < order_.size() && !moved && !control.expired(); ++i) {
@@ -133,14 +129,14 @@ bool LocalSearch::descend(const Goal& goal, Incumbent& incumbent, Control& contr
         }
         if (moved) offer(incumbent);
     }
-    return reached(goal, incumbent);
+    return incumbent.decides(goal);
 }
 
 void LocalSearch::run(std::int64_t work, const Goal& goal, Incumbent& incumbent, Control& control) {
     moves_.set_goal(goal);
     moves_.stay_within(region_ ? &*region_ : nullptr);
     const std::int64_t end = moves_.work() + work;
-    while (moves_.work() < end && !reached(goal, incumbent) && !control.paused()) {
+    while (moves_.work() < end && !incumbent.decides(goal) && !control.paused()) {
         if (!next_start(region_ ? inside_ : incumbent)) {
             if (restarts_ > 100 && !incumbent.present()) return;  // the clauses are too tight for random repair
             continue;

@@ -1,4 +1,4 @@
-// The witness side: restarts, perturbations and exact block moves (docs/engine.md).
+// Local search for witnesses: restarts, perturbations and exact block moves (docs/engine.md).
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@ public:
     void set_goal(const Goal& goal);
     // Works until `work` is used up, the control expires, or (in decide mode) a witness is found.
     void run(std::int64_t work, const Goal& goal, Incumbent& incumbent, Control& control);
-    // Coordinate descent from a given point (a decoded point of the prover); repairs its clauses first.
+    // Coordinate descent from a given point (e.g. decoded by the prover); repairs its clauses first.
     void polish(std::vector<Cell> x, const Goal& goal, Incumbent& incumbent, Control& control);
 
-    // Restricts `run` to the cells of a region, or lifts the restriction.
+    // From now on `run` searches only a region's cells, or everywhere.
     void stay_within(std::optional<Domains> region);
 
-    // True if moves raise the sum of many rows' violations.
+    // True if moves raise the sum of many rows' deficits.
     bool sums() const { return moves_.sums(); }
     std::int64_t restarts() const { return restarts_; }
     std::int64_t work() const { return moves_.work(); }
 
 private:
-    // If moves raise a sum, the search walks: it goes on from where it is, even if that is a little worse than the best
-    // of the walk, and begins another walk if nothing better turns up.
+    // If moves raise a sum, the search walks: it continues from the current point, even if that is slightly worse than
+    // the walk's best, and starts another walk if nothing better turns up.
     struct Walk {
         std::vector<Cell> x;  // empty: it is still to begin
         Score best;
@@ -48,7 +48,6 @@ private:
     void offer(Incumbent& incumbent);
     // True when the goal is reached.
     bool descend(const Goal& goal, Incumbent& incumbent, Control& control, bool pairs);
-    bool reached(const Goal& goal, const Incumbent& incumbent) const;
     std::uint64_t below(std::uint64_t n) { return random_() % n; }
 
     const Problem& problem_;

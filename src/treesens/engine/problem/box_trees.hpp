@@ -45,9 +45,9 @@ struct Forest {
     }
 };
 
-// Throws std::invalid_argument when the boxes of a group do not partition the space, or are missing.
+// Throws std::invalid_argument when the boxes of a group do not partition the space, or there are none.
 Forest build_forest(const Problem& problem);
-// Releases the coefficients, which the values of a forest replace.
+// Frees the coefficients, which are replaced by a forest's values.
 void drop_coefficients(Problem& problem);
 // Who uses which variable, and the values of the leaves, of trees whose nodes and roots are there: a group after the
 // other, the root first.

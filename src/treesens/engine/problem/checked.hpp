@@ -1,8 +1,7 @@
-// Conversions that refuse unrepresentable values, and the error of a search that detects its own contradiction.
+// Conversions that refuse unrepresentable values, and the error for an internal contradiction.
 //
-// A cast that loses its value silently once turned multipliers into -2^31 and a bound into nonsense, and the node with
-// the optimum was pruned. So: no narrowing cast without a check, outside a few accessors whose range validate() has
-// settled.
+// A silent narrowing cast once turned multipliers into -2^31 and gave a wrong bound, and the node with the optimum was
+// pruned. So: no narrowing cast without a check, except in a few accessors whose range validate() has checked.
 #pragma once
 
 #include <cmath>
@@ -13,7 +12,7 @@
 
 namespace treesens {
 
-// The engine contradicts itself. Nothing that it has proved may be believed: the answer is "open, reason internal".
+// The engine contradicts itself. None of its proofs is valid: the answer is "open, reason internal".
 struct InternalError : std::logic_error {
     explicit InternalError(const std::string& what) : std::logic_error(what) {}
 };

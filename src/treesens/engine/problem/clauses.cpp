@@ -20,7 +20,7 @@ Clauses::Clauses(const Problem& problem) : problem_(problem), queued_(problem.va
 }
 
 bool Clauses::examine(std::int64_t clause, Domains& domains, std::vector<std::int32_t>& changed) {
-    // All literals that can still hold on a single variable leave the union of their ranges.
+    // If all literals that can still hold are on one variable, it is restricted to the union of their ranges.
     const Literal* begin = problem_.clause_literals.data() + problem_.clause_offset[clause];
     const Literal* end = problem_.clause_literals.data() + problem_.clause_offset[clause + 1];
     std::int32_t only = -1;

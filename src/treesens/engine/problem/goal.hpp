@@ -1,6 +1,6 @@
-// The value of a point, and the best one so far.
+// The value of a point, and the best values reached so far.
 //
-// All three questions (decide, maximise the objective, maximise the minimum slack) are one:
+// All three questions (decide, maximise the objective, maximise the minimum slack) have one form:
 //     maximise t  subject to  slack_r(x) >= 0 for hard rows,  slack_r(x) >= t for soft rows,  and all clauses.
 // Deciding means: soft rows are the constraints that count in the near-miss, and t = 0 is enough.
 #pragma once
@@ -42,7 +42,7 @@ struct Goal {
             soft[r] = mode == Mode::objective ? is_objective : (!is_objective && p.slack_weight[r]);
         }
     }
-    // In the modes without objective an objective row counts nowhere.
+    // In the modes without objective, the objective row is ignored.
     bool counts(const Problem& p, std::int32_t row) const { return row < p.constraints || mode == Mode::objective; }
 
     Score score(const Problem& p, const std::int64_t* slack) const {
@@ -55,11 +55,13 @@ struct Goal {
     bool is_witness(const Score& s) const { return s.hard >= 0 && (mode == Mode::objective || s.soft >= 0); }
 };
 
-// The best point met so far. Scores are exact, so a witness is a witness.
+// The best point so far. Scores are exact, so a witness is a witness.
 struct Incumbent {
     std::vector<Cell> x;
     Score score;
     bool present() const { return !x.empty(); }
+    // Whether the question is whether there is a solution, and this is one.
+    bool decides(const Goal& goal) const { return goal.mode == Mode::decide && present() && goal.is_witness(score); }
     bool offer(const Score& s, const std::vector<Cell>& point) {
         if (present() && !(score < s)) return false;
         x = point;

@@ -1,5 +1,5 @@
-// An array that grows in place: the allocator moves pages, whereas a vector copies, for which both have to fit. For
-// tables that take most of the memory of a search.
+// An array that grows in place: a vector grows by a copy, for which both must fit, while the allocator moves pages. For
+// tables that take most of a search's memory.
 #pragma once
 
 #include <algorithm>
@@ -40,13 +40,13 @@ public:
         if (size_ == room_) grow(room_ == 0 ? 64 : room_ + room_ / 2);
         data_[size_++] = element;
     }
-    // Room for so many more elements, without values. Throws std::bad_alloc.
+    // Reserves room for this many more elements, uninitialised. Throws std::bad_alloc.
     T* extend(std::size_t count) {
         if (room_ - size_ < count) grow(std::max(size_ + count, room_ + room_ / 2));
         size_ += count;
         return data_ + (size_ - count);
     }
-    // Gives back what growing has taken beyond the elements.
+    // Returns memory reserved beyond the elements.
     void shrink_to_fit() {
         if (size_ > 0 && size_ < room_) grow(size_);
     }

@@ -1,7 +1,7 @@
-// The boxes of the leaves of one group: those that the problem names, or otherwise the paths of its tree.
+// The boxes of one group's leaves: those in the problem, or the paths of its tree if there are none.
 //
-// In a deep forest the boxes of all leaves take more memory than everything else. Known trees yield them, a group at a
-// time.
+// In a deep forest the boxes of all leaves take more memory than everything else. The trees give the same boxes, one
+// group at a time.
 #pragma once
 
 #include <cstdint>

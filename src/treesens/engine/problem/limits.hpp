@@ -18,15 +18,15 @@ public:
     Control(const Control&) = delete;
     Control& operator=(const Control&) = delete;
 
-    // After `slice` seconds the search pauses at the next point from which it can resume; after `seconds`, or on a stop
-    // request, it ends at once.
+    // After `slice` seconds the search pauses at the next place where it can resume unchanged; after `seconds`, or on a
+    // stop request, it aborts at once.
     void start(double slice, double seconds) {
         const Clock::time_point now = Clock::now();
         pause_at_ = after(now, slice);
         deadline_ = after(now, seconds);
         expired_ = false;
     }
-    // The limits of another control, and its flag: it stops this one too, as long as it lives.
+    // The limits of another control, and its flag: that also stops this one during its lifetime.
     void follow(const Control& other) {
         pause_at_ = other.pause_at_;
         deadline_ = other.deadline_;
@@ -56,7 +56,7 @@ private:
     Clock::time_point deadline_ = Clock::time_point::max();
 };
 
-// Thrown while a prover is set up, if the limits of its control are reached.
+// Thrown during the setup of a prover if the limits of its control are reached.
 struct SetupStopped {};
 
 // Adds the time that a scope takes to a sum of seconds.

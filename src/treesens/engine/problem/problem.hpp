@@ -18,7 +18,7 @@
 
 namespace treesens {
 
-// Raised when max_bytes would be passed; becomes the answer "open, reason memory" and never leaves the engine.
+// Raised if max_bytes would be exceeded; becomes the answer "open, reason memory" and never leaves the engine.
 struct MemoryLimit : std::runtime_error {
     MemoryLimit() : std::runtime_error("the memory limit of the search is reached") {}
 };
@@ -27,7 +27,7 @@ struct MemoryLimit : std::runtime_error {
 class MemoryBudget {
 public:
     explicit MemoryBudget(std::int64_t limit = -1) : limit_(limit) {}
-    // A share of another budget, which ends before that one: all that was charged to it is given back at its end.
+    // A share of another budget with a shorter lifetime: its charges are returned at its end.
     struct Share {};
     MemoryBudget(MemoryBudget& whole, Share) : limit_(-1), whole_(&whole) {}
     ~MemoryBudget() {
@@ -45,13 +45,13 @@ public:
         }
         raise_peak(used);
     }
-    // The same, but returns the result instead of throwing.
+    // The same, but returns false instead of throwing.
     bool try_charge(std::int64_t bytes) {
         if (room() < bytes) return false;
         charge_anyway(bytes);
         return true;
     }
-    // For what may not fail; the caller keeps it small.
+    // For operations that must not fail; the caller keeps them small.
     void charge_anyway(std::int64_t bytes) {
         if (whole_ != nullptr) whole_->charge_anyway(bytes);
         const std::int64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -100,7 +100,7 @@ struct Problem {
     // Groups: exactly one leaf each. A leaf is a union of boxes; the boxes of a group partition the space.
     std::vector<std::int32_t> group_tree;
     std::vector<std::int64_t> group_offset;  // [groups + 1], into leaves
-    // Not where the trees are known: they say the same (leaf_boxes.hpp).
+    // Empty if the trees are known, which define the same boxes (leaf_boxes.hpp).
     std::vector<std::int64_t> leaf_offset;  // [leaves + 1], into boxes
     std::vector<std::int64_t> box_offset;   // [boxes + 1], into literals
     std::vector<Literal> literals;
@@ -109,7 +109,7 @@ struct Problem {
     std::int32_t rows = 0;
     std::int32_t constraints = 0;
     bool has_objective = false;
-    // The coefficients are released once the values of a Forest replace them.
+    // The coefficients are freed as soon as a Forest holds their values.
     std::vector<std::int64_t> coefficient_offset;  // [leaves + 1]
     std::vector<std::int32_t> coefficient_row;
     std::vector<std::int64_t> coefficient_value;
@@ -141,7 +141,7 @@ struct Problem {
 
 // Checks every index, range and sum; throws std::invalid_argument with a sentence. Fills row_magnitude.
 void validate(Problem& problem);
-// The same of a problem whose leaves are those of a forest that was made of checked trees.
+// The same for a problem whose leaves come from a forest made of checked trees.
 void validate(Problem& problem, const Forest& forest);
 // The sums and the new bounds must stay below 2^62 together.
 void validate_bounds(const Problem& problem, const std::vector<std::int64_t>& bound);

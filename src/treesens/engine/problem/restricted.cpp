@@ -22,12 +22,12 @@ Restricted Restrictor::restrict(const std::uint8_t* allowed, const std::int32_t*
     Restricted part;
     if (!keep_cells(allowed) || !keep_clauses()) return part;
     specialise_groups();
-    part.failing_row = hopeless(bound);
+    part.failing_row = failing(best_, bound);
     if (part.failing_row >= 0) return part;
     mark_cuts();
     number_cells(part, level);
     // Without variables every row is known: it holds everywhere, or is hopeless.
-    if (part.variable.empty() || (clauses_.empty() && holds_everywhere(bound))) {
+    if (part.variable.empty() || (clauses_.empty() && !whole_.has_objective && failing(worst_, bound) < 0)) {
         part.left = Left::point;
         if (part.variable.empty()) {
             for (std::int32_t r = 0; r < whole_.rows; ++r) part.slack.push_back(best_[r] - bound[r]);
@@ -169,19 +169,12 @@ bool Restrictor::same_values(std::int32_t group, std::int32_t one, std::int32_t 
     return std::equal(first, first + forest_.rows_of(group), forest_.values(whole_, group, other));
 }
 
-std::int32_t Restrictor::hopeless(const std::vector<std::int64_t>& bound) const {
+std::int32_t Restrictor::failing(const std::vector<std::int64_t>& reached,
+                                 const std::vector<std::int64_t>& bound) const {
     for (std::int32_t r = 0; r < whole_.constraints; ++r) {
-        if (best_[r] < bound[r]) return r;
+        if (reached[r] < bound[r]) return r;
     }
     return -1;
-}
-
-bool Restrictor::holds_everywhere(const std::vector<std::int64_t>& bound) const {
-    if (whole_.has_objective) return false;
-    for (std::int32_t r = 0; r < whole_.constraints; ++r) {
-        if (worst_[r] < bound[r]) return false;
-    }
-    return true;
 }
 
 void Restrictor::mark_cuts() {

@@ -1,8 +1,8 @@
-// A problem within a box: dead leaves are dropped, constant trees become numbers, and indistinguishable cells are
-// merged.
+// A problem within a box: dead leaves are dropped, trees that are constant become numbers, and cells that nothing left
+// tells apart are one.
 //
-// A question about the surroundings of a row allows few cells of each variable. The rest is a small fraction of the
-// whole, and the cost of a search is proportional to it.
+// A question about the surroundings of a row allows few cells of each variable. What is left of it is a small fraction
+// of the whole, and everything that a search does costs in proportion to what is left.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace treesens {
 enum class Left {
     nothing,  // no solution: a variable or a clause has no cell, or a row fails with every tree at its best
     point,    // every point of the box is a solution, and none is better than another
-    problem   // the rest has to be searched
+    problem   // what is left has to be searched
 };
 
 struct Restricted {
@@ -25,23 +25,23 @@ struct Restricted {
     Forest forest;
     std::vector<std::int32_t> variable;     // [variables of problem], numbers in the whole
     std::vector<std::int32_t> cell_offset;  // as in problem, which a search may have taken
-    std::vector<Cell> cell;                 // [cells of problem]: the cell of the whole that represents it
+    std::vector<Cell> cell;                 // [cells of problem]: the cell of the whole that stands for it
     std::vector<Cell> rest;                 // [variables of the whole]: the cell of those that are not left
     std::vector<std::int32_t> group;        // [groups of problem], numbers in the whole
     std::int32_t failing_row = -1;          // if nothing is left: a row that fails with every tree at its best
     std::vector<std::int64_t> slack;        // [rows] of the one point, if no variable is left
 };
 
-// The point of the whole for a point of the restricted problem.
+// The point of the whole that a point of the problem that is left stands for.
 std::vector<Cell> widened(const Restricted& part, const std::vector<Cell>& x);
 
 class Restrictor {
 public:
     Restrictor(const Problem& whole, const Forest& forest);
 
-    // The question restricted to the allowed cells [cells of the whole], with these bounds. The cell of least `level`
-    // represents merged cells. Cells that the whole does not allow stay forbidden. `hints` are points of the whole to
-    // start from.
+    // What the allowed cells [cells of the whole] leave of the question with these bounds. Of cells that become one the
+    // one with the least `level` stands for all. Cells that the whole does not allow stay forbidden. `hints` are points
+    // of the whole to start from.
     Restricted restrict(const std::uint8_t* allowed, const std::int32_t* level, const std::vector<std::int64_t>& bound,
                         const std::vector<std::vector<Cell>>& hints);
 
@@ -54,8 +54,8 @@ private:
     void specialise_groups();
     std::int32_t specialise(std::int32_t group, std::int32_t node);
     bool same_values(std::int32_t group, std::int32_t one, std::int32_t other) const;
-    // A row that fails with every tree at its best; -1 without one.
-    std::int32_t hopeless(const std::vector<std::int64_t>& bound) const;
+    // A row that fails if the rows reach so much; -1 if there is none.
+    std::int32_t failing(const std::vector<std::int64_t>& reached, const std::vector<std::int64_t>& bound) const;
     bool keep_clauses();
     void mark_cuts();
     void number_cells(Restricted& part, const std::int32_t* level);
@@ -66,7 +66,6 @@ private:
     void mark_rows(std::int32_t group, std::int32_t node);
     void write_clauses(Restricted& part) const;
     void write_hints(Restricted& part, const std::vector<std::vector<Cell>>& hints) const;
-    bool holds_everywhere(const std::vector<std::int64_t>& bound) const;
 
     const Problem& whole_;
     const Forest& forest_;

@@ -1,4 +1,4 @@
-// Why a pruned node is a proof: the bound is computed without any rounding error.
+// Proof of pruned nodes: the bound is computed without any rounding error.
 //
 // All numbers of the prover (entry values, messages, bounds) are integers kept in doubles. IEEE addition, subtraction
 // and maximum of integers are exact as long as operands and result stay below 2^53 in magnitude. So rounding happens in

@@ -1,9 +1,9 @@
-// When each method begins and how far it goes: every number that chooses among the methods of the search, in one place,
-// with its default and a sentence. A number of a single algorithm stays with its code.
+// The start and the limits of each method: all parameters that choose among the search's methods, with their defaults
+// and a sentence. A parameter of a single algorithm stays next to its code.
 //
 // `TREESENS_SCHEDULE=part_early=2,part_long=0` changes them for a process; `_engine.schedule()` returns them, and
-// `_engine.set_schedule(..)` changes them between two searches. They change how long an answer takes, never the answer:
-// the oracle draws them (tests/oracle), so that small problems run through the code of large ones.
+// `_engine.set_schedule(..)` changes them between two searches. They affect the time for an answer, never the answer:
+// the oracle varies them (tests/oracle), so that small problems run through the code of large ones.
 #pragma once
 
 #include <cstdint>
@@ -80,10 +80,10 @@ struct ScheduleEntry {
 
 const std::vector<ScheduleEntry>& schedule_entries();
 
-// The numbers of this process. Written between searches only: a search that runs reads them without a lock.
+// The parameters of this process. Written only between searches, which read them without a lock.
 extern Schedule schedule;
 
-// `name=value,name=value`; an empty text changes nothing. Throws std::invalid_argument with the error.
+// `name=value,name=value`; an empty text changes nothing. Throws std::invalid_argument for invalid settings.
 void set_schedule(const std::string& text);
 
 }  // namespace treesens

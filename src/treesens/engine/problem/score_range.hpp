@@ -1,5 +1,4 @@
-// How large the whole numbers are that scores are made of: one limit for all searches, which Python reads too
-// (compiler/model/scores.py).
+// The range of the integers in scores: one limit for all searches, which Python reads too (compiler/model/scores.py).
 #pragma once
 
 #include <algorithm>
@@ -8,8 +7,8 @@
 
 namespace treesens {
 
-// For one score: base, slack, and the largest leaf of every tree sum to less than 2^kScoreBits in magnitude. Then
-// differences of two scores, and of these from a bound of the same size, are far from overflow.
+// Of one score: base, slack, and the largest leaf of every tree, added up, stay below 2^kScoreBits in magnitude. Then
+// the difference of two scores, and what it differs by from a bound of the same size, is far from overflow.
 inline constexpr int kScoreBits = 60;
 inline constexpr std::int64_t kMostScore = std::int64_t{1} << kScoreBits;
 
@@ -18,7 +17,7 @@ inline bool is_score(std::int64_t value) {
     return value >= -kMostScore && value <= kMostScore;
 }
 
-// True if `trees` leaves of these `count` values sum to a score. (Not by absolute values: INT64_MIN has none.)
+// True if `trees` leaves of these `count` values sum to a score. (Absolute values would fail for INT64_MIN.)
 inline bool sum_to_scores(const std::int64_t* value, std::size_t count, std::int64_t trees) {
     const std::int64_t most = kMostScore / std::max<std::int64_t>(1, trees);
     return std::all_of(value, value + count, [most](std::int64_t v) { return v >= -most && v <= most; });

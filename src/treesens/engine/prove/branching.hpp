@@ -1,4 +1,4 @@
-// Where to split a node (docs/engine.md).
+// Chooses the split of a node (docs/engine.md).
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace treesens {
 
 struct Split {
-    std::int32_t variable = -1;  // -1: nothing left to split
+    std::int32_t variable = -1;  // -1: no split is left
     Cell cut = 0;                // cells <= cut on the one side, > cut on the other
 };
 
@@ -26,7 +26,7 @@ public:
     Split by_deficit(const Messages& messages, const Domains& domains, const std::vector<Cell>& x);
     // Between x and a literal of a clause that x violates.
     Split by_clause(const Domains& domains, const std::vector<Cell>& x) const;
-    // Any cut that tells entries or unary terms apart; -1 when every row is constant over the node.
+    // Any cut that separates entries or unary terms; -1 if every row is constant over the node.
     Split by_spread(const Messages& messages, const Domains& domains);
 
 private:

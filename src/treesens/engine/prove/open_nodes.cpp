@@ -59,7 +59,7 @@ void OpenNodes::put_off(OpenNode node) {
 }
 
 void OpenNodes::end_dive() {
-    // All room first: a node that is lost halfway for want of memory would be taken for proved.
+    // Reserves all memory first: a node lost halfway for lack of memory would count as proved.
     if (rest_.capacity() < rest_.size() + dive_.size()) rest_.reserve(2 * rest_.size() + dive_.size());
     for (OpenNode& node : dive_) {
         rest_.push_back(std::move(node));

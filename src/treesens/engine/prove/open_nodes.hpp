@@ -1,8 +1,8 @@
-// The nodes of a search that nobody has begun, and which of them comes next (ADR 0012).
+// The open nodes of a search, and their order (ADR 0012).
 //
-// Depth-first, the one that was put off last. Best-first, in dives: a dive goes on depth-first for some nodes, and from
-// its end the next one begins at the greatest bound of all. So the bound of the whole falls with every dive, and the
-// search goes on finding points as it does depth-first.
+// Depth-first: the one deferred last. Best-first, in dives: a dive goes depth-first for some nodes, and the next dive
+// starts at the greatest bound of all. So the global bound falls with every dive, and the search finds points as it
+// does depth-first.
 #pragma once
 
 #include <cstddef>
@@ -45,15 +45,14 @@ public:
     bool empty() const { return dive_.empty() && rest_.empty(); }
     // The greatest bound of all; INT64_MIN without nodes.
     std::int64_t upper() const;
-    // Whether the dive goes on with a node of this bound, rather than putting it off, too. `level`: what is below is
-    // pruned.
+    // True if the dive continues with a node of this bound instead of deferring it. `level`: values below are pruned.
     bool goes_on(std::int64_t upper, std::int64_t level) const;
     void put_off(OpenNode node);
-    // All nodes are dropped: the search begins anew.
+    // Drops all nodes: the search restarts.
     void clear();
     // The next node; there must be one.
     OpenNode take();
-    // A node for somebody else: the greatest bound, or the shallowest node. False when there is none.
+    // A node for another prover: the greatest bound, or the shallowest node. False if there is none.
     bool give(OpenNode& out);
 
 private:

@@ -1,4 +1,4 @@
-// The open subtrees of a prover: two children of a node, what they start from, and subtrees that change hands.
+// The open subtrees of a prover: the two children of a node, their start states, and transfers between provers.
 #include <algorithm>
 #include <utility>
 
@@ -39,7 +39,7 @@ OpenNode Prover::child_of_node() {
     return child;
 }
 
-// What the children start from: the messages of this node where there are any, else what it started from itself.
+// The children's start state: the messages of this node if there are any, else its own start state.
 void Prover::leave_messages(OpenNode& child) {
     child.start = start_;
     for (std::size_t i = 0; i < bounds_.levels().size(); ++i) {
@@ -49,7 +49,7 @@ void Prover::leave_messages(OpenNode& child) {
         const Messages& m = bound_level.messages;
         const std::int64_t bytes =
             static_cast<std::int64_t>(4 * m.reduced().size()) + m.set().entries() / 8 + node_.bytes() + 256;
-        // Without room the children start from an older ancestor: slower, not wrong.
+        // Without memory the children start from an older ancestor: slower, but correct.
         if (budget_.room() < 2 * bytes || !budget_.try_charge(bytes)) continue;
         MemoryBudget& budget = budget_;
         child.start[i] = std::shared_ptr<const SavedMessages>(new SavedMessages(m.saved_messages()),
@@ -82,7 +82,7 @@ void Prover::take_back(OpenNode node) {
 }
 
 void Prover::adopt(OpenNode subtree) {
-    // The numbers of its nodes above are another prover's.
+    // The ancestors' indices belong to another prover.
     bounds_.forget_nodes();
     subtree.path.clear();
     finished_ = false;

@@ -11,7 +11,7 @@ namespace treesens {
 namespace {
 
 constexpr int kTrims = 4;  // rounds of trimming at one node
-// A box that is looked at costs several times what an entry costs the messages, whose lists are read in order.
+// Examining a box costs several times as much as a messages entry, whose lists are read in order.
 constexpr std::int64_t kWorkPerBox = 6;
 // A unit of polishing takes several times as long as one of this search.
 constexpr Polishing kPolishing{16, 64, 100, 4'000'000};
@@ -122,7 +122,7 @@ void OverlapProver::sync(State& state) {
     state.at.depth = frames_.size();
 }
 
-// The least sum of the rows that a solution at the level has, without the bounds of the rows taken off.
+// The least sum of the rows over solutions at the level, before subtracting the rows' bounds.
 std::int64_t OverlapProver::needed(const BoxLayer& layer) const {
     __int128 sum = 0;
     for (const std::int32_t r : layer.rows) sum += static_cast<__int128>(goal_.bound[r]) + (goal_.soft[r] ? level_ : 0);
@@ -133,7 +133,7 @@ std::int64_t OverlapProver::spare(const State& state) const {
     return state.boxes.bound() - needed(state.boxes.layer());
 }
 
-// Brings a layer to the node and leaves out what no solution there uses; false where that is everything.
+// Moves a layer to the node and drops the boxes that no solution there uses; false if none is left.
 bool OverlapProver::settle(std::int32_t layer) {
     State& state = *states_[layer];
     sync(state);
@@ -156,7 +156,7 @@ std::int64_t OverlapProver::upper_of(const State& state) const {
     return static_cast<std::int64_t>(std::clamp<__int128>(upper, INT64_MIN, INT64_MAX));
 }
 
-// Whether a layer shows that the node holds nothing; layers that seldom do are asked at some nodes only.
+// True if a layer refutes the node; layers that seldom do are tried only at some nodes.
 bool OverlapProver::refuted(bool all) {
     for (std::size_t i = 0; i < states_.size(); ++i) {
         const auto& state = states_[i];
@@ -173,7 +173,7 @@ bool OverlapProver::refuted(bool all) {
     return false;
 }
 
-// False when the losses leave nothing of the node. Afterwards losses_ knows where to cut.
+// False if the losses refute the whole node. Afterwards losses_ has the best cut.
 bool OverlapProver::trim(bool all) {
     for (int round = 0; round < kTrims; ++round) {
         if (!look(all)) return false;
@@ -187,8 +187,8 @@ bool OverlapProver::trim(bool all) {
     return look(true);
 }
 
-// What every layer loses; false if one of them leaves nothing. Idle layers are looked at where no other one knows a
-// cut, or with `all`.
+// The losses of every layer; false if one of them refutes the node. Idle layers are tried if no other one has a cut, or
+// with `all`.
 bool OverlapProver::look(bool all) {
     losses_.start(low_, high_);
     for (std::size_t i = 0; i < states_.size(); ++i) {
@@ -200,7 +200,7 @@ bool OverlapProver::look(bool all) {
     return true;
 }
 
-// Writes down the ends of domains that are cut off; false if that is all of a domain.
+// Records the trimmed ends of domains; false if nothing of a domain is left.
 bool OverlapProver::record_ends(const std::vector<Cell>& low, const std::vector<Cell>& high) {
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
         if (low[v] > low_[v]) {

@@ -1,8 +1,8 @@
-// A second prover, for deep forests: branch and bound over the boxes that a node still meets (overlap/).
+// A second prover, for deep forests: branch and bound over the boxes that still intersect a node (overlap/).
 //
-// Its bound is weaker than that of the messages and costs a fraction of it, in proportion to what is active. Depth
-// first; every node is trimmed by its losses and cut where the lesser loss is largest. Exact integers throughout:
-// values of boxes are sums of coefficients, below 2^63 (validate), and nothing is rounded.
+// Its bound is weaker than that of the messages and costs a fraction of it, in proportion to the active boxes.
+// Depth-first; every node is trimmed by its losses and cut where the smaller loss is largest. Exact integers
+// throughout: values of boxes are sums of coefficients, below 2^63 (validate), and nothing is rounded.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "overlap/cut_losses.hpp"
-#include "prove/cut_tree.hpp"
 #include "prove/tree_search.hpp"
 
 namespace treesens {
@@ -24,15 +23,51 @@ struct BoxLayers {
 BoxLayers build_box_layers(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget,
                            Control* control = nullptr);
 
+// The cuts of a search and what has refuted each of its leaves, written down as the search makes them. The search may
+// visit either side of a cut first, and cut off an end of a domain on its way; the tree has them in their places.
+class CutTree {
+public:
+    static constexpr std::int32_t kByClauses = -1;
+    struct Node {
+        std::int32_t variable = -1;  // -1: a leaf
+        Cell cut = 0;                // cells <= cut are in `low`
+        std::int32_t layer = kByClauses;
+        std::int64_t low = -1;
+        std::int64_t high = -1;
+    };
+
+    CutTree() : nodes_(1) {}
+    // The place at work becomes a leaf that a layer of boxes refutes, or the clauses.
+    void close(std::int32_t layer) { nodes_[at_].layer = layer; }
+    // Cuts the place at work and goes on in its low side or in its high one; the number of the other one.
+    std::int64_t cut(std::int32_t variable, Cell cut, bool low_first) {
+        const std::int64_t low = static_cast<std::int64_t>(nodes_.size());
+        nodes_.resize(nodes_.size() + 2);
+        nodes_[at_] = {variable, cut, kByClauses, low, low + 1};
+        at_ = low_first ? low : low + 1;
+        return low_first ? low + 1 : low;
+    }
+    // Cuts off a side that a layer refutes.
+    void cut_off(std::int32_t variable, Cell cut, bool low, std::int32_t layer) {
+        nodes_[this->cut(variable, cut, !low)].layer = layer;
+    }
+    void go_to(std::int64_t place) { at_ = place; }
+    const std::vector<Node>& nodes() const { return nodes_; }
+
+private:
+    std::vector<Node> nodes_;
+    std::int64_t at_ = 0;
+};
+
 class OverlapProver : public TreeSearch {
 public:
     OverlapProver(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal,
                   const BoxLayers& layers, const Gap& gap, MemoryBudget& budget);
 
     std::int64_t work() const override;
-    // The node at work: as deep as the search is, which goes first to where the layers lose least.
+    // The current node: as deep as the search, which first goes where the layers lose least.
     const Domains& node() const { return node_; }
-    // The whole search for `level`, written down: why it has not come to its end, or nothing.
+    // Records the whole search for `level`; returns the reason if it did not finish.
     std::string record(CutTree& tree, std::int64_t level, std::int64_t node_limit, Control& control);
 
 private:
@@ -51,7 +86,7 @@ private:
         Station at;  // `mark` is not used
         std::int64_t tried = 0;
         std::int64_t pruned = 0;
-        // Prunes too few nodes to be asked at each.
+        // Prunes too few nodes to be tried at each.
         bool idle() const { return tried >= 40 && pruned * 12 < tried; }
     };
     struct Frame {

@@ -1,5 +1,5 @@
-// A long search goes on in parts (ADR 0016): when it looks long it begins again, and nodes of some depth become
-// problems of their own. A part is searched in the same way, and may begin again in parts itself.
+// A long search continues in parts (ADR 0016): it restarts, and nodes of some depth become separate problems. A part is
+// searched in the same way, and may itself restart in parts.
 #include <algorithm>
 #include <utility>
 
@@ -37,7 +37,7 @@ void Prover::watch_pace() {
     root_ = OpenNode();
 }
 
-// From the root, with the messages that it left. What has been proved stays.
+// Restarts at the root with its messages. Everything proved so far is kept.
 void Prover::begin_in_parts() {
     in_parts_ = true;
     root_.upper = std::min(root_.upper, proved_upper());
@@ -50,7 +50,7 @@ bool Prover::is_part() const {
     return in_parts_ && !adopted_ && static_cast<std::int32_t>(path_.size()) == parts_.depth;
 }
 
-// False if the node stays as it is.
+// False if the node is unchanged.
 bool Prover::enter_part(const Incumbent& incumbent) {
     std::vector<std::uint8_t> allowed(problem_.cells(), 0);
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
@@ -101,7 +101,7 @@ void Prover::run_part(std::int64_t node_limit, Incumbent& incumbent, Control& co
         next();
         return;
     }
-    // A turn cut short by the clock goes on, so that the order of nodes does not depend on it.
+    // A turn cut short by the clock is resumed, so that the order of nodes does not depend on it.
     if (part_turn_ > 0 || open_.goes_on(node_upper_, level_)) return;
     OpenNode node;
     node.domains = std::move(node_);

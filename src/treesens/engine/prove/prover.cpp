@@ -17,10 +17,10 @@ namespace {
 constexpr std::int64_t kPassReach = 2;
 constexpr std::int64_t kPassTrial = 16;
 constexpr std::int64_t kPassMemory = 4;
-// There are many parts, and what they begin with is a small problem.
+// There are many parts, each starting as a small problem.
 constexpr int kPartSweeps = 20;
 constexpr int kPartPasses = 4;
-// Less if the turns of local search have looked for the one best before (measured).
+// Less if local search has looked for the optimum before (measured).
 Polishing polishing_of(Mode mode) {
     return mode == Mode::objective ? Polishing{8, 64, 20, 1'000'000} : Polishing{4, 16, 100, 4'000'000};
 }
@@ -106,7 +106,7 @@ void Prover::visit(OpenNode node) {
     entered_level_ = false;
 }
 
-// Where the bounds of a node begin.
+// Start of a node's bounds.
 void Prover::first_bound() {
     steps_ = new_steps();
     sweeps_ = 0;
@@ -129,8 +129,8 @@ void Prover::first_bound() {
     phase_ = Phase::full;
 }
 
-// Brings the state of a bound_level to this node: from the parent if it is still there, else from what the nearest node
-// above left.
+// Moves a bound_level's state to this node: from the parent if it is still there, else from the state saved by the
+// nearest node above.
 void Prover::load(BoundLevel& bound_level) {
     bound_level.set_level(problem_, goal_, level_);
     const bool from_parent = bound_level.loaded >= 0 && !path_.empty() && bound_level.loaded == path_.back();
@@ -146,7 +146,7 @@ void Prover::load(BoundLevel& bound_level) {
 }
 
 void Prover::tighten(const BoundLevel& bound_level) {
-    // Cells were removed for this level: what lies in them stays below it.
+    // Cells were removed for this level: values in them are below it.
     const std::int64_t upper =
         std::max(bound_level.upper(problem_, goal_), goal_.mode == Mode::decide ? std::int64_t{-1} : level_ - 1);
     node_upper_ = std::min(node_upper_, upper);
@@ -209,7 +209,7 @@ bool Prover::passes_pay(const BoundLevel& bound_level) const {
            statistics_.nodes % kPassTrial == 0;
 }
 
-// A sweep follows: it removes cells, and evens out what the branching looks at.
+// A sweep follows: it removes cells, and balances the numbers that branching uses.
 void Prover::pass(BoundLevel& bound_level, Control& control) {
     ++passes_;
     if (bound_level.messages.pass(control) == Sweep::stopped) return;
@@ -241,7 +241,7 @@ MultiplierSteps Prover::new_steps() const {
     return MultiplierSteps(weighs_apart_ ? schedule.apart_steps : schedule.node_steps);
 }
 
-// Whether the node takes a step more than it has: some like the last one would prune it.
+// True if the node takes an additional step: a few like the last one would prune it.
 bool Prover::step_pays(std::int64_t before, bool better) const {
     if (at_root() || !weighs_apart_ || !better || steps_.taken() >= schedule.apart_steps_most) return false;
     return !stalls(before, bound_level_->messages.bound(), schedule.apart_steps_most - steps_.taken());
@@ -277,7 +277,7 @@ void Prover::decode(const BoundLevel& bound_level, Incumbent& incumbent, Control
 }
 
 void Prover::branch(Incumbent& incumbent) {
-    // The last step may have taken cells away from under the point.
+    // The last step may have removed cells of the point.
     move_into_node();
     Split cut;
     if (bound_level_ != nullptr) cut = branching_.by_deficit(bound_level_->messages, node_, x_);

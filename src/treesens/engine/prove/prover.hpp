@@ -1,6 +1,5 @@
-// The proof side: branch and bound over the domains with the bound levels' bounds; depth-first where a question is
-// decided, best-first with dives where something is optimised (ADR 0012). One resumable state: run() goes on where the
-// last call stopped.
+// Branch and bound over the domains with the bound levels' bounds; depth-first for decisions, best-first with dives for
+// optimisation (ADR 0012). One resumable state: run() resumes where the last call stopped.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +12,11 @@
 
 namespace treesens {
 
-// How a long search goes on in parts (ADR 0016).
+// Parameters of parts of a long search (ADR 0016).
 struct Parts {
     std::int64_t together = 0;  // entries of factors of several trees in a part; 0: no parts
     std::int32_t depth = 3;     // nodes so deep become parts
-    bool at_once = false;       // without waiting until the search looks long
+    bool at_once = false;       // without waiting for a long search
 };
 
 class Subproblem;
@@ -38,15 +37,15 @@ public:
     std::int64_t audited() const override { return audit_.nodes() + audited_in_parts_; }
     // From now on, if the search looks long, it begins again in parts. Before the first run.
     void set_parts(const Parts& parts);
-    // Whether it is known how the search goes on: it may be shared from now on.
+    // True if the further course of the search is decided: it may be shared from now on.
     bool settled() const { return !watches_; }
-    // Gives away a subtree that was put off; false when there is none.
+    // Gives away a deferred subtree; false if there is none.
     bool donate(OpenNode& out);
     // Takes back what it gave away.
     void take_back(OpenNode node);
     // Takes over a subtree of another prover of the same problem; only when finished.
     void adopt(OpenNode subtree);
-    // Goes on counting where another prover of the same problem has stopped.
+    // Continues the counters of another prover of the same problem.
     void count_from(const ProverStatistics& statistics) { statistics_ = statistics; }
     const BoundStack& bounds() const { return bounds_; }
     const char* phase_name() const;
@@ -95,7 +94,7 @@ private:
     MultiplierSteps steps_;
     std::int64_t last_bound_ = 0;
     bool entered_level_ = false;
-    bool adopted_ = false;     // the subtree at work is somebody else's
+    bool adopted_ = false;     // the current subtree belongs to another prover
     const bool weighs_apart_;  // an objective in another unit than the rows beside it (ADR 0034)
     const int root_sweeps_;
     const int root_passes_;

@@ -1,8 +1,7 @@
-// A second look at pruned nodes, by other means than the ones that pruned them: for test builds and tests (set_audit).
+// Rechecks pruned nodes independently: for test builds and tests (set_audit).
 //
-// A node is pruned because no point of it reaches the level. Small nodes are enumerated and evaluated exactly; of
-// larger ones points are drawn, and a bound that the bound_level claims is recomputed from the definition in 128-bit
-// integers.
+// A node is pruned if no point of it reaches the level. Small nodes are enumerated and evaluated exactly; larger ones
+// are sampled, and a bound claimed by the bound_level is recomputed from the definition in 128-bit integers.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +17,10 @@ class PruneAudit {
 public:
     PruneAudit(const Problem& problem, const Forest& forest, const Clauses& clauses, const Goal& goal);
 
-    // Looks at one node in `every` (0: none).
+    // Rechecks one node in `every` (0: none).
     void set_share(std::int64_t every) { every_ = every; }
     std::int64_t share() const { return every_; }
-    // Remembers the node that is entered, before anything is taken out of it.
+    // Stores the entered node, before anything is removed from it.
     void enter(const Domains& node);
     // InternalError when a point of the node that was entered reaches the level, or the bound_level's bound is not
     // below zero.

@@ -10,9 +10,9 @@ constexpr int kSweeps = 60;  // of one bound_level in a row
 constexpr int kSteps = 40;   // of the multipliers
 constexpr int kProbeSweeps = 4;
 constexpr int kRounds = 8;
-// Pairs of a leaf and an entry that are compared at the end; larger factors keep their leaves.
+// Pairs of a leaf and an entry compared at the end; larger factors keep their leaves.
 constexpr std::int64_t kLargestComparison = 4'000'000;
-// All comparisons together take no more than this part of the work.
+// Maximum share of the work for all comparisons.
 constexpr std::int64_t kComparisonShare = 4;
 
 }  // namespace

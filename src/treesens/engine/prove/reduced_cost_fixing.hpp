@@ -1,4 +1,4 @@
-// What no solution can use: cells and leaves whose max-marginal is negative (reduced-cost fixing).
+// Cells and leaves that no solution uses: those with a negative max-marginal (reduced-cost fixing).
 //
 // Under any messages the bound of the prover is a sum of maxima, and with a cell, or an entry of a factor, chosen it is
 //     bound - best of its factor(s) + value of the chosen one  >=  slack of every point that uses it.

@@ -1,8 +1,8 @@
-// A node of a long search as a problem of its own (ADR 0016).
+// A node of a long search as a separate problem (ADR 0016).
 //
-// Within the domains of a node most branches of most trees are dead: more trees fit into one factor, cells that nothing
-// left tells apart are one, and numbers are smaller, so that the grid is finer. A subproblem has factors chosen for
-// what is left, and a prover of its own.
+// Within the domains of a node most branches of most trees are dead: more trees fit into one factor, indistinguishable
+// cells are merged, and numbers are smaller, so that the grid is finer. A subproblem has factors chosen for the rest,
+// and its own prover.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,12 @@
-// What every search by branch and bound does with its nodes, whatever refutes them, cuts them and proposes points:
-// entering, pruning, deciding exactly, polishing, and the account of what is proved.
+// The common part of all branch-and-bound searches, whatever refutes and cuts nodes and proposes points: entering,
+// pruning, deciding exactly, polishing, and accounting for the proved bounds.
 //
 // The account: no point that the search has dealt with or still holds is worth more than proved_upper(). A node that is
 // left adds what may be in it. It is at least level - 1, even if nothing was met there: cells that were removed on the
 // way stay below the level, and may be better than what is left.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,10 +16,37 @@
 #include "problem/goal.hpp"
 #include "problem/limits.hpp"
 #include "prove/branching.hpp"
-#include "prove/gap.hpp"
 #include "prove/recheck.hpp"
 
 namespace treesens {
+
+struct ProverStatistics {
+    std::int64_t nodes = 0;
+    std::int64_t closed = 0;  // decided exactly without a bound
+    std::int64_t pruned_by_clauses = 0;
+    std::int64_t multiplier_steps = 0;
+    std::int64_t deepest = 0;
+    std::int64_t parts = 0;  // nodes that became problems of their own
+
+    void add(const ProverStatistics& other) {
+        nodes += other.nodes;
+        closed += other.closed;
+        pruned_by_clauses += other.pruned_by_clauses;
+        multiplier_steps += other.multiplier_steps;
+        parts += other.parts;
+        deepest = std::max(deepest, other.deepest);
+    }
+};
+
+struct Gap {
+    double relative = 0;
+    std::int64_t absolute = 1;
+    std::int64_t reference = 0;      // the relative gap is taken of |incumbent + reference|
+    std::int64_t least = INT64_MIN;  // values below are of no interest, whatever the incumbent; they remain unproved
+};
+
+// The least value of the soft rows that is of interest: what is below is pruned.
+std::int64_t level_to_reach(const Problem& problem, const Goal& goal, const Gap& gap, const Incumbent& incumbent);
 
 // What of the work of a search polishing of its points may take: one part in `part`, so much `first` in any case, and
 // less after so many polished points in a row that were no better.

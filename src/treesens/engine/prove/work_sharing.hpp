@@ -1,4 +1,4 @@
-// Several provers on one search tree, each in a thread with a workspace of its own (ADR 0009).
+// Several provers on one search tree, each in a thread with its own workspace (ADR 0009).
 //
 // Idle provers request work; a busy prover donates its shallowest unexplored subtree. What every prover proves holds
 // for its own subtrees, so the bound of the whole is the largest of all bounds: of the provers, and of the subtrees
@@ -21,7 +21,7 @@ namespace treesens {
 
 class WorkSharing {
 public:
-    // `first` is the prover that holds the tree. Helpers for which there is no memory are left out.
+    // `first` is the prover with the tree. Helpers without memory are left out.
     WorkSharing(const Problem& problem, const Forest& forest, const Goal& goal, const FactorSets& sets, const Gap& gap,
                 MemoryBudget& budget, Prover& first, int threads, std::uint64_t seed,
                 std::int64_t quantum = schedule.share_quantum);

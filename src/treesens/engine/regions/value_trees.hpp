@@ -1,5 +1,4 @@
-// The trees of a model with the value of one output at their leaves, and the values that they reach over a box of
-// cells.
+// The trees of a model with one output's values at their leaves, and the values that they reach over a box of cells.
 #pragma once
 
 #include <cstdint>

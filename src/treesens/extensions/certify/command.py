@@ -79,7 +79,7 @@ def _in(paths: tuple[Path, ...] | list[Path], suffix: str) -> list[Path]:
 
 @click.command("export")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--format", "-f", "format_name", help="Name of the format, if the content does not show it.")
+@click.option("--format", "-f", "format_name", help="Name of the format, if the content does not determine it.")
 @trust_option
 @click.option("--output", "-o", type=OutputFile(), required=True, help="The file, e.g. MODEL.trees.json.")
 def export(model: Path, format_name: str | None, trust_pickle: bool, output: Path) -> int:

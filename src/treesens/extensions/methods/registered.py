@@ -63,9 +63,9 @@ def may_be_additive(query: Query) -> bool:
 
 BRIEF_SMALL: Final = Method(
     name="brief search, small domain",
-    questions=f"domains of at most {MOST_COMBINATIONS:,} combinations of cells, by the engine",
+    questions=f"domains of at most {MOST_COMBINATIONS:,} combinations of cells, asked of the engine",
     fits=lambda query, options: by_engine(options) and is_small(query),
-    proves="a result of the searches below: the first that fits runs",
+    proves="what the searches below prove: the first that fits is used",
     run="treesens.solve.methods.steps:search_briefly",
     stage=Stage.STEP,
     share=0.5,
@@ -75,7 +75,7 @@ BRIEF_SMALL: Final = Method(
 )
 COMBINATIONS: Final = Method(
     name="combinations",
-    questions="the same, if a result is open",
+    questions="the same, if still open",
     fits=lambda query, options: by_engine(options) and is_small(query),
     proves="verdict and optimum, by trying all combinations of cells, of one point for sums of scores (Z3: values inside)",
     run="treesens.extensions.methods.enumerate_rows:search_combinations",
@@ -87,7 +87,7 @@ BRIEF_FEW: Final = Method(
     name="brief search, few changes",
     questions="a limit of the number of features in which two points differ, by the tree path",
     fits=lambda query, options: on_trees(options) and query.objective is None and counts_changes(query),
-    proves="a result of the searches below: the first that fits runs",
+    proves="what the searches below prove: the first that fits is used",
     run="treesens.solve.methods.steps:search_briefly",
     stage=Stage.STEP,
     share=0.5,

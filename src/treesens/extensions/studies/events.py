@@ -174,7 +174,7 @@ def typical_level(level: str | None, way: str | None, *, has_table: bool) -> Typ
     except (ValueError, ZeroDivisionError):
         raise UsageError(f"`{level}` is no percentage", remedy="write --typical 95%") from None
     if not 0 < percent < 100:
-        raise UsageError(f"`{level}` is no share of inputs", remedy="write a number between 0 and 100")
+        raise UsageError(f"`{level}` is not a share of inputs", remedy="write a number between 0 and 100")
     if not _is_decimal(percent):
         raise UsageError(f"`{level}` has no finite decimals", remedy="write --typical 95%")
     if not has_table:

@@ -1,4 +1,4 @@
-"""What `Booster.dump_model` returns, as JSON: nested nodes with thresholds and category lists as text."""
+"""The result of `Booster.dump_model` as JSON: nested nodes with thresholds and category lists as text."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def _tree(tree: Field, features: int) -> LightGBMTree:
     values: dict[int, float] = {}
 
     def number(node: Field) -> int:
-        """The reference to a node as in LightGBM's text: its number, or ~ of the leaf's."""
+        """The reference to a node as in LightGBM's text: its number, or ~number for a leaf."""
         if "split_index" in node:
             return node["split_index"].integer()
-        # A tree that is one leaf has no leaf_index in some versions.
+        # A single-leaf tree has no leaf_index in some versions.
         return ~(node["leaf_index"].integer() if "leaf_index" in node else 0)
 
     todo = [tree["tree_structure"]]

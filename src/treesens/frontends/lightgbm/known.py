@@ -38,7 +38,7 @@ TABLE: Table = {
     "model": {
         **_MODEL,
         **used("average_output"),
-        **optional("nothing is known of the columns", used("feature_infos"), since="3.0"),
+        **optional("the columns are unknown", used("feature_infos"), since="3.0"),
         **optional("the categories have no names", used("pandas_categorical")),
         "tree_info": inside("json_tree"),
         **irrelevant("the word `tree`, and how often features split", ("name", "feature_importances")),

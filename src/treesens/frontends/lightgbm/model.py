@@ -1,4 +1,4 @@
-"""A LightGBM model, text or JSON, as an Ensemble: objective, features, and what a node does with zeros and NaN."""
+"""A LightGBM model, text or JSON, as an Ensemble: objective, features, and the handling of zeros and NaN at nodes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LINKS = {
     "multiclassova": (Task.MULTICLASS, Logistic()),
     "lambdarank": (Task.RANKING, Identity()),
     "rank_xendcg": (Task.RANKING, Identity()),
-    # Trained with a function of the user's: what comes out is the raw score.
+    # Trained with a user's function: predictions are raw scores.
     "": (Task.REGRESSION, Identity()),
     "custom": (Task.REGRESSION, Identity()),
     "none": (Task.REGRESSION, Identity()),
@@ -64,8 +64,8 @@ class LightGBMTree:
 
 @dataclass(frozen=True)
 class LightGBMHeader:
-    """The header of a model file. `categories` are the known codes per feature (None: ordered), `ranges` the least and greatest
-    numbers of an ordered one in training (None: unknown).
+    """The header of a model file. `categories` are the known codes per feature (None: ordered), `ranges` an ordered feature's
+    least and greatest numbers in training (None: unknown).
     """
 
     version: str
@@ -81,13 +81,13 @@ class LightGBMHeader:
 
 
 def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: str, source: ModelSource) -> Ensemble:
-    """The ensemble of a model; the first trees of the rounds come in the order of their outputs."""
+    """The ensemble of a model; within a round, trees are in the order of their outputs."""
     place = source.path
     task, link = _link(header, place)
     outputs = header.outputs
     if not 0 < outputs <= _MAX_OUTPUTS or len(trees) % outputs:
         raise _damaged(f"{len(trees)} trees make no whole rounds for {outputs} outputs", place)
-    # An objective of one output transforms the first of several alone; without a transformation there is no difference.
+    # An objective of one output transforms only the first of several; without a transformation there is no difference.
     several = task is Task.MULTICLASS or (task is not Task.BINARY and link.is_linear)
     if (outputs > 1 and not several) or (task is Task.MULTICLASS and outputs < 2):
         raise _damaged(f"objective `{header.objective}` with {outputs} outputs makes no sense", place)
@@ -145,7 +145,7 @@ def _link(header: LightGBMHeader, place: str) -> tuple[Task, Link]:
 
 
 def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], place: str) -> dict[int, int]:
-    """Codes 0..n-1 per categorical feature: what the header lists and what the splits name."""
+    """Codes 0..n-1 per categorical feature: those listed in the header and those in splits."""
     largest = {f: int(codes.max(initial=0)) for f, codes in enumerate(header.categories) if codes is not None}
     for tree in trees:
         for n, codes in tree.codes.items():
@@ -158,7 +158,7 @@ def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], plac
 
 
 def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequence[Any]]:
-    """Names of the categories of pandas columns whose column is certain; `counts` then counts the names."""
+    """Category names of pandas columns whose position is certain; `counts` then counts the names."""
     result = {}
     for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
         if first == last and first in counts:
@@ -168,15 +168,15 @@ def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequenc
 
 
 def nameless(header: LightGBMHeader, features: Sequence[Feature]) -> list[str]:
-    """Categorical features that one of the lists of names may belong to, or not."""
+    """Categorical features that may or may not have one of the name lists."""
     counts = {f: 0 for f, feature in enumerate(features) if feature.categories}
     return [features[f].name for f in _maybe_named(header, counts) if f in counts and features[f].labels is None]
 
 
 def _maybe_named(header: LightGBMHeader, counts: Mapping[int, int]) -> dict[int, bool]:
-    """Features that a list of names may belong to which names nothing in the model; True if one of the names is a number.
+    """Non-categorical features that may have a name list; True if one of the names is a number.
 
-    LightGBM takes ordered categories, and those that `categorical_feature` leaves out, for the numbers of their codes.
+    LightGBM reads ordered categories, and those omitted from `categorical_feature`, as their code numbers.
     """
     found: dict[int, bool] = {}
     for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
@@ -188,11 +188,11 @@ def _maybe_named(header: LightGBMHeader, counts: Mapping[int, int]) -> dict[int,
 
 
 def _columns_of_lists(header: LightGBMHeader, counts: Mapping[int, int]) -> list[tuple[int, int]]:
-    """The first and the last feature that each list of category names can belong to; nothing if they fit no features.
+    """The first and the last feature that each name list can belong to; empty if they fit no features.
 
-    The lists are those of all columns of pandas' type `category`, in the order of the columns. The file does not say which
-    columns these are: integers may be categorical features without names, and ordered categories are numbers in the model.
-    Such a column held nothing but codes, from 0 to below the number of names.
+    The lists are those of all columns of pandas' type `category`, in column order. The file does not state which columns these
+    are: integers may be categorical features without names, and ordered categories are numbers in the model. Such a column
+    contained only codes, from 0 to below the number of names.
     """
     features = len(header.names)
     first: list[int] = []
@@ -225,7 +225,7 @@ def _nodes(tree: LightGBMTree, counts: Mapping[int, int]) -> Nodes:
     total = inner + leaves
 
     def child(side: NDArray[np.int64]) -> NDArray[np.int64]:
-        # Anything out of range stays so, for order_nodes to refuse.
+        # Out-of-range values are kept, so that order_nodes refuses them.
         at = np.where(side >= 0, np.where(side < inner, side, total), inner + ~side)
         return np.concatenate([at, np.full(leaves, -1)]).astype(np.int64)
 

@@ -22,7 +22,7 @@ _MAX_WORDS = 1 << 22
 
 @dataclass(frozen=True)
 class Block:
-    """The `key=value` lines of the header or of one tree, with the line they start at."""
+    """The `key=value` lines of the header or of one tree, with their first line number."""
 
     values: dict[str, str]
     place: str
@@ -52,11 +52,11 @@ class Block:
         try:
             return np.array(words, dtype=dtype)
         except (ValueError, OverflowError):
-            raise self.error(f"`{key}` holds something that is no number") from None
+            raise self.error(f"`{key}` contains a value that is not a number") from None
 
 
 def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTree]]:
-    """Header and trees of a model file; ModelError with the line for anything that is not one."""
+    """Header and trees of a model file; ModelError with the line if it is invalid."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -139,7 +139,7 @@ def _known_codes(head: Block, info: str) -> NDArray[np.int64] | None:
 
 
 def _range(head: Block, info: str) -> tuple[float, float] | None:
-    """The least and greatest numbers of an ordered feature; None for a feature that training ignored."""
+    """The least and greatest numbers of an ordered feature; None if training ignored it."""
     if not info.startswith("["):
         return None
     low, _, high = info.strip("[]").partition(":")
@@ -150,7 +150,7 @@ def _range(head: Block, info: str) -> tuple[float, float] | None:
 
 
 def checked_codes(codes: NDArray[np.int64], error: Any) -> NDArray[np.int64]:
-    """Category codes that a bit set can hold."""
+    """Category codes within the range of bit sets."""
     if ((codes < 0) | (codes >= MAX_CATEGORIES)).any():
         raise error("a category code is out of range")
     return codes
@@ -159,7 +159,7 @@ def checked_codes(codes: NDArray[np.int64], error: Any) -> NDArray[np.int64]:
 def _tree(block: Block, features: int) -> LightGBMTree:
     leaves = block.integer("num_leaves")
     if not 0 < leaves <= len(block.values.get("leaf_value", "")) + 1:
-        raise block.error(f"{leaves} leaves make no sense")
+        raise block.error(f"{leaves} leaves are not possible")
     if block.values.get("is_linear", "0") != "0":
         raise ModelError(
             "linear trees have no constant leaves and are not supported",
@@ -192,7 +192,7 @@ def _tree(block: Block, features: int) -> LightGBMTree:
 
 
 def _sets(block: Block, nodes: NDArray[np.int64], threshold: NDArray[np.float64]) -> dict[int, NDArray[np.int64]]:
-    """The codes that go left at each categorical node: `threshold` is the number of its bit set."""
+    """The codes that go left at each categorical node: `threshold` is the index of its bit set."""
     if not nodes.size:
         return {}
     sets = block.integer("num_cat")

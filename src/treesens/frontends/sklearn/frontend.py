@@ -1,4 +1,4 @@
-"""scikit-learn models: live objects and skops files. Pickles are opened elsewhere (pickles.py), and only when trusted."""
+"""scikit-learn models: live objects and skops files. Pickles are opened only if trusted (pickles.py)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import directions_of
 
-# Types that skops does not trust by itself: plain data, and the check of the preprocessor of histogram boosting.
+# Types not trusted by skops itself: plain data, and the preprocessor check of histogram boosting.
 _TRUSTED = (
     "functools.partial",
     "numpy.dtype",
@@ -34,13 +34,13 @@ _TRUSTED = (
 
 
 class Compositions(Protocol):
-    """The service "compositions", as this reader uses it."""
+    """The service "compositions"."""
 
     def read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel | None:
-        """The model of a pipeline, of a wrapper, or of several models together. None for any other estimator."""
+        """The model of a pipeline, a wrapper, or a composition of models. None for any other estimator."""
 
     def one_output(self, obj: Any, output: int, place: str) -> Any:
-        """An estimator of one output. ModelError for what has one, or for kinds that are not known."""
+        """An estimator of one output. ModelError if it has only one, or for unknown kinds."""
 
 
 class SklearnFrontend:
@@ -61,7 +61,7 @@ class SklearnFrontend:
         return self._of_file(open_skops(data, str(path)), path, data)
 
     def load_output(self, path: Path, data: bytes, output: int) -> LoadedModel:
-        """One output of a model of several."""
+        """One output of a multi-output model."""
         compositions: Compositions = service("compositions")
         one = compositions.one_output(open_skops(data, str(path)), output, str(path))
         return self._of_file(one, path, data)
@@ -75,7 +75,7 @@ class SklearnFrontend:
         return self._read(obj, f"<{type(obj).__name__}>", "model", "sklearn")
 
     def output_of_object(self, obj: Any, output: int) -> LoadedModel:
-        """One output of a live model of several."""
+        """One output of a live multi-output model."""
         compositions: Compositions = service("compositions")
         place = f"<{type(obj).__name__}>"
         return self._read(compositions.one_output(obj, output, place), place, "model", "sklearn")
@@ -83,7 +83,7 @@ class SklearnFrontend:
     def _read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
         import sklearn
 
-        # Files of other formats are sniffed without the readers of this one.
+        # Other formats are sniffed without importing this format's readers.
         from treesens.frontends.columns import ensemble_of
         from treesens.frontends.sklearn.known import unknown_attributes
         from treesens.frontends.sklearn.model import read_estimator
@@ -112,14 +112,14 @@ class SklearnFrontend:
 
 
 def open_skops(data: bytes, place: str) -> Any:
-    """The estimator in a skops file; nothing but plain data of known types is made from it."""
+    """The estimator in a skops file; only plain data of known types is created from it."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
             size = sum(entry.file_size for entry in archive.infolist())
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
         raise ModelError(f"the zip archive is damaged: {error}", place=place, remedy="save the model again") from None
-    if "model.ini" in names:  # the index of a MOJO that has no trees
+    if "model.ini" in names:  # the index of a MOJO without trees
         raise ModelError(
             "this is a MOJO of H2O, and not one of gradient boosting or a random forest",
             place=place,
@@ -155,7 +155,7 @@ def open_skops(data: bytes, place: str) -> Any:
         ) from None
 
 
-# What a damaged archive makes of the loader: it indexes JSON and calls numpy without checks of its own.
+# Errors of the skops loader on damaged archives: it indexes JSON and calls numpy without checks.
 _SKOPS_ERRORS = (
     ArithmeticError,
     AssertionError,

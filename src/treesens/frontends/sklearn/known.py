@@ -1,7 +1,7 @@
-"""Every attribute of the estimators of scikit-learn that are read, 1.4 to 1.9.
+"""All attributes of the supported scikit-learn estimators, 1.4 to 1.9.
 
-Later versions have more of them, most of which are about training: an attribute that is not here is named in a note, and
-`treesens info MODEL --check` compares what is read with the estimator's own predict.
+Later versions add attributes, most of them about training: an unlisted attribute is reported in a note, and `treesens info
+MODEL --check` compares the read model with the estimator's own predict.
 """
 
 from treesens.frontends.documents import Table, irrelevant, optional, used
@@ -103,7 +103,7 @@ TABLE: Table = {"estimator": {**_READ, **_SETTINGS, **_FITTED}}
 
 
 def unknown_attributes(estimator: object) -> list[str]:
-    """The attributes of an estimator that the table does not have."""
+    """The unlisted attributes of an estimator."""
     return sorted(
         set(vars(estimator)) - set(TABLE["estimator"]) - {"__sklearn_output_config", "_sklearn_output_config"}
     )

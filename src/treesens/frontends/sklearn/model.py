@@ -1,4 +1,4 @@
-"""One reader per scikit-learn estimator: which numbers its leaves hold, how they are added up, and its own predict.
+"""One reader per scikit-learn estimator: the numbers in its leaves, their summation, and its own predict.
 
 All trees but those of histogram boosting cast inputs to float32 and compare `x <= threshold` with float64 thresholds;
 histogram boosting stays in float64. All sums are float64, from the first tree to the last.
@@ -27,7 +27,7 @@ Call = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """An estimator as nodes and facts (see Ensemble), with the calls that return its margins and leaf ids."""
+    """An estimator as nodes and facts (see Ensemble), with the functions for its margins and leaf ids."""
 
     nodes: Nodes
     features: tuple[Feature, ...]
@@ -50,7 +50,7 @@ class Read:
     notes: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, Any]:
-        """Fields of the Ensemble besides nodes and features."""
+        """Fields of the Ensemble other than nodes and features."""
         trees = len(self.nodes.tree_offset) - 1
         vector = self.nodes.leaf_value.shape[1] > 1
         output = np.full(trees, -1 if vector else 0) if self.tree_output is None else self.tree_output
@@ -71,7 +71,7 @@ class Read:
 
 
 def read_estimator(estimator: Any, place: str) -> Read:
-    """Reads a fitted tree model; ModelError names the class of anything else."""
+    """Reads a fitted tree model; ModelError names the class of unsupported objects."""
     kind = type(estimator)
     reader = _READERS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
     if reader is None:
@@ -82,7 +82,7 @@ def read_estimator(estimator: Any, place: str) -> Read:
         )
     width = getattr(estimator, "n_features_in_", 1)
     if not isinstance(width, int | np.integer) or not 0 < width <= MAX_FEATURES:
-        raise ModelError(f"{str(width)[:40]} features make no sense", place=place)
+        raise ModelError(f"{str(width)[:40]} is not a possible number of features", place=place)
     if not hasattr(estimator, "n_features_in_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
     try:
@@ -101,8 +101,8 @@ _OF_NUMBERS = (
 )
 _PARTS = {
     "TransformedTargetRegressor": "give its `regressor_`, and ask in the units of the target that it was fitted on",
-    "OneVsRestClassifier": "give one of its `estimators_`: each of them tells one class from all others",
-    "OneVsOneClassifier": "give one of its `estimators_`: each of them tells two classes apart",
+    "OneVsRestClassifier": "give one of its `estimators_`: each of them separates one class from all others",
+    "OneVsOneClassifier": "give one of its `estimators_`: each of them separates two classes",
     "OutputCodeClassifier": "give one of its `estimators_`",
     "MultiOutputClassifier": "name one label (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
     "MultiOutputRegressor": "name one target (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
@@ -112,7 +112,7 @@ _PARTS = {
     "_ConstantPredictor": "it stands for a part of the model that was fitted on one class, and answers the same for "
     "every row; give another one of `estimators_`",
 }
-"""Models around others that are read one by one."""
+"""Models composed of others that are read one by one."""
 _OTHERS = {
     "AdaBoostRegressor": "it predicts a weighted median, which is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
@@ -136,7 +136,7 @@ def names_of(estimator: Any) -> list[str]:
 
 
 def plain_classes(estimator: Any, place: str) -> tuple[str | int, ...]:
-    """Class labels as Python values; ModelError where there is only one."""
+    """Class labels as Python values; ModelError if there is only one."""
     labels = [c.item() if isinstance(c, np.generic) else c for c in estimator.classes_]
     if len(labels) < 2:
         raise ModelError("the model knows one class only", place=place, remedy="train it on at least two classes")
@@ -185,7 +185,7 @@ def _forest(estimator: Any, place: str) -> Read:
 
 
 def _bagging(estimator: Any, place: str) -> Read:
-    """The mean of trees that were trained on samples of the rows, and perhaps of the columns (Breiman 1996)."""
+    """The mean of trees trained on samples of the rows, and possibly of the columns (Breiman 1996)."""
     others = [kind for member in estimator.estimators_ if (kind := type(member).__name__) not in SINGLE_TREES]
     if others:
         raise ModelError(f"a bag of {others[0]} is a model of models", place=place, remedy=WHOLE)
@@ -203,7 +203,7 @@ def _bagged_leaves(estimator: Any, x: Any) -> NDArray[Any]:
 
 
 def _gradient_boosting(estimator: Any, place: str) -> Read:
-    """Sum of learning_rate * leaf value on top of a constant; init estimators that are no constants are refused."""
+    """Sum of learning_rate * leaf value plus a constant; non-constant init estimators are refused."""
     init = estimator.init_
     if isinstance(init, str):
         base = np.zeros(estimator.estimators_.shape[1])
@@ -241,7 +241,7 @@ def _gradient_boosting(estimator: Any, place: str) -> Read:
 
 
 def _histogram_boosting(estimator: Any, place: str) -> Read:
-    """Float64 thresholds, leaves that are shrunk already, categories behind an encoder of the model's own."""
+    """Float64 thresholds, leaves already scaled, categories encoded by the model itself."""
     preprocessor = estimator._preprocessor
     n = estimator.n_features_in_
     features = list(feature_tuple(names_of(estimator), place))
@@ -258,7 +258,7 @@ def _histogram_boosting(estimator: Any, place: str) -> Read:
             column = int(columns[i])
             present = [v for v in values if not _is_missing(v)]
             categories[column] = present
-            # To the encoder None is one more category, whose code is the last, and NaN is no category.
+            # For the encoder None is one more category, whose code is the last, and NaN is not a category.
             if none := sum(v is None for v in values):
                 if len(values) > len(present) + none:
                     raise ModelError("None and NaN are two categories", place=place, remedy=NAN_ALONE)
@@ -310,7 +310,7 @@ def _ada_boost(estimator: Any, place: str) -> Read:
             raise ModelError(
                 f"AdaBoost over {type(tree).__name__} is not supported", place=place, remedy="use decision trees"
             )
-        # Row i: what a tree adds when it predicts its class number i.
+        # Row i: the votes of a tree that predicts class number i.
         votes = np.where(tree.classes_[:, None] == estimator.classes_[None, :], weight, -1 / (k - 1) * weight)
         # Two classes: decision_function is minus the first plus the second, which are opposite numbers.
         votes = 2 * votes[:, 1:] if k == 2 else votes

@@ -1,4 +1,4 @@
-"""Pickles and joblib files: programs that run when they are opened. Opened only for users who say they trust the file."""
+"""Pickles and joblib files, which can run code when opened. Opened only for users who declare the file trusted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treesens.errors import ModelError
 # Protocols 2 to 5 start with PROTO, their number and a first opcode; joblib compresses with zlib, gzip, bz2, xz and lzma.
 _STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh")
 _STARTS_OF_XZ = (b"\xfd7zXZ", b"]\x00\x00")
-# What unpickling raises for damaged bytes and missing libraries.
+# Errors of unpickling for damaged bytes and missing libraries.
 _ERRORS = (
     pickle.UnpicklingError,
     ArithmeticError,
@@ -28,12 +28,12 @@ _ERRORS = (
 
 
 def is_pickle(head: bytes) -> bool:
-    """Whether a file may be a pickle of protocol 2 or later, compressed or not."""
+    """True if a file may be a pickle of protocol 2 or later, compressed or not."""
     return head.startswith(_STARTS + _STARTS_OF_XZ)
 
 
 def untrusted_pickle(place: str) -> ModelError:
-    """Why a pickle is not opened."""
+    """The error for a pickle that is not trusted."""
     return ModelError(
         "this is a pickle (or joblib file), which can run any code when it is opened",
         place=place,

@@ -1,4 +1,4 @@
-"""Rows of codes and numbers as scikit-learn estimators want them: raw categories, names, and errors as ModelError."""
+"""Rows of codes and numbers in the form that scikit-learn estimators take: raw categories, names, errors as ModelError."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from treesens.errors import ModelError
 
 @dataclass(frozen=True, eq=False)
 class RowMaker:
-    """`categories` holds the raw categories of coded columns; `names` are given where the estimator saw a data frame.
+    """`categories` holds the raw categories of coded columns; `names` are given if the estimator was fitted on a data frame.
 
-    `marks` says how a missing value of a coded column is written, `None` or `NaN`: an encoder that has seen one of them in
-    training takes the other for a category that it does not know. Columns whose encoder has seen neither are not listed.
+    `marks` is the mark of a missing value per coded column, `None` or `NaN`: an encoder fitted with one of them treats the
+    other as an unknown category. Columns whose encoder has seen neither are not listed.
     """
 
     categories: Mapping[int, Sequence[Any]]
@@ -29,7 +29,7 @@ class RowMaker:
     marks: Mapping[int, str] = field(default_factory=dict)
 
     def __call__(self, rows: NDArray[np.float64]) -> Any:
-        """Input for predict: a matrix, or a data frame with the names it was trained on."""
+        """Input for predict: a matrix, or a data frame with the column names of training."""
         x = np.asarray(rows, dtype=np.float64)
         columns = {f: _decoded(x[:, f], values, self.marks.get(f)) for f, values in self.categories.items()}
         if self.names is not None:
@@ -39,7 +39,7 @@ class RowMaker:
                 raise ModelError(
                     "the model was trained on a data frame; replay in it needs pandas", remedy="pip install pandas"
                 ) from None
-            # pandas 3 makes texts of objects, and NaN of None.
+            # pandas 3 converts objects to texts, and None to NaN.
             columns = {f: pandas.Series(c, dtype=c.dtype) for f, c in columns.items()}
             return pandas.DataFrame({name: columns.get(f, x[:, f]) for f, name in enumerate(self.names)})
         mixed = any(column.dtype == object for column in columns.values())
@@ -53,7 +53,7 @@ NAN_ALONE = "train it again with NaN alone for missing values"
 
 
 def _decoded(codes: NDArray[np.float64], values: Sequence[Any], mark: str | None) -> NDArray[Any]:
-    """Raw categories of codes; NaN becomes the mark of a missing value, other numbers something that is no category."""
+    """Raw categories of codes; NaN becomes the mark of a missing value, other numbers become an unknown category."""
     numeric = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values)
     known = (codes >= 0) & (codes < len(values))
     index = np.where(known, codes, 0).astype(np.int64)
@@ -91,20 +91,21 @@ def predictor(
     call: Callable[[Any, Any], Any],
     outputs: int | None,
 ) -> Any:
-    """float64 rows -> [rows, outputs] (None: as it comes) by `call(estimator, input)`, in one thread: sums have one order."""
+    """Maps float64 rows to [rows, outputs] (None: unchanged) by `call(estimator, input)`, in one thread, so that sums have one
+    order."""
     fixed = copy.copy(estimator)
     if getattr(fixed, "n_jobs", 1) not in (1, None):
         fixed.n_jobs = 1
 
     def predict(rows: NDArray[np.float64]) -> NDArray[Any]:
         with warnings.catch_warnings():
-            # Warnings about unknown categories and overflowing casts are about rows that are asked for on purpose.
+            # Unknown categories and overflowing casts are intended here, so their warnings are suppressed.
             warnings.simplefilter("ignore")
             try:
                 found = np.asarray(call(fixed, make_rows(rows)))
                 return found if outputs is None else found.reshape(len(rows), outputs)
             except (AttributeError, TypeError, ValueError) as error:
-                # Of attributes and arguments it complains where another version has saved the model.
+                # It complains about attributes and arguments if another version has saved the model.
                 raise ModelError(
                     f"scikit-learn refused to predict: {str(error).splitlines()[0]}",
                     remedy="save the model again with the version of scikit-learn that is installed",

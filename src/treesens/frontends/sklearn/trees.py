@@ -24,12 +24,12 @@ def tree_nodes(
 ) -> Nodes:
     """The nodes of a fitted decision tree; leaves hold its values [N, outputs or classes].
 
-    `votes` [classes, W] replaces the value of a leaf by the row of the class it predicts (AdaBoost). `output` is one output
-    of a tree of several, and how many classes it has (1: a target).
+    `votes` [classes, W] replaces the value of a leaf by the row of its predicted class (AdaBoost). `output` is one output of a
+    multi-output tree, with its number of classes (1: a target).
     """
     tree = estimator.tree_
     if not 0 < tree.node_count <= tree.capacity:
-        # Its arrays would reach past what a damaged file has filled.
+        # Its arrays would extend past the data of a damaged file.
         raise ModelError(f"a tree of {tree.node_count} nodes makes no sense", place=place)
     left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
     inner = left != _LEAF
@@ -43,19 +43,19 @@ def tree_nodes(
         leaf = value[:, number, :classes]
     elif classifier and value.shape[1] != 1:
         raise ModelError(
-            "several labels at once are no one model",
+            "several labels at once are not one model",
             place=place,
             remedy=f"name one: `sklearn:output=0` as the format, up to {value.shape[1] - 1}",
         )
     else:
-        # The library cuts off what is beyond the number of classes that the estimator states.
+        # The library truncates at the estimator's stated number of classes.
         stated = getattr(estimator, "n_classes_", None)
         if classifier and (stated is None or not np.array_equal(stated, value.shape[2])):
             message = f"`n_classes_` of a tree is not {value.shape[2]}, the number of classes in its leaves"
             raise ModelError(message, place=place, remedy="save the model again")
         leaf = value[:, 0, :] if classifier else value[:, :, 0]
     if votes is not None:
-        # predict takes the first of equal classes, as argmax does.
+        # predict returns the first of equal classes, like argmax.
         leaf = votes[np.argmax(leaf, axis=1)]
     return Nodes(
         tree_offset=np.array([0, len(left)]),
@@ -69,14 +69,14 @@ def tree_nodes(
 
 
 def check_outputs(estimator: Any, count: int, place: str) -> None:
-    """The library goes by the number of outputs that an estimator states."""
+    """The library uses the estimator's stated number of outputs."""
     if getattr(estimator, "n_outputs_", count) != count:
         message = f"`n_outputs_` is not {count}, the number of outputs in the leaves"
         raise ModelError(message, place=place, remedy="save the model again")
 
 
 def member_nodes(estimator: Any, columns: NDArray[np.int64], classes: int, place: str) -> Nodes:
-    """The nodes of a tree of a bagging ensemble, which has seen some columns, and perhaps only some of the classes."""
+    """The nodes of a tree of a bagging ensemble, fitted on some columns, and possibly only some of the classes."""
     nodes = tree_nodes(estimator, place)
     inner = nodes.feature >= 0
     if inner.any() and nodes.feature.max() >= len(columns):
@@ -96,10 +96,10 @@ def histogram_nodes(
     nones: Collection[int],
     place: str,
 ) -> Nodes:
-    """The nodes of a TreePredictor. `columns` maps its features to the user's, `known` has the categories it may meet.
+    """The nodes of a TreePredictor. `columns` maps its features to the user's, `known` has the categories that may occur.
 
-    A category goes left if the node lists it, right if it is another known one; all others follow NaN. The last category of
-    columns in `nones` is None, which is their missing value.
+    A category goes left if the node lists it, right if it is another known one; all others follow NaN. In columns of `nones`,
+    the last category is None, their missing value.
     """
     nodes = predictor.nodes
     leaf = nodes["is_leaf"] != 0

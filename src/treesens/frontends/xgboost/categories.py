@@ -1,5 +1,4 @@
-"""Categorical splits of XGBoost: stored sets go right; everything else, unseen and negative codes included, goes
-left."""
+"""Categorical splits of XGBoost: stored sets go right; everything else, including unseen and negative codes, goes left."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ Labels = tuple[str, ...] | tuple[int | float, ...]
 
 
 def category_labels(model: Field, features: int) -> list[Labels | None]:
-    """Names of the categories per feature if the file has them (XGBoost 3.1 and later, trained on a data frame)."""
+    """Category names per feature if the file has them (XGBoost 3.1 and later, trained on a data frame)."""
     cats = model.get("cats")
     none: list[Labels | None] = [None] * features
     if cats is None:
@@ -31,7 +30,7 @@ def category_labels(model: Field, features: int) -> list[Labels | None]:
 
 
 def cut_names(model: Field) -> list[int]:
-    """The features whose category names XGBoost has cut off: text beyond ASCII, of which it counts characters, not bytes."""
+    """The features whose category names XGBoost has truncated: for text beyond ASCII it counts characters, not bytes."""
     cats = model.get("cats")
     found = []
     for f, encoding in enumerate(list(cats["enc"].items()) if cats else []):
@@ -54,7 +53,8 @@ def _labels(encoding: Field) -> Labels | None:
     if ends[0] != 0 or ends[-1] != len(values) or (np.diff(ends) < 0).any():
         raise encoding["offsets"].error("the category names do not fit their offsets")
     if not _is_ascii(values):
-        # XGBoost 3.2 counts characters and stores bytes, so such names are cut at the wrong places, and the last ones are lost.
+        # XGBoost 3.2 counts characters and stores bytes, so such names are split at the wrong positions, and the last ones are
+        # lost.
         return None
     raw = values.astype(np.uint8).tobytes()
     return tuple(raw[a:b].decode("ascii") for a, b in itertools.pairwise(ends.tolist()))
@@ -70,9 +70,9 @@ def left_sets(
     features: tuple[Feature, ...],
     labels: list[Labels | None],
 ) -> tuple[tuple[Feature, ...], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """Features with their numbers of categories, and the CSR sets of codes that go left for the ordered nodes `node`.
+    """Features with their numbers of categories, and the CSR sets of left codes for the ordered nodes `node`.
 
-    `categorical` flags nodes by their number in the file, `offset` spans the trees there.
+    `categorical` flags nodes by their number in the file, `offset` gives the nodes of each tree.
     """
     right_codes = _stored_sets(trees, offset, categorical)
     split_on = {int(feature[n]) for n in right_codes}
@@ -103,7 +103,7 @@ def left_sets(
 def _stored_sets(
     trees: list[Field], offset: NDArray[np.int64], categorical: NDArray[np.bool_]
 ) -> dict[int, NDArray[np.int64]]:
-    """The codes that go right, per node number of the file; exactly the categorical inner nodes have some."""
+    """The right codes, per node number of the file; exactly the categorical inner nodes have some."""
     result: dict[int, NDArray[np.int64]] = {}
     for t, tree in enumerate(trees):
         mine = np.flatnonzero(categorical[offset[t] : offset[t + 1]])

@@ -1,4 +1,4 @@
-"""Every field of XGBoost's documents, 1.3 to 3.2, and of trees in those of 3.4."""
+"""All fields of XGBoost's documents, 1.3 to 3.2, and of trees in those of 3.4."""
 
 from treesens.frontends.documents import ANY, Table, inside, irrelevant, optional, used
 
@@ -23,7 +23,7 @@ TABLE: Table = {
         **optional("one target", used("num_target"), since="1.6"),
         **optional("the base is what training started from", used("boost_from_average"), since="1.7"),
     },
-    # What an objective predicts depends on its name alone; its parameters are those of its loss in training.
+    # An objective's predictions depend only on its name; its parameters belong to the training loss.
     "objective": {**used("name"), **irrelevant("parameters of the loss in training", (ANY,))},
     "booster": {
         **used("name"),
@@ -41,9 +41,9 @@ TABLE: Table = {
     },
     "sizes": {
         **used("num_trees"),
-        **optional("nothing says how many trees a round makes", used("num_parallel_tree"), since="1.6"),
-        **irrelevant("each tree says it itself", ("size_leaf_vector",)),
-        **irrelevant("the learner says it, too", ("num_feature", "num_output_group")),
+        **optional("the number of trees per round is unknown", used("num_parallel_tree"), since="1.6"),
+        **irrelevant("stored with each tree", ("size_leaf_vector",)),
+        **irrelevant("also stored with the learner", ("num_feature", "num_output_group")),
     },
     "tree": {
         **used("categories", "categories_nodes", "categories_segments", "categories_sizes", "split_type"),
@@ -51,11 +51,11 @@ TABLE: Table = {
         **optional("leaves of one value", used("leaf_weights"), since="3.1"),
         "tree_param": inside("tree_param"),
         **irrelevant("what training has counted", ("base_weights", "leaf_child_cnt", "loss_changes", "sum_hessian")),
-        **irrelevant("the children say it, too", ("parents",)),
+        **irrelevant("follows from the children", ("parents",)),
     },
     "tree_param": {
         **used("num_nodes", "size_leaf_vector"),
-        **irrelevant("nodes that nothing leads to are refused", ("num_deleted",)),
+        **irrelevant("unreachable nodes are refused", ("num_deleted",)),
         **irrelevant("the learner says it", ("num_feature",)),
     },
 }
@@ -68,4 +68,4 @@ LINEAR_TABLE: Table = {
         **optional("no round was counted", used("boosted_rounds"), since="1.4"),
     },
 }
-"""The same of a linear booster."""
+"""The same for a linear booster."""

@@ -1,4 +1,4 @@
-"""The document of an XGBoost model as an Ensemble: objective, base margin and features. Trees are in trees.py."""
+"""Converts an XGBoost model's document to an Ensemble: objective, base margin and features. Trees are in trees.py."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from treesens.frontends.xgboost.known import LINEAR_TABLE, TABLE
 from treesens.frontends.xgboost.trees import read_features, read_trees, to_float32
 from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
-# More would only be a damaged number.
+# A larger number means a damaged file.
 _MAX_OUTPUTS = 100_000
 
 
 class LinearBoosters(Protocol):
-    """The service "numbers", as this reader uses it."""
+    """The service "numbers"."""
 
     def read_linear(
         self,
@@ -37,11 +37,11 @@ class LinearBoosters(Protocol):
         narrow: Callable[[NDArray[np.float64], Field], NDArray[np.float64]],
         **facts: Any,
     ) -> Ensemble:
-        """The open ensemble of a linear booster. ModelError for what has no such ensemble."""
+        """The open ensemble of a linear booster. ModelError if it cannot be represented."""
 
 
 class _Inverse(Enum):
-    """How base_score, stored on the scale of predictions, becomes a margin (ProbToMargin of each objective)."""
+    """Converts base_score, stored on the scale of predictions, to a margin (ProbToMargin of each objective)."""
 
     NONE = "none"
     LOGIT = "logit"
@@ -114,7 +114,7 @@ def read_ensemble(
         check_output(output, 1 if objective.task is Task.MULTICLASS else outputs, source.path)
     elif objective.task is Task.BINARY and outputs > 1:
         raise parameters["num_target"].error(
-            f"several labels at once are no one model: `{named.text()}` with {outputs} targets",
+            f"several labels at once are not one model: `{named.text()}` with {outputs} targets",
             f"name one: `xgboost:output=0` as the format, up to {outputs - 1}",
         )
     if (
@@ -122,7 +122,7 @@ def read_ensemble(
         and (objective.task is Task.MULTICLASS) != (outputs > 1)
         and objective.task is not Task.REGRESSION
     ):
-        raise parameters.error(f"objective `{named.text()}` with {outputs} outputs makes no sense")
+        raise parameters.error(f"objective `{named.text()}` with {outputs} outputs is not possible")
     features = read_features(learner, parameters["num_feature"])
     if is_linear(learner):
         return _linear(root, objective, features, version, outputs, name, source)
@@ -157,7 +157,7 @@ def read_ensemble(
         set_offset=trees.set_offset,
         set_codes=trees.set_codes,
         classes=classes if objective.task in (Task.BINARY, Task.MULTICLASS) else (),
-        # XGBClassifier compares whatever is predicted with 1/2; here that is the raw score.
+        # XGBClassifier compares any prediction with 1/2; here that is the raw score.
         decides_at=0.5 if named.text() == "binary:logitraw" else None,
     )
     return (made if output is None else of_output(made, output)).validate()
@@ -206,7 +206,7 @@ def _linear(
 def _at_start(objective: _Objective, parameters: Field, rounds: int) -> _Objective:
     """The objective; before the first round the library takes a base that is still to be estimated as a margin.
 
-    Files of XGBoost 1.6 and before do not say whether it is, and those of linear boosters of 1.3 count no rounds.
+    Files of XGBoost 1.6 and earlier do not state whether it is, and those of linear boosters of 1.3 count no rounds.
     """
     if rounds or objective.inverse is _Inverse.NONE:
         return objective
@@ -224,7 +224,7 @@ def count_outputs(parameters: Field) -> int:
     target = parameters.get("num_target")
     targets = target.integer() if target else 1
     if classes < 0 or targets < 0 or max(classes, targets) > _MAX_OUTPUTS:
-        raise parameters.error(f"num_class {classes} and num_target {targets} make no sense")
+        raise parameters.error(f"num_class {classes} and num_target {targets} are not possible together")
     return max(classes, targets, 1)
 
 
@@ -236,7 +236,7 @@ def _base_margin(
     if len(scores) not in (1, outputs):
         raise field.error(f"base_score has {len(scores)} values for {outputs} outputs")
     if name == "binary:logitraw" and version < [3, 1]:
-        # Before 3.1 it was a probability, since then it is a margin: the answer depends on who reads the file.
+        # Before 3.1 it was a probability, since then it is a margin: the result depends on the reading version.
         raise field.error(
             "what base_score of binary:logitraw means has changed with XGBoost 3.1, and this file is older",
             "load the model with XGBoost 3.1 or later, check its predictions, and save it again",
@@ -267,7 +267,7 @@ def _base_scores(field: Field) -> NDArray[np.float64]:
         raise field.error("base_score is an empty list")
     narrow, unsure = float32_of_decimals(scores)
     if unsure.any():
-        # The text, and not its float64, decides between two float32.
+        # The text, not its float64, decides between two float32.
         texts = str(field.value).strip().strip("[]").split(",")
         narrow = np.array([round_to_float32(Fraction(text.strip())) for text in texts])
     return narrow

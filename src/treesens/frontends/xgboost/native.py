@@ -12,11 +12,11 @@ from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
 
 _FEW_ROWS = 64
-"""Up to so many rows one thread predicts: to wake the others takes longer than the work."""
+"""Up to this many rows, one thread predicts: starting the others takes longer than the work."""
 
 
 def convert_file(data: bytes, place: str) -> bytes:
-    """A model in XGBoost's old binary format as UBJSON, by the library: versions up to 3.0 read it."""
+    """Converts a model in XGBoost's old binary format to UBJSON with the library: versions up to 3.0 read it."""
     try:
         import xgboost
 
@@ -35,10 +35,10 @@ def convert_file(data: bytes, place: str) -> bytes:
 
 
 class NativeXGBoost:
-    """Margins and leaf ids of the saved model in `data`, over its first `rounds` rounds (0: all); of one output alone if given.
+    """Margins and leaf ids of the saved model in `data`, over its first `rounds` rounds (0: all); of one output if given.
 
-    A copy of the bytes and not the live object: further training must not change the reference of a replay. A library before
-    the version in `oldest` is refused: it would load the file and leave out the part that is named there.
+    It uses a copy of the bytes instead of the live object, since further training must not change the reference of a replay. A
+    library older than `oldest` is refused: it would load the file without the part named there.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class NativeXGBoost:
                 booster = xgboost.Booster()
                 booster.load_model(bytearray(self._data))
                 self._booster = booster
-            # Types as the model has them: the library would recode otherwise. Columns go by position, and without names: a
-            # file may hold names with `<` or `[`, which the library does not let us say.
+            # Types are those of the model: otherwise the library would recode. Columns are passed by position, without names: a
+            # file may have names with `<` or `[`, which the library does not accept.
             threads = 1 if len(x) <= _FEW_ROWS else None
             if threads != self._threads:
                 self._booster.set_param("nthread", threads or 0)
@@ -82,7 +82,7 @@ class NativeXGBoost:
             options = {"iteration_range": (0, self._rounds), "strict_shape": True, "validate_features": False}
             return np.asarray(self._booster.predict(matrix, **options, **what))
         except (xgboost.core.XGBoostError, ValueError) as error:
-            # Behind the first line are the addresses of the library's own calls.
+            # The first line is followed by addresses in the library.
             reason = str(error).strip().splitlines()[0]
             raise ModelError(f"xgboost {xgboost.__version__} refuses to predict: {reason}") from None
 
@@ -91,10 +91,10 @@ class NativeXGBoost:
         return self._predict(rows, output_margin=True).reshape(len(rows), self._outputs)[:, self._columns]
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
-        """What Booster.predict returns, and the class that XGBClassifier.predict makes of it (sklearn.py of XGBoost).
+        """The result of Booster.predict, and the class that XGBClassifier.predict derives from it (sklearn.py of XGBoost).
 
-        Of two classes that is the second one above 1/2, whatever the number is: the raw score of `binary:logitraw`, too.
-        `multi:softmax` returns the class itself.
+        For two classes that is the second one above 1/2, even for the raw score of `binary:logitraw`. `multi:softmax` returns
+        the class itself.
         """
         found = self._predict(rows).reshape(len(rows), -1)[:, self._columns]
         if not ensemble.classes:
@@ -106,5 +106,5 @@ class NativeXGBoost:
         return Predicted(found, found.argmax(axis=1).astype(np.int64))
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Leaf node ids int32[rows, trees], trees in the order of the model."""
+        """Leaf node ids int32[rows, trees], trees in the model's order."""
         return self._predict(rows, pred_leaf=True).reshape(len(rows), -1).astype(np.int32)

@@ -24,12 +24,12 @@ _KINDS = {
 
 
 class InexactDecimalError(Exception):
-    """A decimal lies so close to halfway between two float32 that its text must be rounded directly."""
+    """A decimal is so close to halfway between two float32 that its text must be rounded directly."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Everything an Ensemble needs of the trees; shapes as there. `in_file` counts all trees of the file."""
+    """The trees' part of an Ensemble; shapes as there. `in_file` counts all trees of the file."""
 
     features: tuple[Feature, ...]
     order: Order
@@ -46,10 +46,10 @@ class Trees:
 
 
 def read_features(learner: Field, count: Field) -> tuple[Feature, ...]:
-    """Names and kinds; f0, f1, … if the file has no names. Category counts are filled in with the trees."""
+    """Names and kinds; f0, f1, … if the file has no names. Category counts are set with the trees."""
     n = count.integer()
     if not 0 < n <= MAX_FEATURES:
-        raise count.error(f"{n} features make no sense")
+        raise count.error(f"{n} is not a possible number of features")
     names, types = (field.texts() if (field := learner.get(key)) else [] for key in ("feature_names", "feature_types"))
     for key, given in (("feature_names", names), ("feature_types", types)):
         if given and len(given) != n:
@@ -104,20 +104,20 @@ def read_trees(
 
 
 def weights_in_model(booster: Field) -> bool:
-    """True if a file has the weights of DART where XGBoost 3.4 writes them: in the model of a booster named `gbtree`."""
+    """True if a file has the weights of DART at XGBoost 3.4's position: in the model of a booster named `gbtree`."""
     return booster["name"].text() == "gbtree" and "weight_drop" in booster["model"]
 
 
 def _by_id(listed: Field) -> list[Field]:
-    """The trees at their places. The library puts a tree at its `id`, wherever the file lists it (gbtree_model.cc, LoadModel);
-    `tree_info` and `weight_drop` go by these places.
+    """The trees by position. The library stores a tree at its `id`, regardless of its position in the file (gbtree_model.cc,
+    LoadModel); `tree_info` and `weight_drop` use these positions.
     """
     trees = list(listed.items())
     ids = [tree["id"].integer() for tree in trees]
     places: list[Field | None] = [None] * len(trees)
     for tree, place in zip(trees, ids, strict=True):
         if not 0 <= place < len(trees):
-            raise tree["id"].error(f"the number {place} is no place among {len(trees)} trees")
+            raise tree["id"].error(f"the number {place} is not a position among {len(trees)} trees")
         if places[place] is not None:
             raise tree["id"].error(f"two trees have the number {place}")
         places[place] = tree
@@ -125,7 +125,7 @@ def _by_id(listed: Field) -> list[Field]:
 
 
 def _check_rounds(model: Field, trees: int) -> None:
-    """The library predicts with the trees from the first to the last pointer, whatever is between them."""
+    """The library predicts with the trees from the first to the last pointer, regardless of those in between."""
     pointers = model.get("iteration_indptr")
     if pointers is None:
         return
@@ -135,7 +135,7 @@ def _check_rounds(model: Field, trees: int) -> None:
 
 
 def _trees_of_rounds(model: Field, outputs: int, trees: int, rounds: int) -> int:
-    """How many trees the first rounds made."""
+    """The number of trees in the first rounds."""
     pointers = model.get("iteration_indptr")
     if pointers is not None:
         ends = pointers.integers()
@@ -150,7 +150,7 @@ def _trees_of_rounds(model: Field, outputs: int, trees: int, rounds: int) -> int
 
 
 def to_float32(values: NDArray[np.float64], field: Field) -> NDArray[np.float64]:
-    """Numbers as written, in float32. InexactDecimalError if their float64 leaves open which one is meant."""
+    """Numbers as written, in float32. InexactDecimalError if their float64 does not determine which."""
     narrow, unsure = float32_of_decimals(values)
     if unsure.any():
         raise InexactDecimalError(field.path)
@@ -187,7 +187,7 @@ def _columns(
     )
     condition = _gather(trees, "split_conditions", sizes, floats=True)
     offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    # Vector leaves keep their row number where scalar ones have -1.
+    # Vector leaves store their row number where scalar ones store -1.
     order = order_nodes(offset, left, np.where(left == -1, -1, right), place=f"{model.place}: {model['trees'].path}")
     node, inner = order.node, order.inner
     _check_splits(
@@ -202,7 +202,7 @@ def _columns(
         ]
     )
     if len(split_type) != len(left):
-        raise model["trees"].error("split_type has not one entry per node")
+        raise model["trees"].error("split_type must have one entry per node")
     categorical = np.zeros(len(left), dtype=np.bool_)
     categorical[node[inner]] = split_type[node[inner]] == 1
     threshold = np.zeros(len(left))
@@ -265,7 +265,7 @@ def _check_splits(
     wrong = feature[inner] < 0
     refuse(wrong | (feature[inner] >= features), "split_indices", "a split uses a feature that does not exist")
     refuse((default[inner] < 0) | (default[inner] > 1), "default_left", "neither 0 nor 1")
-    # The library steps to left + 1 for the right child; a file that says otherwise would be read in two ways.
+    # The library uses left + 1 for the right child; a file that contradicts this would be ambiguous.
     refuse(right[inner] != left[inner] + 1, "right_children", "the right child does not follow the left one")
 
 

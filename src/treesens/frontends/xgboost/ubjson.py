@@ -1,4 +1,4 @@
-"""A reader of UBJSON (draft 12), as XGBoost writes it: iterative, bounded by the bytes that are there.
+"""A reader of XGBoost's UBJSON (draft 12): iterative, with memory bounded by the file size.
 
 Typed arrays become numpy arrays (a view per array, copied once). No length in the file is trusted: every count is
 compared with the bytes that remain before anything is allocated.
@@ -34,7 +34,7 @@ class _Reader:
         return self.data[self.at - count : self.at]
 
     def marker(self) -> bytes:
-        """The next type marker; no-ops are skipped."""
+        """The next type marker, skipping no-ops."""
         while True:
             mark = self.take(1)
             if mark != b"N":
@@ -44,7 +44,7 @@ class _Reader:
         return self.data[self.at : self.at + 1]
 
     def count(self) -> int:
-        """A length: an integer of any width that is not negative."""
+        """A length: a non-negative integer of any width."""
         mark = self.marker()
         if mark not in _TYPES or mark in (b"d", b"D"):
             raise self.error("a length is not a whole number")
@@ -78,7 +78,7 @@ class _Reader:
         raise self.error(f"unknown type marker {mark!r}")
 
     def header(self) -> tuple[bytes, int]:
-        """Type and count of a container that announces them: (b"" without, -1 without)."""
+        """Type and count of a container that states them: (b"" if not, -1 if not)."""
         kind, count = b"", -1
         if self.peek() == b"$":
             self.take(1)
@@ -92,7 +92,7 @@ class _Reader:
 
 
 def parse_ubjson(data: bytes, place: str) -> Any:
-    """The value in `data`: dicts, lists, numpy arrays, texts and numbers; ModelError with the byte of a mistake."""
+    """The value in `data`: dicts, lists, numpy arrays, texts and numbers; ModelError with the position of an error."""
     reader = _Reader(data, place)
     # Open containers: the value, its remaining count (-1: until the closing mark), the type of its elements.
     stack: list[tuple[Any, list[int], bytes]] = []
@@ -147,7 +147,7 @@ def _closes(reader: _Reader, closing: bytes) -> bool:
 
 
 def _open(reader: _Reader, mark: bytes, stack: list[tuple[Any, list[int], bytes]]) -> Any:
-    """Reads the header of a container: a typed array is read whole, others are pushed on the stack."""
+    """Reads the header of a container: a typed array is read completely, others are pushed on the stack."""
     if len(stack) >= _MAX_DEPTH:
         raise reader.error(f"objects and lists are nested more than {_MAX_DEPTH} deep")
     kind, count = reader.header()
@@ -156,7 +156,7 @@ def _open(reader: _Reader, mark: bytes, stack: list[tuple[Any, list[int], bytes]
         raw = np.frombuffer(reader.take(count * dtype.itemsize), dtype=dtype)
         return raw.astype(dtype.newbyteorder("="))
     if kind and kind not in _TYPES and kind not in (b"S", b"C", b"{", b"["):
-        # Elements of constant types take no bytes: a count would be trusted blindly.
+        # Elements of constant types take no bytes: their count could not be checked.
         raise reader.error(f"lists of type {kind!r} are not used by models")
     if count > len(reader.data) - reader.at:
         raise reader.error(f"{count} elements are announced, the file has fewer bytes")

@@ -1,4 +1,4 @@
-"""What a construct of the language consists of, and the shape that most have: a word with one feature in brackets."""
+"""The parts of a language construct, and the most common form: a word with one feature in brackets."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Construct:
-    """A way to write a constraint.
+    """A syntactic form of constraint.
 
-    `build` makes a node of `nodes` from a parse tree. `grammar` is the Lark rule, called as the file; without one the construct
-    is a call, `WORD(..)`, and `functions` has its word; so is the beginning of a rule that starts with `PREDICATE`. `functions`
-    are all words that it calls, each with its form.
+    `build` creates a node of `nodes` from a parse tree. `grammar` is the Lark rule, named like the file; without one the
+    construct is a call, `WORD(..)`, and `functions` contains its word; the same holds for a rule that starts with `PREDICATE`.
+    `functions` are all words that it calls, each with its form.
     """
 
     nodes: tuple[type[ast.Predicate], ...]
@@ -34,7 +34,7 @@ class Construct:
 
 @node
 class FeaturePredicate(ast.Predicate):
-    """`WORD(P.f)`: what one feature of a point is. A subclass says the word, and what it means in English."""
+    """`WORD(P.f)`: a property of a point's feature. A subclass defines the word and its English text."""
 
     word: ClassVar[str]
     meaning: ClassVar[str]

@@ -1,4 +1,4 @@
-"""`decision(P) = OUTCOME`, `decision(P) in {..}`, `decision(P) != decision(Q)`: what is decided about a point."""
+"""`decision(P) = OUTCOME`, `decision(P) in {..}`, `decision(P) != decision(Q)`: the outcome of a decision for a point."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORM = "decision(P) = OUTCOME, or decision(P, DECISION) = OUTCOME"
 
 @node
 class Decided(ast.Predicate):
-    """`decision(P [, DECISION]) = OUTCOME`, or `in {..}`: the outcome of a point is one of some"""
+    """`decision(P [, DECISION]) = OUTCOME`, or `in {..}`: the outcome of a point is one of several"""
 
     point: ast.Name
     decision: ast.Name | None

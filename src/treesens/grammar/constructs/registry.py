@@ -1,4 +1,4 @@
-"""The constructs by the names of their files, and the words that they bring into the language."""
+"""The constructs by file name, and the words that they add to the language."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _SHARED = {"__init__", "construct", "registry"}
 PLUGINS: Final = Registry(kind="predicate", group="treesens.predicates", builtin={}, error=UsageError)
-"""Predicates of other distributions by their words, each a `Construct` without a grammar of its own."""
+"""Plug-in predicates by word, each a `Construct` without its own grammar."""
 
 
 @functools.cache
 def constructs() -> Mapping[str, Construct]:
-    """Every file of this folder."""
+    """All files of this folder."""
     names = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in _SHARED)
     return {name: import_module(f"{__package__}.{name}").CONSTRUCT for name in names}
 
@@ -35,7 +35,7 @@ def predicates() -> Mapping[str, Construct]:
 
 
 def predicate(word: str) -> Construct | None:
-    """The construct of a constraint that begins with a call; None for other words. Plug-ins are looked up for unknown words."""
+    """The construct of a constraint that begins with a call; None for other words. Unknown words may be plug-ins."""
     if word in functions():
         return predicates().get(word)
     return PLUGINS.get(word) if word in PLUGINS.names() else None
@@ -43,5 +43,5 @@ def predicate(word: str) -> Construct | None:
 
 @functools.cache
 def functions() -> Mapping[str, str]:
-    """Every word that is called, with the ways to call it: quantities, and words of constraints."""
+    """Every function word, with its call forms: quantities, and words of constraints."""
     return {**QUANTITIES, **{word: form for found in constructs().values() for word, form in found.functions.items()}}

@@ -1,4 +1,4 @@
-"""`P, Q typical of DATA [at 95 %] [by chow-liu | isolation]`: the points lie where fresh inputs like the rows lie."""
+"""`P, Q typical of DATA [at 95 %] [by chow-liu | isolation]`: the points are in the region of typical inputs."""
 
 from __future__ import annotations
 

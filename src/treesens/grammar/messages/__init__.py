@@ -1,1 +1,1 @@
-"""What is said about text that does not parse, and the list of all error codes."""
+"""Messages for syntax errors, and the list of all error codes."""

@@ -1,7 +1,7 @@
-"""From the place where the parser stopped to a message that names the mistake.
+"""Turns the position at which the parser stopped into a message that names the mistake.
 
-The rules below are tried in order; each looks at the token that did not fit, the tokens before it, and the set of
-terminals that would have fitted. The first that recognises a mistake speaks; the last one always does.
+The rules below are tried in order; each examines the unexpected token, the tokens before it, and the set of terminals that were
+expected. The first rule that recognises a mistake reports it; the last one always does.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WHERE: Final = ("where", "with", "st", "so", "subject", "when", "if")
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where the parser stopped: at `tokens[index]`, or at the end where `index` is their number."""
+    """The parser's stop: at `tokens[index]`, or at the end if `index` is their number."""
 
     source: Source
     tokens: list[Token]
@@ -69,12 +69,12 @@ class Stop:
 
     @property
     def at_break(self) -> bool:
-        """True if the text stops here or goes on in a new line."""
+        """True if the text ends here or continues on a new line."""
         return self.token is None or starts_line(self.tokens, self.index)
 
     @property
     def span(self) -> Span:
-        """The token that did not fit; at the end, the place right after the last one."""
+        """The unexpected token; at the end, the position right after the last one."""
         token = self.token
         if token is not None:
             return span_of(self.source, token)
@@ -83,7 +83,7 @@ class Stop:
 
     @property
     def gap(self) -> Span:
-        """The place right after the token before."""
+        """The position right after the previous token."""
         end = self.previous.end_pos or 0 if self.previous else 0
         return Span(self.source, end, end)
 
@@ -92,17 +92,17 @@ Rule: TypeAlias = Callable[[Stop], Diagnostic | None]
 
 
 def span_of(source: Source, token: Token) -> Span:
-    """The place of a token."""
+    """The location of a token."""
     return Span(source, token.start_pos or 0, token.end_pos or 0)
 
 
 def diagnose(stop: Stop) -> Diagnostic:
-    """The message for a place where the parser stopped."""
+    """The message for a position at which the parser stopped."""
     return next(found for rule in _RULES if (found := rule(stop)))
 
 
 def _other_comment(stop: Stop) -> Diagnostic | None:
-    """`// so it goes`, as in other languages; the parser stops at either slash."""
+    """`// a comment`, as in other languages; the parser stops at either slash."""
     for first in (stop.index - 1, stop.index):
         pair = stop.tokens[max(first, 0) : first + 2]
         if [token.type for token in pair] == ["OVER", "OVER"] and pair[0].end_pos == pair[1].start_pos:
@@ -112,7 +112,7 @@ def _other_comment(stop: Stop) -> Diagnostic | None:
 
 
 def _decimal_comma(stop: Stop) -> Diagnostic | None:
-    """`0,1` where no list may be."""
+    """`0,1` where a list is not allowed."""
     token, before = stop.token, stop.previous
     after = stop.tokens[stop.index + 1] if stop.index + 1 < len(stop.tokens) else None
     if token is None or before is None or after is None or token.type != "COMMA":
@@ -200,7 +200,7 @@ def _misspelt_word(stop: Stop) -> Diagnostic | None:
 
 
 def _misspelt_clause(stop: Stop) -> Diagnostic | None:
-    """`minimise margin(a)`: the wrong word has been taken for a name, and what follows does not fit."""
+    """`minimise margin(a)`: the misspelt word has been parsed as a name, and the next token does not fit."""
     if stop.index == 0:
         return None
     before = stop.tokens[stop.index - 1]
@@ -223,7 +223,7 @@ def _declaration_in_line(stop: Stop) -> Diagnostic | None:
 
 
 def _needs_backquotes(stop: Stop) -> Diagnostic | None:
-    """`capital-gain` where a name is, and neither a difference nor a path."""
+    """`capital-gain` in place of a name, where neither a difference nor a path is possible."""
     token, previous = stop.token, stop.previous
     if token is None or previous is None or token.type not in ("MINUS", "DOT", "OVER", "PLUS"):
         return None
@@ -282,8 +282,8 @@ def _chained(stop: Stop) -> Diagnostic | None:
     if stop.token is not None and stop.token.type in ("ORDER", "EQUAL") and {"AND", "OR"} <= stop.fits:
         for index in range(stop.index - 1, 0, -1):
             if stop.tokens[index - 1].type in ("ORDER", "EQUAL") and starts_line(stop.tokens, index):
-                # The line above ended with a comparison, and this one was taken for its other side.
-                return _missing_after(replace(stop, index=index), "write what it compares with")
+                # The line above ended with a comparison operator, and this one was parsed as its other side.
+                return _missing_after(replace(stop, index=index), "write the other side of the comparison")
         remedy = "write two comparisons joined by `and`, or `in [lo, hi]`"
         return Diagnostic("S031", "a comparison has two sides only", stop.span, remedy)
     return None
@@ -392,7 +392,7 @@ def _unexpected(stop: Stop) -> Diagnostic:
 
 
 def _listed(fits: frozenset[str]) -> str:
-    """The terminals that would fit, in words; names stand for all words that may be names."""
+    """The expected terminals, in words; names include all words that may be names."""
     shown = fits - set(_SAID_BY_NAME)
     if "NAME" in shown:
         shown = frozenset(f for f in shown if f.lower() not in keywords())

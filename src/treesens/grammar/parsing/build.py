@@ -1,4 +1,4 @@
-"""From parse trees to syntax nodes: declarations and queries."""
+"""Converts parse trees to syntax nodes: declarations and queries."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Builder(FormulaBuilder):
         return ast.Text(str(child)[1:-1], span=self.span(child))
 
     def _clauses(self, children: list[Child]) -> dict[str, Branch]:
-        """Clauses by rule; one that is given twice is a mistake."""
+        """Clauses by rule; a duplicate is an error."""
         found: dict[str, Branch] = {}
         for child in children:
             assert isinstance(child, Tree)
@@ -68,7 +68,7 @@ class Builder(FormulaBuilder):
         return ast.Data(self.name(name), self._text(path), label, rows, span=self.span(tree))
 
     def _measure(self, tree: Branch) -> ast.Measure:
-        """A kind of measure, with a table where it is learnt from one."""
+        """A kind of measure, with a table if it is learnt from one."""
         name, body = branches(tree)
         kind, *data = branches(cast(Branch, body))
         word = self.span(kind).text
@@ -83,7 +83,7 @@ class Builder(FormulaBuilder):
         return ast.Measure(self.name(name), cast("ast.MeasureKind", word), table, span=self.span(tree))
 
     def _decision(self, tree: Branch) -> ast.Decision:
-        """Cases in their order, and what is decided if none of their constraints holds."""
+        """Cases in their order, and the outcome if none of their constraints holds."""
         name, points_tree, *cases, otherwise = branches(tree)
         points = self._points(cast(Branch, points_tree))
         if len(points) > 1:
@@ -131,7 +131,7 @@ class Builder(FormulaBuilder):
     # --- queries ------------------------------------------------------------------------------------------------------
 
     def _query(self, tree: Branch) -> ast.Query:
-        """A query inside its sweeps, whether they are before `query` or after it."""
+        """A query inside its sweeps, written before or after `query`."""
         span, sweeps = self.span(tree), list[ast.Each]()
         name: ast.Name | None = None
         inner = tree
@@ -255,7 +255,7 @@ class Builder(FormulaBuilder):
         return ast.Top(self.whole(number), bool(diverse), span=self.span(tree))
 
     def _share(self, clauses: dict[str, Branch]) -> ast.Name | None:
-        """The measure of `share of MEASURE`, without which no share is expected."""
+        """The measure of `share of MEASURE`, required by an expected share."""
         return self.name(branches(clauses["share"])[0]) if "share" in clauses else None
 
     def _expect(self, tree: Branch | None) -> ast.Expect | ast.ExpectShare | None:

@@ -1,4 +1,4 @@
-"""From parse trees to syntax nodes: constraints."""
+"""Converts parse trees to syntax nodes: constraints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _trees(children: list[Child]) -> list[Branch]:
 
 
 class FormulaBuilder(TermBuilder):
-    """Builds constraints; what a comparison is depends on its two sides."""
+    """Builds constraints; the kind of a comparison depends on its two sides."""
 
     def formula(self, tree: Branch) -> ast.Formula:
         parts, span = branches(tree), self.span(tree)

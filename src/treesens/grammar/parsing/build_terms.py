@@ -1,7 +1,7 @@
-"""From parse trees to syntax nodes: names, numbers, sets and expressions.
+"""Converts parse trees to syntax nodes: names, numbers, sets and expressions.
 
-The grammar takes any function with any arguments and a bare name anywhere in an expression; here they are checked, as
-the messages can then say which arguments a function wants and which point a feature should belong to.
+The grammar accepts any function with any arguments and a bare name anywhere in an expression; they are checked here, so that
+messages can name the expected arguments and the point to which a feature should belong.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ else:
 Child: TypeAlias = "Branch | Token"
 T = TypeVar("T")
 _LARGEST: Final = 400
-"""Most digits before and after the decimal point: more than any float needs, and cheap to compute with exactly."""
+"""Maximum digits before and after the decimal point: more than any float needs, and cheap for exact arithmetic."""
 
 
 def branches(tree: Branch) -> list[Child]:
-    """The children that are there; Lark puts None if an optional part is left out."""
+    """The present children; Lark puts None for an omitted optional part."""
     return [child for child in tree.children if child is not None]
 
 
 class Malformed(Exception):
-    """A node cannot be made; its message is in the diagnostics."""
+    """A node is invalid; its message is in the diagnostics."""
 
 
 class TermBuilder:
-    """Builds the nodes that constraints are made of. Messages go to `diagnostics`, once per mistake."""
+    """Builds the nodes of constraints. Messages go to `diagnostics`, once per mistake."""
 
     def __init__(self, source: Source, diagnostics: Diagnostics) -> None:
         self.source = source
         self.diagnostics = diagnostics
-        self.points: tuple[str, ...] = ()  # of the query at hand, for the remedies
+        self.points: tuple[str, ...] = ()  # of the current query, for the remedies
 
     def fail(self, code: str | Code, message: str, span: Span, remedy: str = "") -> Malformed:
-        """Records a mistake; the caller raises what is returned."""
+        """Records a mistake; the caller raises the returned exception."""
         self.diagnostics.error(code, message, span, remedy)
         return Malformed()
 
     def attempt(self, build: Callable[[], T]) -> T | None:
-        """What `build` returns, or None after a mistake, so that its siblings are read too."""
+        """The result of `build`, or None after a mistake, so that its siblings are also checked."""
         try:
             return build()
         except Malformed:
             return None
 
     def every(self, build: Callable[[Branch], T], trees: list[Branch]) -> tuple[T, ...]:
-        """All of them, each with its own messages."""
+        """Builds all of them, and reports each one's messages."""
         built = [self.attempt(lambda tree=tree: build(tree)) for tree in trees]  # type: ignore[misc]
         if any(item is None for item in built):
             raise Malformed
@@ -67,12 +67,12 @@ class TermBuilder:
     # --- parse trees, for constructs, which are read before Lark is loaded ---------------------------------------------
 
     def tree(self, child: Child) -> Branch:
-        """A child that the grammar makes a tree."""
+        """A child that is always a tree in the grammar."""
         assert isinstance(child, Tree)
         return child
 
     def parts(self, child: Child) -> list[Child]:
-        """The children of a tree that are there."""
+        """The children of a tree, without omitted ones."""
         return branches(self.tree(child))
 
     def rule(self, child: Child) -> str:
@@ -87,7 +87,7 @@ class TermBuilder:
         return Span(self.source, child.meta.start_pos, child.meta.end_pos)
 
     def name(self, child: Child) -> ast.Name:
-        """A name from its token, or from the tree of a rule that stands for one."""
+        """A name from its token, or from the tree of a rule that represents one."""
         span = self.span(child)
         text = span.text
         if text[:1] in ("`", '"'):
@@ -101,7 +101,7 @@ class TermBuilder:
         return ast.Features(self.names(branches(tree)), span=self.span(tree))
 
     def exact(self, token: str, span: Span | None = None) -> Fraction:
-        """The value of a number as it is written, a token or a part of one at `span`."""
+        """The exact value of a number token, or of a part of one at `span`."""
         mantissa, _, exponent = token.lower().partition("e")
         if len(mantissa) > _LARGEST or len(exponent) > 5 or abs(int(exponent or "0")) > _LARGEST:
             span = span or self.span(cast("Token", token))
@@ -119,14 +119,14 @@ class TermBuilder:
         return ast.Number(-value if sign is not None else value, span=span)
 
     def number(self, tree: Branch) -> ast.Number:
-        """A number that has to be finite."""
+        """A number that must be finite."""
         bound = self.bound(tree)
         if isinstance(bound, ast.Infinity):
             raise self.fail("S005", "`inf` is not a number here", bound.span, "write a finite number")
         return bound
 
     def quoted_text(self, child: Child) -> ast.Text | None:
-        """The text in quotes that is a term by itself; None if it is something else."""
+        """The text of a quoted term; None for other terms."""
         if self.rule(child) != "bare":
             return None
         (token,) = self.parts(cast("Branch", child))
@@ -196,7 +196,7 @@ class TermBuilder:
         return expression
 
     def no_point(self, name: ast.Name) -> Malformed:
-        """The mistake of a bare name where only a quantity of a point makes sense."""
+        """The mistake of a bare name in place of a quantity of a point."""
         if name.text in self.points:
             message = f"the point `{name.text}` is not a quantity"
             return self.fail("S033", message, name.span, f"write one of its features, `{name.span.text}.FEATURE`")
@@ -240,7 +240,7 @@ class TermBuilder:
     # --- functions ----------------------------------------------------------------------------------------------------
 
     def call(self, tree: Branch) -> ast.Expression:
-        """A function of points, with the arguments it wants."""
+        """A function of points, with its arguments."""
         function, arguments = branches(tree)
         assert isinstance(arguments, Tree)
         parts, span, text = branches(arguments), self.span(tree), str(function)
@@ -269,7 +269,7 @@ class TermBuilder:
                 raise self.wrong_call(function, span)
 
     def wrong_call(self, function: Child, span: Span) -> Malformed:
-        """The mistake of an unknown function or of arguments that it does not take."""
+        """The mistake of an unknown function or of wrong arguments."""
         found = predicate(str(function))
         forms = functions() if found is None else found.functions
         if str(function) not in forms:
@@ -278,7 +278,7 @@ class TermBuilder:
         return self.fail("S041", f"`{function}` takes other arguments", span, f"write {forms[str(function)]}")
 
     def way_of(self, part: Child) -> str:
-        """A way to tell what is typical, by its word."""
+        """A method of measuring typicality, by its word."""
         span = self.span(part)
         if span.text not in TYPICAL_WAYS:
             remedy = did_you_mean(span.text, TYPICAL_WAYS) or f"write {' or '.join(f'`{w}`' for w in TYPICAL_WAYS)}"

@@ -1,11 +1,11 @@
-"""Where declarations and conjuncts begin: the only two things that line breaks mean in a `.sens` file.
+"""The starts of declarations and conjuncts, the only two uses of line breaks in a `.sens` file.
 
 1. A declaration starts on a new line, with its word (`model`, `data`, `feature`, `onehot`, `domain`, `measure`,
    `decision`, `query`, `for each`).
-2. Between `such that` and the objective, a line break (or `;`) separates two conjuncts, unless the text is inside
-   brackets, the line ends with something that must go on (an operator, a comma, `except`, `and`), or the next line
-   starts with something that no conjunct starts with (an operator, `and`, `or`, `except`, `by`, `in`). A line that
-   starts with `-` goes on with the line before it only where that one is not a complete conjunct yet.
+2. Between `such that` and the objective, a line break (or `;`) separates two conjuncts, unless the text is inside brackets, the
+line ends with an incomplete construct (an operator, a comma, `except`, `and`), or the next line starts with a continuation (an
+operator, `and`, `or`, `except`, `by`, `in`). A line that starts with `-` continues the previous line only if that one is not a
+complete conjunct yet.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from lark import Token
 
 CLOSER: Final = {"LPAR": ("RPAR", "RSQB"), "LSQB": ("RSQB", "RPAR"), "LBRACE": ("RBRACE",)}
-"""The closing brackets of an opening one; intervals mix round and square ones."""
+"""The closing brackets for an opening one; intervals mix round and square ones."""
 
 CLOSERS: Final = ("RPAR", "RSQB", "RBRACE")
 VALUES: Final = ("NAME", "QUOTED", "STRING", "NUMBER", "INF")
 BROKEN: Final = "BROKEN"
-"""Type of a token that has had its message already."""
+"""Type of a token that has been reported already."""
 
 _STARTS: Final = (*VALUES, "LPAR", "MINUS", "NOT", "FUNCTION", "PREDICATE", BROKEN)
 _ENDS: Final = (*VALUES, *CLOSERS, "PERCENT", "CHOW_LIU", BROKEN)
@@ -33,12 +33,12 @@ TAIL: Final = ("MAXIMIZE", "MINIMIZE", "TOP", "SHARE", "EXPECT")
 
 
 def is_word(token: Token) -> bool:
-    """True if the token is a word of the language, as opposed to a name that reads the same."""
+    """True if the token is a word of the language, not a name of the same spelling."""
     return token.type not in ("NAME", "FUNCTION", "PREDICATE", "QUOTED", "STRING") and str(token) in keywords()
 
 
 def is_name(token: Token) -> bool:
-    """True if the token can be a name somewhere."""
+    """True if the token can be a name in some position."""
     return token.type in ("NAME", "QUOTED", "FUNCTION", "PREDICATE") or is_word(token)
 
 
@@ -47,7 +47,7 @@ def starts_line(tokens: list[Token], index: int) -> bool:
 
 
 def may_start(tokens: list[Token], index: int) -> bool:
-    """True if a conjunct may start with this token; `not` does, but `not in` goes on with one."""
+    """True if a conjunct may start with this token; `not` may, but `not in` continues one."""
     if tokens[index].type == "NOT":
         return index + 1 == len(tokens) or tokens[index + 1].type != "IN"
     return tokens[index].type in _STARTS
@@ -59,7 +59,7 @@ def may_end(token: Token) -> bool:
 
 
 def mark_names(tokens: list[Token]) -> list[Token]:
-    """Words of the language that can only be names where they are: in `a.class`, `except row`, `a.job = none`."""
+    """Words of the language that can only be names in their position: in `a.class`, `except row`, `a.job = none`."""
     marked = list(tokens)
     for index in range(1, len(marked)):
         before, token = marked[index - 1], marked[index]
@@ -91,7 +91,7 @@ def _starts_declaration(tokens: list[Token], index: int, start: int, depth: int)
     if previous.type == "COLON" and _continues_sweep(tokens, index, start):
         return False
     if _has_shape(tokens, index):
-        # Brackets left open before it do not hide the start of a declaration.
+        # Unclosed brackets before it do not hide the start of a declaration.
         return depth == 0 or is_word(token)
     return depth == 0 and is_word(token) and str(token) in DECLARATIONS and may_end(previous)
 
@@ -104,7 +104,7 @@ def _continues_sweep(tokens: list[Token], index: int, start: int) -> bool:
 
 
 def _has_shape(tokens: list[Token], index: int) -> bool:
-    """True if the line reads like a declaration, even of a word that is misspelt."""
+    """True if the line looks like a declaration, even with a misspelt word."""
     word, *after = tokens[index : index + 3]
     kinds = [t.type for t in after]
     named = len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON")
@@ -118,7 +118,7 @@ def _has_shape(tokens: list[Token], index: int) -> bool:
 
 
 def near_declaration(token: Token) -> str | None:
-    """The word of a declaration that a misspelt one is meant to be."""
+    """The declaration word most similar to a misspelt one."""
     if token.type != "NAME":
         return None
     return next(iter(difflib.get_close_matches(token.lower(), DECLARATIONS, 1, 0.6)), None)

@@ -1,4 +1,4 @@
-"""`parse` and `read`: from a text or a file to its syntax tree, or to all of its mistakes at once."""
+"""`parse` and `read`: the syntax tree of a text or a file, or all of its mistakes at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lark import Token
 
 LARGEST_FILE: Final = 10_000_000
-"""Bytes. A question is a short text; more than this is a data file given by mistake."""
+"""Maximum bytes. Questions are short texts; a larger file is a data file given by mistake."""
 
 _MOST_TOKENS: Final = 500_000
 _MOST_MESSAGES: Final = 100
@@ -31,7 +31,7 @@ _TRANSLATED: Final = {
 
 
 def read(path: str | Path) -> ast.File:
-    """The syntax tree of a `.sens` file. Raises `DiagnosticsError` with every mistake in it."""
+    """The syntax tree of a `.sens` file. Raises `DiagnosticsError` with all of its mistakes."""
     source = load(path)
     if source.text.startswith('module "'):
         diagnostics, here = Diagnostics(), Span(source, 0, len("module"))
@@ -42,7 +42,7 @@ def read(path: str | Path) -> ast.File:
 
 
 def load(path: str | Path) -> Source:
-    """The text of a file, or of standard input (`-`); a file that is no text is a `DiagnosticsError`."""
+    """The text of a file, or of standard input (`-`); raises `DiagnosticsError` for a file that is not text."""
     name = "<standard input>" if str(path) == "-" else str(path)
     diagnostics = Diagnostics()
     nowhere = Span(Source(name, ""), 0, 0)
@@ -56,10 +56,10 @@ def load(path: str | Path) -> Source:
     except OSError as error:
         reason = error.strerror or str(error)
         diagnostics.error("S063", f"the file cannot be read: {reason}", nowhere, "check the path and its permissions")
-    except ValueError as error:  # a path with a NUL in it
+    except ValueError as error:  # a path that contains NUL
         diagnostics.error("S063", f"the file cannot be read: {error}", nowhere, "check the path")
     if len(content) > LARGEST_FILE:
-        message = f"the file has more than {LARGEST_FILE // 1_000_000} MB, which is no question"
+        message = f"the file has more than {LARGEST_FILE // 1_000_000} MB, too large for a question"
         diagnostics.error("S061", message, nowhere, 'check the path; data files go into `data NAME from "FILE"`')
     diagnostics.raise_if_errors()
     return Source(name, _decoded(content, name, diagnostics))
@@ -67,7 +67,7 @@ def load(path: str | Path) -> Source:
 
 @cache
 def _standard_input() -> bytes:
-    """Read once: it cannot be read again."""
+    """Standard input is read once and kept."""
     return sys.stdin.buffer.read(LARGEST_FILE + 1)
 
 
@@ -75,7 +75,7 @@ def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # What is before the bad byte is UTF-8; the rest is shown as Latin-1, which is what it most often is.
+        # The text before the bad byte is UTF-8; the rest is shown as Latin-1, its most likely encoding.
         before = content[: error.start].decode("utf-8-sig", "replace")
         source = Source(name, before + content[error.start :].decode("latin-1"))
         span = Span(source, len(before), len(before) + 1)
@@ -88,7 +88,7 @@ def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:
 
 
 def parse(text: str, name: str = "<query>") -> ast.File:
-    """The syntax tree of a text. Raises `DiagnosticsError` with every mistake in it; their places begin with `name`."""
+    """The syntax tree of a text. Raises `DiagnosticsError` with all of its mistakes; their locations begin with `name`."""
     source = Source(name, text)
     diagnostics = Diagnostics()
     file = parse_source(source, diagnostics)
@@ -99,9 +99,9 @@ def parse(text: str, name: str = "<query>") -> ast.File:
 
 
 def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
-    """The tree of what could be read; None if nothing could. Mistakes go to `diagnostics`.
+    """The tree of the readable parts; None if there are none. Mistakes go to `diagnostics`.
 
-    For tools that show a file while it is written; `parse` is for everybody else.
+    For tools that show a file while it is edited; all other callers use `parse`.
     """
     if not _is_text(source, diagnostics):
         return None
@@ -112,13 +112,13 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
 
     found = terminals.tokens(source.text, _MOST_TOKENS)
     if len(found) == _MOST_TOKENS:
-        message = f"the text has more than {_MOST_TOKENS} words, which is no question"
+        message = f"the text has more than {_MOST_TOKENS} words, too large for a question"
         diagnostics.error("S061", message, Span(Source(source.name, ""), 0, 0), "check the path")
         return None
     found = [token for token in found if token.type != "COMMENT"]
     for token in found:
         if token.type == "FUNCTION" and predicate(str(token)) is not None:
-            token.type = "PREDICATE"  # one of a plug-in, which the grammar does not name
+            token.type = "PREDICATE"  # a plug-in construct, which is not in the grammar
     tokens = layout.mark_names(_repaired(source, found, diagnostics))
     if not tokens:
         if not diagnostics.errors:
@@ -146,17 +146,17 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
         return False
     nul = source.text.find("\0")
     if len(source.text) > LARGEST_FILE:
-        message = f"the text has more than {LARGEST_FILE // 1_000_000} MB, which is no question"
+        message = f"the text has more than {LARGEST_FILE // 1_000_000} MB, too large for a question"
         diagnostics.error("S061", message, Span(Source(source.name, ""), 0, 0), "check the path")
     elif nul >= 0:
-        # The excerpt of a binary file helps nobody, and may be long.
+        # The excerpt of a binary file is useless, and may be long.
         shown = Span(Source(source.name, ""), 0, 0) if "\n" not in source.text else Span(source, nul, nul + 1)
         diagnostics.error("S062", "the file holds NUL bytes, so it is not text", shown, "check the path")
     return not diagnostics.errors
 
 
 def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> list[Token]:
-    """The tokens with every unreadable one reported, and translated, left out or marked as broken."""
+    """The tokens, with every unreadable one reported, and translated, dropped or marked as broken."""
     from treesens.grammar.messages.faults import span_of
     from treesens.grammar.parsing.layout import BROKEN
 
@@ -166,7 +166,7 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
         if len(diagnostics.items) >= _MOST_MESSAGES:
             return []
         if token.line == skipped_line:
-            continue  # the rest of a line after a name or string that is not closed
+            continue  # the rest of a line after an unclosed name or string
         span = span_of(source, token)
         match token.type:
             case "FOREIGN":

@@ -1,8 +1,8 @@
-"""One declaration from its tokens to a parse tree, going on after a mistake so that all of them are found.
+"""Parses one declaration from its tokens, continuing after mistakes so that all of them are found.
 
-Inside the constraints of a query, parsing goes on with the next line that can start a conjunct; a mistake before
-`such that` leaves out the rest of that header; elsewhere a declaration has at most one message. Going on means to feed
-the parser the harmless `a = a` in place of what it could not read; the tree is still good for finding more mistakes.
+Inside a query's constraints, parsing continues with the next line that can start a conjunct; a mistake before `such that` skips
+the rest of that header; elsewhere a declaration has at most one message. To continue, the parser is fed the harmless `a = a` in
+place of the unreadable part; the resulting tree still serves to find more mistakes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _new_parser() -> InteractiveParser:
 
 
 class DeclarationParser:
-    """Feeds the tokens of one declaration to the LALR parser, with the separators that `layout` describes."""
+    """Feeds the tokens of one declaration to the LALR parser, with the separators defined in `layout`."""
 
     def __init__(self, source: Source, tokens: list[Token], diagnostics: Diagnostics) -> None:
         self.source = source
@@ -47,13 +47,13 @@ class DeclarationParser:
         self.parser = _new_parser()
         self.brackets: list[Token] = []
         self.in_constraints = False
-        self.conjunct_start = 0  # index of the first token of the conjunct that is being read
-        self.before_conjunct: InteractiveParser | None = None  # the parser as it was at that token
+        self.conjunct_start = 0  # index of the first token of the current conjunct
+        self.before_conjunct: InteractiveParser | None = None  # the parser's state at that token
         self.nested = 0
         self.failed = False
 
     def parse(self) -> ParseTree | None:
-        """The tree of the declaration; after a mistake (in `diagnostics` then) of what could be read, if anything."""
+        """The tree of the declaration; after a mistake (then in `diagnostics`), of its readable parts, if any."""
         index = 0
         most = len(self.diagnostics.items) + _MOST_MESSAGES
         while index < len(self.tokens) and len(self.diagnostics.items) < most:
@@ -61,7 +61,7 @@ class DeclarationParser:
         return self._finish()
 
     def fits(self, *, new_line: bool) -> frozenset[str]:
-        """The terminals that may follow all the tokens, for editors; `new_line` if they would start a line."""
+        """The terminals that may follow the tokens, for editors; `new_line` if they would start a line."""
         index = 0
         while index < len(self.tokens):
             index = self._step(index)
@@ -78,7 +78,7 @@ class DeclarationParser:
         return ahead.accepts()
 
     def _step(self, index: int) -> int:
-        """Takes the token at `index` and says which is next."""
+        """Consumes the token at `index` and returns the next index."""
         token = self.tokens[index]
         if self.in_constraints and not self.brackets:
             if token.type == "_SEP":
@@ -124,14 +124,14 @@ class DeclarationParser:
         self.in_constraints = True
         self.conjunct_start = index
         self.nested = 0
-        # The values on the stack belong to conjuncts that are complete, and nothing changes them any more.
+        # The values on the stack belong to completed conjuncts, and are not modified any more.
         self.before_conjunct = self.parser.copy(deepcopy_values=False)
 
     def _feed(self, token: Token) -> bool:
         from lark.exceptions import UnexpectedToken
 
-        # A name may follow a constraint in a decision, and nowhere else. When it does not fit, the parser has taken the
-        # constraint for complete already: what might have gone on with it is told by the parser before.
+        # A name may follow a constraint only in a decision. If it does not fit, the parser has already completed the
+        # constraint: its possible continuations are those of the previous state.
         before = self.parser.copy(deepcopy_values=False) if token.type in ("NAME", "QUOTED") else self.parser
         try:
             self.parser.feed_token(token)
@@ -141,7 +141,7 @@ class DeclarationParser:
         return True
 
     def _too_deep(self, token: Token) -> bool:
-        # The tree of one conjunct is walked recursively, and only these make it deeper.
+        # The tree of one conjunct is traversed recursively, and only these tokens make it deeper.
         self.nested += token.type in _NESTING
         if len(self.brackets) < _DEEPEST and self.nested <= _DEEPEST:
             return False
@@ -150,7 +150,7 @@ class DeclarationParser:
         return True
 
     def _go_on(self, index: int) -> int:
-        """Reports the token at `index`, which does not fit, and says where parsing goes on."""
+        """Reports the unexpected token at `index`, and returns where parsing continues."""
         self._report(index)
         return self._recover(index)
 
@@ -177,7 +177,7 @@ class DeclarationParser:
         return self.tokens[index].type in TAIL or (self.in_constraints and may_start(self.tokens, index))
 
     def _after_header(self, index: int) -> int:
-        """Goes on behind `such that`, or where the constraints start without it."""
+        """Continues after `such that`, or at the constraints if it is missing."""
         kinds = [t.type for t in self.tokens]
         for i in range(index, len(kinds) - 1):
             if kinds[i] == "SUCH" and kinds[i + 1] == "THAT":
@@ -199,7 +199,7 @@ class DeclarationParser:
         from lark import Token
 
         for kind in kinds:
-            # A place of its own, since trees made of it have one; at the start, where no message will point.
+            # It has its own location, because trees made of it need one; at the start, where no message will point.
             text = "=" if kind == "EQUAL" else "a"
             self._feed(Token(kind, text, start_pos=0, line=1, column=1, end_line=1, end_column=1, end_pos=0))
 

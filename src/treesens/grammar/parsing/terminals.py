@@ -1,7 +1,7 @@
-"""Lark with the grammar of `sens.lark`: made once, on first use, since only a command that reads a question needs it.
+"""Lark with the grammar of `sens.lark`, built on first use, since only commands that read questions need it.
 
-Building the tables takes 0.1 s, loading them 0.015 s, so they are kept in the user's cache directory, under a hash of
-the grammar, Lark's version and Python's that Lark checks. If it cannot be written, they are built each time.
+Building the tables takes 0.1 s, loading them 0.015 s, so they are cached in the user's cache directory, under a hash of the
+grammar, Lark's version and Python's that Lark checks. If it cannot be written, they are built each time.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _NO_WORDS: Final = re.compile(r"\s*//|[A-Z_]+(\.-?\d+)?: */")
 _WORD: Final = re.compile(r'"([a-z]+)"')
 
 FAULTS: Final = ("FOREIGN", "SINGLE_QUOTED", "OPEN_QUOTE", "BAD_NUMBER", "UNREADABLE")
-"""Terminals that no rule takes; they turn unreadable text into tokens that a message can point at."""
+"""Terminals used by no rule; they turn unreadable text into tokens for messages."""
 
 
 class _KeepFaults:
-    """Lark drops terminals that no rule uses unless a post-lexer asks for them; nothing else is done here."""
+    """A post-lexer that does nothing but make Lark keep terminals that no rule uses."""
 
     always_accept: ClassVar[tuple[str, ...]] = FAULTS
 
@@ -40,7 +40,7 @@ class _KeepFaults:
 
 
 def grammar_text() -> str:
-    """The text of `sens.lark`, with the rules and the words of the constructs in their places."""
+    """The text of `sens.lark`, with the constructs' rules and words inserted."""
     text = Path(__file__).with_name("sens.lark").read_text("utf-8")
     rules = {name: found.grammar for name, found in constructs().items() if found.grammar}
     own = sorted(_words_in("\n".join(rules.values())) - _words_in(text))
@@ -53,24 +53,24 @@ def grammar_text() -> str:
 
 @functools.cache
 def keywords() -> frozenset[str]:
-    """The words of the language, including those of constructs: all words quoted in the grammar. Lark is not needed for it."""
+    """The words of the language, including those of constructs: all words quoted in the grammar. Needs no Lark."""
     return _words_in(grammar_text())
 
 
 @functools.cache
 def operators() -> frozenset[str]:
-    """The words between two parts of a formula: those without another role."""
+    """The words between two parts of a formula, which have no other role."""
     return keywords() - WITH_ROLE
 
 
 def _words_in(grammar: str) -> frozenset[str]:
-    """The words in quotes, outside of comments and regular expressions."""
+    """The quoted words, outside comments and regular expressions."""
     lines = (line for line in grammar.splitlines() if not _NO_WORDS.match(line))
     return frozenset(word for line in lines for word in _WORD.findall(line))
 
 
 def build(cache: str | None = None, *, debug: bool = False) -> Lark:
-    """Lark for the grammar, through the cache file if one is given."""
+    """Lark for the grammar, through the cache file if given."""
     from lark import Lark
 
     return Lark(
@@ -88,19 +88,19 @@ def build(cache: str | None = None, *, debug: bool = False) -> Lark:
 
 @functools.cache
 def lark() -> Lark:
-    """Lark for the grammar, made once per process."""
+    """Lark for the grammar, built once per process."""
     return build(_cache_file())
 
 
 @functools.cache
 def _lexer() -> BasicLexer:
-    """Of all terminals, those that `%ignore` names too: `Lark.lex` would make one for every text."""
+    """All terminals, including those in `%ignore`: `Lark.lex` would create a lexer for every text."""
     lexer = lark()._build_lexer(dont_ignore=True)
     return lexer
 
 
 def tokens(text: str, most: int | None = None) -> list[Token]:
-    """The tokens of a text, at most the first `most`: comments and faults too, but no white space."""
+    """The tokens of a text, at most the first `most`, including comments and unreadable text, without white space."""
     from lark.lexer import LexerThread
 
     found = (t for t in LexerThread.from_text(_lexer(), text).lex(None) if t.type != "SPACE")  # type: ignore[no-untyped-call]

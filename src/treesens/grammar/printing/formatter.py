@@ -1,9 +1,8 @@
 """`treesens fmt`: canonical spacing and indentation; the author's words, lines and comments stay.
 
-The text is laid out token by token, so nothing can get lost: declarations at the margin, the sentence of a query two
-spaces in, its constraints four, what goes on from the line before two more, and two for every open bracket. At most one
-empty line separates two lines, none at the beginning and the end. A comment on a line of its own is indented like the line
-that follows it.
+The text is laid out token by token, so nothing can get lost: declarations at the margin, the sentence of a query two spaces in,
+its constraints four, continuation lines two more, and two for every open bracket. At most one empty line separates two lines,
+none at the beginning and the end. A comment on its own line is indented like the following line.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _UNIT: Final = 2
 
 
 def format_text(text: str, name: str = "<query>") -> str:
-    """The text in canonical layout. Raises `DiagnosticsError` if it does not parse: half a file is not laid out."""
+    """The text in canonical layout. Raises `DiagnosticsError` if it does not parse: files are never formatted in part."""
     tree = parse(text, name)
     from treesens.grammar.parsing import terminals
 
@@ -54,7 +53,7 @@ def format_text(text: str, name: str = "<query>") -> str:
 
 
 def _put(done: list[str], first: Token, last_line: int, indent: int, text: str | None = None) -> int:
-    """Adds a line, after an empty one where the author left some, and says which line of the source it was."""
+    """Adds a line, after an empty one if the author left some, and records its source line."""
     line = first.line or 0
     if done and line > last_line + 1:
         done.append("")
@@ -86,13 +85,13 @@ def _lines(tokens: Iterator[Token]) -> list[list[Token]]:
 
 
 def _starts(tree: ast.File) -> frozenset[int]:
-    """Where conjuncts start: needed to tell `-a.x <= 3` in a line of its own from a difference that goes on there."""
+    """Starts of conjuncts: they distinguish `-a.x <= 3` on its own line from a continued difference."""
     bodies = [query.body for query in tree.queries]
     return frozenset(c.span.start for b in bodies if isinstance(b, ast.Find | ast.Count) for c in b.constraints)
 
 
 def _tails(tree: ast.File) -> frozenset[int]:
-    """Where a part begins that follows the constraints: only the tree tells, since the word before it may be a name."""
+    """Starts of parts after the constraints: only the tree has these, since the previous word may be a name."""
     parts: list[ast.Node | None] = []
     for query in tree.queries:
         match query.body:
@@ -141,7 +140,7 @@ def _starts_case(tokens: list[Token], index: int) -> bool:
 
 
 def _starts_tail(tokens: list[Token], index: int, tails: frozenset[int]) -> bool:
-    # The tree has `share of M` as the name alone, and `expect share < 1 %` without its first word.
+    # The tree has `share of M` as only the name, and `expect share < 1 %` without its first word.
     skipped = {"SHARE": (2,), "EXPECT": (0, 1)}.get(tokens[index].type, (0,))
     starts = {tokens[index + n].start_pos for n in skipped if index + n < len(tokens)}
     return tokens[index].type in layout.TAIL and not starts.isdisjoint(tails)

@@ -1,4 +1,4 @@
-"""Names, numbers, expressions and constraints as canonical text, with no more brackets than the grammar needs."""
+"""Names, numbers, expressions and constraints as canonical text, with the minimum of brackets."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from treesens.visible import PLAIN, RESERVED
 
 
 class Unwritable(QueryError, ValueError):
-    """A name or a path of a file that the language has no way to write."""
+    """A name or a file path that the language cannot express."""
 
 
 def name_text(name: ast.Name, *, but: str = "") -> str:
-    """A name where only a name can be; quoted if it is not plain, reserved, or the word `but`."""
+    """A name in a position where only names occur; quoted if it is not plain, is reserved, or is the word `but`."""
     plain = PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
     return name.text if plain else _quoted(name.text)
 
@@ -42,7 +42,7 @@ def string_text(text: str) -> str:
 
 
 def decimal(value: Fraction) -> str:
-    """The exact decimal form of a number. Raises ValueError for one that has none, such as 1/3."""
+    """The exact decimal form of a number. Raises ValueError if it has none, such as 1/3."""
     rest, twos, fives = value.denominator, 0, 0
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1
@@ -59,7 +59,7 @@ def decimal(value: Fraction) -> str:
 
 
 def _with_exponent(digits: str) -> str:
-    """Numbers with many zeros at the end stay readable, and short enough to be read back."""
+    """Numbers with many trailing zeros stay readable, and short enough to be parsed."""
     short = digits.rstrip("0")
     zeros = len(digits) - len(short)
     return f"{short}e{zeros}" if zeros > 20 else digits
@@ -81,7 +81,7 @@ def interval_text(interval: ast.Interval) -> str:
 
 
 def label_text(label: ast.Label) -> str:
-    """A class or a category where only one can be."""
+    """A class or a category in a position where only one can occur."""
     match label:
         case ast.Name():
             return name_text(label)
@@ -92,7 +92,7 @@ def label_text(label: ast.Label) -> str:
 
 
 def features_text(features: ast.Features) -> str:
-    """One feature as it is, several in braces."""
+    """One feature alone, several in braces."""
     texts = [name_text(name) for name in features.names]
     return texts[0] if len(texts) == 1 else f"{{{', '.join(texts)}}}"
 
@@ -107,7 +107,7 @@ def expression_text(node: ast.Expression) -> str:
         case ast.Name():
             return point_name_text(node)
         case ast.FeatureOf(point, feature):
-            # After a dot every word is a name, `inf` too.
+            # After a dot every word is a name, including `inf`.
             plain = PLAIN.fullmatch(feature.text)
             return f"{point_name_text(point)}.{feature.text if plain else _quoted(feature.text)}"
         case ast.Prob(point, label):
@@ -147,7 +147,7 @@ def _call(function: str, point: ast.Name, argument: ast.Label | None = None) -> 
 
 
 def _right_side(node: ast.Expression, operator: ast.Operator) -> str:
-    """After an equality a word can only be a value, except the one that starts `row N of DATA`."""
+    """After an equality a word can only be a value, except `row` in `row N of DATA`."""
     if isinstance(node, ast.Name) and operator in ("=", "!="):
         return name_text(node, but="row")
     return expression_text(node)

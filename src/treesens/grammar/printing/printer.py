@@ -1,4 +1,4 @@
-"""Syntax trees as canonical `.sens` text: `parse(to_text(tree)) == tree` for every tree that a text can give.
+"""Syntax trees as canonical `.sens` text: `parse(to_text(tree)) == tree` for every tree that has a text.
 
 Declarations and queries are here, constraints in `print_terms.py`.
 """
@@ -26,7 +26,7 @@ _INDENT = "  "
 
 
 def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expression) -> str:
-    """The canonical text of a tree or a part of one. Raises ValueError for names and numbers that no text can hold."""
+    """The canonical text of a tree or a part of one. Raises ValueError for names and numbers that have no text."""
     match node:
         case ast.File(declarations):
             return _file(declarations)
@@ -60,7 +60,7 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
 
 
 def shown_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expression) -> str:
-    """The text of a part of a tree for people to read; in its place the reason if names of a model allow none."""
+    """The text of a part of a tree for display; if a model's names have no text, the reason."""
     try:
         return to_text(node)
     except Unwritable as error:
@@ -68,7 +68,7 @@ def shown_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.E
 
 
 def identity(node: ast.File | ast.Declaration | ast.Body) -> str:
-    """A text that two nodes share if they say the same: the canonical text, or their fields if no text can hold their names."""
+    """A text that equal nodes share: the canonical text, or their fields if their names have no text."""
     try:
         return to_text(node)
     except Unwritable:
@@ -76,7 +76,7 @@ def identity(node: ast.File | ast.Declaration | ast.Body) -> str:
 
 
 def _file(declarations: tuple[ast.Declaration, ...]) -> str:
-    """One declaration a line, queries and groups of a kind set apart by an empty line."""
+    """One declaration per line; queries and groups of a kind are separated by an empty line."""
     lines: list[str] = []
     for index, declaration in enumerate(declarations):
         before = declarations[index - 1] if index else None
@@ -180,7 +180,7 @@ def _conjuncts(constraints: tuple[ast.Formula, ...], indent: str) -> list[str]:
 
 
 def _points(points: tuple[ast.Point, ...]) -> str:
-    """`a, b in m` where both are in one model."""
+    """`a, b in m` if both are in one model."""
     models = {point.model for point in points}
     shared = next(iter(models)) if len(models) == 1 else None
     if shared is not None:
@@ -232,9 +232,9 @@ def _sensitive(body: ast.Sensitive) -> str:
 
 
 def placed(file: ast.File, name: str) -> ast.File:
-    """The tree read back from its text, so that messages show lines of it.
+    """The tree parsed from its own text, so that messages show its lines.
 
-    A name with a backquote or a line break is in no text: then it is the tree as it was built.
+    A tree whose names have a backquote or a line break has no text, and is returned unchanged.
     """
     try:
         text = to_text(file)

@@ -1,15 +1,14 @@
-"""The syntax tree of a `.sens` file: frozen nodes in closed unions, each with its place in the text.
+"""The syntax tree of a `.sens` file: frozen nodes in closed unions, each with its source location.
 
-Nothing is resolved here: a `Name` may turn out to be a feature, a class, a category or the parameter of a `for each`.
-Two trees are equal when they say the same; spans do not take part, so that `parse(print(tree)) == tree`. Numbers are
-exact.
+Nothing is resolved here: a `Name` may be a feature, a class, a category or the parameter of a `for each`. Equality ignores
+spans, so that `parse(print(tree)) == tree`. Numbers are exact.
 """
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-# One module to import for users of the tree; the nodes of constraints are in a file of their own for its length.
+# A single import for users of the tree; the nodes of constraints are in a separate file because of its length.
 from treesens.grammar.tree.ast_terms import (
     Absolute,
     And,
@@ -240,7 +239,7 @@ class Expect(Node):
 
 @node
 class ExpectShare(Node):
-    """`expect share <= 1 %`: the bound is a part of 1"""
+    """`expect share <= 1 %`: the bound is a fraction of 1"""
 
     operator: Literal["<", "<=", ">", ">="]
     bound: Number
@@ -258,7 +257,7 @@ class Point(Node):
 class Find(Node):
     """`find P, Q [in MODEL] [such that CONSTRAINTS] [OBJECTIVE] [top N] [share of MEASURE] [expect ..]`
 
-    There is an objective if there are no constraints.
+    The objective is required if there are no constraints.
     """
 
     points: tuple[Point, ...]
@@ -273,7 +272,7 @@ class Find(Node):
 class Count(Node):
     """`count rows of DATA as P[, Q] [in MODEL] such that CONSTRAINTS [expect ..]`
 
-    The number of rows that P can stand for; with a second point, of those for which some Q exists.
+    The number of rows that P can equal; with a second point, of those for which some Q exists.
     """
 
     data: Name
@@ -286,7 +285,7 @@ class Count(Node):
 class Explain(Node):
     """`explain row N of DATA [in MODEL] [without F] [smallest] [expect ..]`
 
-    Features, none of them in F, whose values alone decide the class of the row.
+    Features, none of them in F, whose values alone determine the class of the row.
     """
 
     row: Row
@@ -306,7 +305,7 @@ class Flip(Node):
 
 @node
 class Near(Node):
-    """`near DATA [using likelihood|cavities|both|distance]`; without `using` it means `both`."""
+    """`near DATA [using likelihood|cavities|both|distance]`; the default is `both`."""
 
     data: Name
     using: Literal["likelihood", "cavities", "both", "distance"] = "both"
@@ -341,7 +340,7 @@ class Monotone(Node):
 
     @property
     def expect(self) -> Expect:
-        """No pair that shows the contrary."""
+        """No pair that violates it."""
         return Expect("none", span=self.span)
 
 
@@ -349,14 +348,14 @@ Body: TypeAlias = Find | Count | Explain | Sensitive | Monotone
 
 
 Many: TypeAlias = Literal["features", "pairs", "protected"]
-"""Words that stand for choices of features."""
+"""Words for predefined choices of features."""
 
 
 @node
 class Each(Node):
     """`for each f in {..} | features | pairs | protected:`
 
-    With one parameter over `pairs` it stands for both features; with two (`for each f, g in pairs`) each for one.
+    With one parameter over `pairs` it represents both features; with two (`for each f, g in pairs`) each represents one.
     """
 
     parameters: tuple[Name, ...]

@@ -1,4 +1,4 @@
-"""The syntax nodes that constraints are made of: names, numbers, expressions, formulas."""
+"""The syntax nodes of constraints: names, numbers, expressions, formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treesens.grammar.tree.node import Node, node
 
 @node
 class Name(Node):
-    """A name as it is meant, without backquotes or string quotes."""
+    """A name without its backquotes or string quotes."""
 
     text: str
 
@@ -52,7 +52,7 @@ Label: TypeAlias = Name | Number
 
 @node
 class Interval(Node):
-    """`[low, high]`, with `(` or `)` if an end does not belong to it."""
+    """`[low, high]`, with `(` or `)` if an end is excluded."""
 
     low: Bound
     high: Bound
@@ -69,7 +69,7 @@ class ValueSet(Node):
 
 @node
 class Features(Node):
-    """One or more features after `except`, `to` or in a `for each`; a parameter may stand for several."""
+    """One or more features after `except`, `to` or in a `for each`; a parameter may represent several."""
 
     names: tuple[Name, ...]
 
@@ -143,7 +143,7 @@ Norm: TypeAlias = Literal["l0", "l1", "l2", "linf"]
 
 @node
 class Typicality(Node):
-    """`typicality(P, DATA [, WAY])`: the score of a point by which it is typical or not"""
+    """`typicality(P, DATA [, WAY])`: the typicality score of a point"""
 
     point: Name
     data: Name
@@ -161,7 +161,7 @@ class Distance(Node):
 
 @node
 class Changes(Node):
-    """`changes(P, Q)`: how many features differ"""
+    """`changes(P, Q)`: the number of features that differ"""
 
     first: Name
     second: Name
@@ -183,7 +183,7 @@ class Negate(Node):
 
 @node
 class Sum(Node):
-    """`E + E - E`: at least two terms; a term that is subtracted is a `Negate` or a negative `Number`."""
+    """`E + E - E`: at least two terms; a subtracted term is a `Negate` or a negative `Number`."""
 
     terms: tuple[Expression, ...]
 
@@ -258,7 +258,7 @@ class ClassIs(Node):
 
 @node
 class Comparison(Node):
-    """`E OP E`, every comparison that is none of the forms above"""
+    """`E OP E`, every comparison that has none of the forms above"""
 
     left: Expression
     operator: Operator
@@ -267,7 +267,7 @@ class Comparison(Node):
 
 @node
 class Predicate(Node):
-    """A constraint that has a file of its own in `grammar/constructs/`."""
+    """A constraint with its own file in `grammar/constructs/`."""
 
     def text(self) -> str:
         """Its canonical text."""
@@ -278,7 +278,7 @@ class Predicate(Node):
         return f"not {self.text()}"
 
     def english(self) -> str:
-        """It as a clause of a sentence."""
+        """A clause of an English sentence."""
         raise NotImplementedError
 
 
@@ -305,7 +305,7 @@ class Or(Node):
 
 @node
 class Implies(Node):
-    """`A implies B`; to the right: `A implies B implies C` is `A implies (B implies C)`"""
+    """`A implies B`; right-associative: `A implies B implies C` is `A implies (B implies C)`"""
 
     premise: Formula
     conclusion: Formula

@@ -1,7 +1,7 @@
-"""What all syntax nodes have in common: a place in the text, equality without it, and a short text form.
+"""Common parts of all syntax nodes: a source location, equality that ignores it, and a short text form.
 
-Frozen, slotted dataclasses, except that comparison, hash, text form and what keeps them frozen are written once here: Python
-compiles those of a dataclass one by one, which for sixty nodes takes longer than to read a file.
+Frozen, slotted dataclasses, except that comparison, hash, text form and immutability are written once here: Python compiles
+those of each dataclass separately, which for sixty nodes takes longer than reading a file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def node(cls: type[N]) -> type[N]:
 
 @node
 class Node:
-    """Base of all nodes. `span` covers the text of the node; nodes built by hand are nowhere."""
+    """Base of all nodes. `span` covers the text of the node; nodes built by hand have no location."""
 
     __match_args__: ClassVar[tuple[str, ...]]
 
@@ -42,7 +42,7 @@ class Node:
         return tuple(getattr(self, name) for name in self.__match_args__)
 
     def __eq__(self, other: object) -> bool:
-        """True if two nodes say the same, wherever they are."""
+        """True if two nodes are equal apart from their locations."""
         if not isinstance(other, Node) or type(other) is not type(self):
             return NotImplemented
         return self._parts() == other._parts()

@@ -1,7 +1,7 @@
 """The words of the language by their role.
 
-All of them, those of constructs too, are the terminals of the grammar (`keywords` in `grammar/parsing/terminals.py`); what has
-no role here is an operator.
+All words, including those of constructs, are terminals of the grammar (`keywords` in `grammar/parsing/terminals.py`); words
+without a role here are operators.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "measure", "decision", "query", "for")
-"""A line that starts with one of these starts a declaration."""
+"""Words that start a declaration at the beginning of a line."""
 
 VERBS: Final = ("find", "sensitive", "count", "explain", "maximize", "minimize", "share", "expect", "top")
 TYPES: Final = ("real", "integer", "category")
@@ -31,13 +31,13 @@ QUANTITIES: Final = {
     "changes": "changes(P, Q)",
     "abs": "abs(P.f - Q.f)",
 }
-"""Every quantity that is a function, with the ways to call it; constraints have theirs in `grammar/constructs/`."""
+"""Every function that is a quantity, with its call forms; constraints have theirs in `grammar/constructs/`."""
 
 NORMS: Final = ("l0", "l1", "l2", "linf")
 NEARNESS: Final = ("likelihood", "cavities", "both", "distance")
 TYPICAL_WAYS: Final = ("chow-liu", "isolation")
 MEASURES: Final = ("uniform", "cells", "marginals", "chow-liu", "rows")
-"""Kinds of measures; the last three are those of a table."""
+"""Kinds of measures; the last three need a table."""
 
 ENDS_OPEN: Final = frozenset(
     (
@@ -60,4 +60,4 @@ ENDS_OPEN: Final = frozenset(
         "minimize",
     )
 )
-"""A line that ends with one of these, or with an operator, goes on in the next."""
+"""A line that ends with one of these, or with an operator, continues on the next."""

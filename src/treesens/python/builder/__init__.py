@@ -1,4 +1,4 @@
-"""Questions as Python objects: they print as `.sens` text, and are answered like it.
+"""Questions as Python objects, equivalent to their `.sens` text.
 
 import treesens as ts
 

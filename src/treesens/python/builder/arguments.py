@@ -1,4 +1,4 @@
-"""What people hand over, as nodes of the syntax tree; what cannot be one is an error that names the argument."""
+"""Converts callers' arguments to nodes of the syntax tree; invalid ones raise an error that names the argument."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
 
 Numeric: TypeAlias = "float | Fraction | Decimal"
-"""A number of Python or numpy. A float is taken as it is written, so that 0.1 is one tenth, as in a `.sens` file."""
+"""A number of Python or numpy. A float means its decimal, so that 0.1 is one tenth, as in a `.sens` file."""
 
 Ends: TypeAlias = Literal["both", "left", "right", "neither"]
-"""Which ends of an interval belong to it."""
+"""The ends that an interval includes."""
 
 W = TypeVar("W", bound=str)
 
 
 def wrong(argument: str, wanted: str, given: object, remedy: str = "") -> UsageError:
-    """The error of an argument that is not what it should be."""
+    """The error for an invalid argument."""
     shown = repr(given)
     shown = f"{shown[:60]}…" if len(shown) > 60 else shown
     return UsageError(f"`{argument}` must be {wanted}, not {type(given).__name__} {shown}", remedy=remedy)
 
 
 def name_of(value: object, argument: str) -> ast.Name:
-    """A name that a text can hold: on one line, without backquotes."""
+    """A name that a text can contain: on one line, without backquotes."""
     if not isinstance(value, str):
         raise wrong(argument, "a name", value, "write the name as a string")
     if not value or any(c in value for c in "`\n\0"):
@@ -40,9 +40,9 @@ def name_of(value: object, argument: str) -> ast.Name:
 
 
 def given_name_of(value: object, argument: str) -> ast.Name:
-    """The name of a feature, column, class or category, which a model or table gave: any text.
+    """The name of a feature, column, class or category from a model or table: any text.
 
-    One with a backquote or a line break can be asked about; it cannot be printed.
+    Questions can use a name with a backquote or a line break; they cannot be printed.
     """
     if not isinstance(value, str):
         raise wrong(argument, "a name", value, "write the name as a string")
@@ -50,7 +50,7 @@ def given_name_of(value: object, argument: str) -> ast.Name:
 
 
 def names_of(value: object, argument: str) -> tuple[ast.Name, ...]:
-    """Several names, or one by itself; at least one."""
+    """Several names, or a single one; at least one."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         return (given_name_of(value, argument),)
     names = tuple(given_name_of(item, f"{argument}[{i}]") for i, item in enumerate(value))
@@ -60,7 +60,7 @@ def names_of(value: object, argument: str) -> tuple[ast.Name, ...]:
 
 
 def path_of(value: object, argument: str) -> ast.Text:
-    """A path, as the file writes it."""
+    """A path, as written in the file."""
     text = str(value)
     if any(c in text for c in '"\n\0'):
         raise wrong(argument, "a path without double quotes", value)
@@ -101,7 +101,7 @@ def number_of(value: object, argument: str) -> ast.Number:
 
 
 def whole_of(value: object, argument: str) -> ast.Whole:
-    """A whole number that counts."""
+    """An integer that counts."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 0:
         raise wrong(argument, "a whole number that is not negative", value)
     return ast.Whole(int(value))
@@ -123,7 +123,7 @@ def word_of(value: object, words: Iterable[W], argument: str) -> W:
 
 
 def interval_of(low: object, high: object, inclusive: object) -> ast.Interval:
-    """`[low, high]` with the ends that belong to it."""
+    """`[low, high]` with the included ends."""
     ends: tuple[Ends, ...] = ("both", "left", "right", "neither")
     kept = word_of(inclusive, ends, "inclusive")
     return ast.Interval(

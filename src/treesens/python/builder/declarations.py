@@ -1,4 +1,4 @@
-"""Declarations as objects, and the live models and frames behind the names of a text."""
+"""Declarations as objects, and the live models and frames that a text names."""
 
 from __future__ import annotations
 
@@ -121,14 +121,14 @@ def onehot(*features: str) -> Declaration:
 
 
 def domain_from(data: str) -> Declaration:
-    """`domain from DATA`: undeclared features range over what the data holds."""
+    """`domain from DATA`: undeclared features range over the data's values."""
     return Declaration(ast.DomainFrom(name_of(data, "data")))
 
 
 def measure(
     name: str, kind: Literal["uniform", "cells", "marginals", "chow-liu", "rows"], data: str | None = None
 ) -> Declaration:
-    """`measure NAME: KIND [of DATA]`: what a share is a share of; the last three kinds are those of data."""
+    """`measure NAME: KIND [of DATA]`: the measure of a share; the last three kinds need data."""
     kinds: tuple[ast.MeasureKind, ...] = ("uniform", "cells", "marginals", "chow-liu", "rows")
     assert kinds == MEASURES
     chosen: ast.MeasureKind = word_of(kind, kinds, "kind")
@@ -161,13 +161,13 @@ def decision(
 
 @dataclass(frozen=True, eq=False)
 class Live:
-    """Models and tables (objects or paths) by the names that the text has for them."""
+    """Models and tables (objects or paths) by their names in the text."""
 
     models: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def joined(self, other: Live) -> Live:
-        """Both; UsageError where one name stands for two things."""
+        """Merges both; UsageError if one name refers to two objects."""
         return Live(_joined(self.models, other.models), _joined(self.data, other.data))
 
 
@@ -175,14 +175,14 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     for name in one.keys() & other.keys():
         if one[name] is not other[name]:
             raise UsageError(
-                f"`{name}` stands for two different objects",
+                f"`{name}` refers to two different objects",
                 remedy="use names in the questions, and give the objects to `answers`",
             )
     return {**one, **other}
 
 
 def live_or_name(given: Any, name: str, argument: str) -> tuple[ast.Name | None, dict[str, Any]]:
-    """The name that a text has for a model or frame, and the object behind it if one is given."""
+    """The name of a model or frame in the text, and the object if one is given."""
     if given is None:
         return None, {}
     if isinstance(given, str):
@@ -191,7 +191,7 @@ def live_or_name(given: Any, name: str, argument: str) -> tuple[ast.Name | None,
 
 
 def by_name(given: Any, used: Iterable[str], argument: str) -> dict[str, Any]:
-    """What was given for names: a mapping, or one thing for the only name that is used."""
+    """The objects by name: a mapping, or a single object for the only name in use."""
     if given is None:
         return {}
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):

@@ -1,4 +1,4 @@
-"""Points and rows: where quantities come from, and what can be equal."""
+"""Points and rows: the sources of quantities, and the operands of equalities."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from treesens.python.builder.terms import (
 
 
 class Row(Built):
-    """`row N of DATA`, to equal a point or to measure a distance from."""
+    """`row N of DATA`, for equality with a point or as the target of a distance."""
 
     __slots__ = ()
     node: ast.Row
@@ -48,7 +48,7 @@ class Row(Built):
 
 
 class NearestRow(Built):
-    """`nearest row of DATA`, to measure a distance from."""
+    """`nearest row of DATA`, as the target of a distance."""
 
     __slots__ = ()
     node: ast.NearestRow
@@ -58,7 +58,7 @@ class NearestRow(Built):
 
 
 class Except:
-    """A point or a row but for some features: what a point can equal."""
+    """A point or a row without some features, for equality with a point."""
 
     __slots__ = ("features", "target")
 
@@ -69,7 +69,7 @@ class Except:
 
 
 class Point(Built):
-    """An input that the question looks for: `a["age"]`, `a.prob()`, `a == b.except_("sex")`."""
+    """An unknown input of the question: `a["age"]`, `a.prob()`, `a == b.except_("sex")`."""
 
     __slots__ = ()
     node: ast.Point
@@ -101,7 +101,7 @@ class Point(Built):
         raise UsageError("two points can only be equal", remedy=f"write `{self}.changes(b) >= 1`")
 
     def except_(self, *features: str) -> Except:
-        """This point but for the features that may differ: `a == b.except_("sex", "race")`."""
+        """This point without the features that may differ: `a == b.except_("sex", "race")`."""
         return Except(self, features)
 
     def prob(self, label: str | Numeric | None = None) -> Quantity:
@@ -120,20 +120,20 @@ class Point(Built):
         return PredictedClass(ast.ClassOf(self.name))
 
     def decision(self, name: str | None = None) -> PointDecision:
-        """What a declared decision says of the point; it is compared with an outcome, or with that of another point."""
+        """The outcome of a declared decision for the point; compared with an outcome, or with another point's."""
         return PointDecision(self.name, optional(name_of, name, "name"))
 
     def likelihood(self, data: str) -> Quantity:
-        """The product of the marginals of the model's cells in some data."""
+        """The product of the model cells' marginals in some data."""
         return Expression(ast.Likelihood(self.name, name_of(data, "data")))
 
     def typicality(self, data: str, *, by: str | None = None) -> Quantity:
-        """The score by which the point is typical of some data or not."""
+        """The point's typicality score for some data."""
         way = None if by is None else word_of(by, TYPICAL_WAYS, "by")
         return Expression(ast.Typicality(self.name, name_of(data, "data"), way))
 
     def distance(self, target: Point | Row | NearestRow, norm: ast.Norm) -> Quantity:
-        """How far another point or a row is, in widths of the domains."""
+        """The distance to another point or a row, in widths of the domains."""
         kinds: tuple[ast.Norm, ...] = ("l0", "l1", "l2", "linf")
         assert kinds == NORMS
         if not isinstance(target, Point | Row | NearestRow):
@@ -142,7 +142,7 @@ class Point(Built):
         return Expression(ast.Distance(self.name, place, word_of(norm, kinds, "norm")))
 
     def changes(self, other: Point) -> Quantity:
-        """How many features differ."""
+        """The number of features that differ."""
         return Expression(ast.Changes(self.name, point_of(other, "other").name))
 
 
@@ -154,7 +154,7 @@ def point_of(value: object, argument: str) -> ast.Point:
 
 
 def point(name: str, *, model: str | None = None) -> Point:
-    """A point; `model` names the model that sees it, if a file has several."""
+    """A point; `model` names its model, if a file has several."""
     return Point(ast.Point(name_of(name, "name"), optional(name_of, model, "model")))
 
 
@@ -169,12 +169,12 @@ def row(index: int, data: str) -> Row:
 
 
 def nearest_row(data: str) -> NearestRow:
-    """The row of some data that is nearest to a point."""
+    """The row of some data nearest to a point."""
     return NearestRow(ast.NearestRow(name_of(data, "data")))
 
 
 def avoid_cavities(*points: Point, data: str, width: int, limit: int | Literal["all"] | None = None) -> Constraint:
-    """None of the points lies in a box of at most `width` features that holds no row of the data; `limit` of them or "all"."""
+    """No point is in a box of at most `width` features that contains no row of the data; `limit` of them or "all"."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `avoid_cavities(a, b, data="people", width=3)`')
@@ -185,7 +185,7 @@ def avoid_cavities(*points: Point, data: str, width: int, limit: int | Literal["
 
 
 def avoid_listed(*points: Point, file: str) -> Constraint:
-    """None of the points lies in a box of a file: each satisfies all clauses that it lists (docs/data.md)."""
+    """No point is in a box of a file: each satisfies all of its clauses (docs/data.md)."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `avoid_listed(a, b, file="clauses.json")`')
@@ -193,7 +193,7 @@ def avoid_listed(*points: Point, file: str) -> Constraint:
 
 
 def typical(*points: Point, data: str, level: Numeric | None = None, by: str | None = None) -> Constraint:
-    """The points lie where `level` percent (95) of fresh inputs like the rows lie; `by` chow-liu or isolation."""
+    """The points are in the region of `level` percent (95) of fresh inputs like the rows; `by` chow-liu or isolation."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `typical(a, b, data="people", level=95)`')

@@ -1,7 +1,7 @@
-"""Questions and files as objects: what `find`, `count` and `sensitive` ask, with the live models and frames they name.
+"""Questions and files as objects: `find`, `count` and `sensitive`, with the live models and frames they name.
 
-Objects are answered on the way of `treesens.check_text`: text and objects ask the same question. An object can also name a
-feature that no text can (with a backquote in it); it cannot be printed.
+Objects are answered like texts by `treesens.check_text`. An object can also name a feature that no text can (with a backquote
+in it); it cannot be printed.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Nearness: TypeAlias = Literal["likelihood", "cavities", "both", "distance"]
 Choice: TypeAlias = "str | Sequence[str]"
 UNNAMED: Final = "question"
 MODEL, DATA = "model", "data"
-"""What live models and frames are called in the text."""
+"""Names of live models and frames in the text."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Question:
-    """One question: an immutable object that prints as `.sens` text; every method gives a new one.
+    """One question: an immutable object that prints as `.sens` text; every method returns a new one.
 
-    `live` are the models and tables that were handed over as objects, by their names in the text.
+    `live` are the models and tables given as objects, by their names in the text.
     """
 
     node: ast.Query
@@ -67,7 +67,7 @@ class Question:
         return replace(self, node=ast.Query(name_of(name, "name"), self.node.body, self.node.sweeps))
 
     def such_that(self, *constraints: Constraint) -> Question:
-        """With more constraints."""
+        """Adds constraints."""
         body = self._body(ast.Find, ast.Count, clause="constraints")
         more = tuple(formula_of(item, f"constraint {i + 1}") for i, item in enumerate(constraints))
         return self._with(replace_fields(body, constraints=(*body.constraints, *more)))
@@ -84,7 +84,7 @@ class Question:
         return self._with(replace_fields(body, top=ast.Top(whole_of(number, "number"), bool(diverse))))
 
     def expect(self, verdict: Literal["none", "some"]) -> Question:
-        """Makes it an assertion."""
+        """Makes the question an assertion."""
         verdicts: tuple[Literal["none", "some"], ...] = ("none", "some")
         if isinstance(self.node.body, ast.Monotone):
             raise UsageError(
@@ -93,7 +93,7 @@ class Question:
         return self._with(replace_fields(self.node.body, expect=ast.Expect(word_of(verdict, verdicts, "verdict"))))
 
     def share_of(self, measure: str) -> Question:
-        """Asks for the share of a measure, which the file has to declare: `ts.query.measure`."""
+        """Requests the share of a measure, which the file has to declare: `ts.query.measure`."""
         body = self._body(ast.Find, ast.Sensitive, clause="share")
         return self._with(replace_fields(body, share=name_of(measure, "measure")))
 
@@ -107,7 +107,7 @@ class Question:
         return self._with(replace_fields(body, expect=wanted))
 
     def for_each(self, parameter: str | Sequence[str], choices: ast.Many | Sequence[Choice]) -> Question:
-        """One question for every choice; the sweep is inside the earlier ones."""
+        """One question per choice; the sweep is inside the earlier ones."""
         over: tuple[ast.Features, ...] | ast.Many
         if isinstance(choices, str):
             words: tuple[ast.Many, ...] = ("features", "pairs", "protected")
@@ -150,30 +150,30 @@ class Question:
 
 
 def replace_fields(node: Any, **changes: Any) -> Any:
-    """The node with some fields changed."""
+    """Replaces some fields of the node."""
     fields = {name: getattr(node, name) for name in node.__match_args__}
     return type(node)(**(fields | changes))
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A `find` or `count` that still lacks its constraints."""
+    """A `find` or `count` without constraints yet."""
 
     body: ast.Find | ast.Count
     live: Live
 
     def such_that(self, *constraints: Constraint) -> Question:
-        """The question; conjuncts on lines of their own."""
+        """The question; each conjunct is on its own line."""
         if not constraints:
             raise UsageError("the question has no constraints", remedy="give one, for instance `a.prob() >= 0.6`")
         return self._question().such_that(*constraints)
 
     def maximize(self, quantity: Quantity) -> Question:
-        """The question without constraints, of a `find`."""
+        """The question without constraints, for `find`."""
         return self._question().maximize(quantity)
 
     def minimize(self, quantity: Quantity) -> Question:
-        """The question without constraints, of a `find`."""
+        """The question without constraints, for `find`."""
         return self._question().minimize(quantity)
 
     def _question(self) -> Question:
@@ -181,13 +181,13 @@ class Start:
 
 
 def find(*points: Point, model: Any = None) -> Start:
-    """`find P, Q [in MODEL] ..`: `model` is a name, or a model for points that have none."""
+    """`find P, Q [in MODEL] ..`: `model` is a name, or a model for points without their own."""
     name, live = live_or_name(model, MODEL, "model")
     return Start(ast.Find(_points(points, name), ()), Live(models=live))
 
 
 def count(data: Any, *points: Point, model: Any = None) -> Start:
-    """`count rows of DATA as P[, Q] ..`: how many rows the first point can stand for."""
+    """`count rows of DATA as P[, Q] ..`: the number of rows that the first point can equal."""
     table, frames = live_or_name(data, DATA, "data")
     name, live = live_or_name(model, MODEL, "model")
     if table is None:
@@ -196,7 +196,7 @@ def count(data: Any, *points: Point, model: Any = None) -> Start:
 
 
 def explain(data: Any, row: int, *, model: Any = None, without: Choice = (), smallest: bool = False) -> Question:
-    """`explain row N of DATA ..`: features, none of them in `without`, whose values alone decide the class of the row."""
+    """`explain row N of DATA ..`: features, none of them in `without`, whose values alone determine the class of the row."""
     table, frames = live_or_name(data, DATA, "data")
     name, live = live_or_name(model, MODEL, "model")
     if table is None:
@@ -298,15 +298,15 @@ class File:
     def answers(self, models: Any = None, data: Any = None, **options: Unpack[CallOptions]) -> Answers:
         """Answers to all questions over live models and frames; options are those of `treesens.check_text`.
 
-        `models` and `data` map the names that the questions use to models and frames (or paths); a model or frame by
-        itself stands for the only name in use. What the file declares and nobody gives is read from its path.
+        `models` and `data` map the names in the questions to models and frames (or paths); a single model or frame is used for
+        the only name. Declared names without an object are read from their paths.
         """
         from treesens.python.questions import answer_tree
 
         return answer_tree(*self.with_sources(models, data), **options)
 
     def with_sources(self, models: Any = None, data: Any = None) -> tuple[ast.File, dict[str, Any], dict[str, Any]]:
-        """The file with models and data in place of paths: a tree, and what its models and its data are, by name."""
+        """The file with models and data replaced by names: a tree, and the models and the data by name."""
         given = Live(
             by_name(models, _used(self.node, "model"), "models"), by_name(data, _used(self.node, "data"), "data")
         )
@@ -342,14 +342,14 @@ def file(*parts: Declaration | Question) -> File:
 
 
 def parse(text: str) -> File:
-    """The objects of a text. Raises `DiagnosticsError` with every mistake in it."""
+    """The objects of a text. Raises `DiagnosticsError` with all of its mistakes."""
     if not isinstance(text, str):
         raise UsageError(f"{text!r:.60} is no text", remedy='write e.g. "query q: sensitive m to {sex} gap 0.1"')
     return File(parse_text(text))
 
 
 def _key(name: str) -> str:
-    """The path that stands for a name: what `check_text` looks objects up by is the last part of a path."""
+    """The placeholder path of a name: `check_text` looks objects up by the last part of a path."""
     return name.replace("/", "∕").replace("\\", "∖").replace('"', "″")
 
 
@@ -358,7 +358,7 @@ def _keyed(things: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_name(node: ast.Declaration) -> ast.Declaration:
-    """A model or data from the path that stands for its name."""
+    """A model or data from its placeholder path."""
     if isinstance(node, ast.Model | ast.Data):
         changed: ast.Declaration = replace_fields(node, path=ast.Text(_key(node.name.text)))
         return changed

@@ -1,7 +1,7 @@
-"""Points, quantities and constraints: Python's operators build the nodes that the parser would build.
+"""Points, quantities and constraints: Python's operators build the same nodes as the parser.
 
 `a["age"] >= 30` is an object that prints as `a.age >= 30`. It has no truth value: `and`, `or`, `not`, `in` and chained
-comparisons, which Python keeps for itself, end in an error that says what to write instead.
+comparisons, which Python reserves, raise an error that suggests the right form.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from treesens.python.builder.arguments import (
 
 
 class Built:
-    """An object around a node of the syntax tree: it prints as `.sens` text, and hashes like its node."""
+    """A wrapper of a syntax node: it prints as `.sens` text, and has its node's hash."""
 
     __slots__ = ("node",)
     node: Any
@@ -54,7 +54,7 @@ class Built:
         return f"<{self.shown()}>"
 
     def shown(self) -> str:
-        """Its text; in its place the reason if a name of a model allows none."""
+        """Its text; if a model's name has none, the reason."""
         try:
             return str(self)
         except Unwritable as error:
@@ -62,7 +62,7 @@ class Built:
 
 
 class Constraint(Built):
-    """What a question demands: `x & y`, `x | y`, `~x`, `x.implies(y)`."""
+    """A requirement of a question: `x & y`, `x | y`, `~x`, `x.implies(y)`."""
 
     __slots__ = ()
     node: ast.Formula
@@ -84,7 +84,7 @@ class Constraint(Built):
 
 
 class ClassConstraint(Constraint):
-    """`class(P) = C`, which can be demanded by a factor or a margin over every other class."""
+    """`class(P) = C`, optionally with a lead by a factor or a margin over every other class."""
 
     __slots__ = ()
     node: ast.ClassIs
@@ -122,9 +122,9 @@ def _joined(kind: type[ast.And] | type[ast.Or], constraints: tuple[Constraint, .
 
 
 class Quantity(Built):
-    """A number that depends on points: a feature, a score, a distance, or a sum of them.
+    """A number that depends on points: a feature, a score, a distance, or a sum of these.
 
-    Its kinds are siblings: Python would turn `x <= y` around where the class of y derives from that of x.
+    Its kinds are siblings: Python would swap `x <= y` if the class of y derived from that of x.
     """
 
     __slots__ = ()
@@ -184,7 +184,7 @@ class Quantity(Built):
         return self._compared(">=", other)
 
     def between(self, low: Numeric, high: Numeric, *, inclusive: Ends = "both") -> Constraint:
-        """`in [low, high]`; `inclusive` says which ends belong to it."""
+        """`in [low, high]`; `inclusive` selects the included ends."""
         return Constraint(InInterval(self.node, interval_of(low, high, inclusive)))
 
     def is_in(self, values: Iterable[str | Numeric]) -> Constraint:
@@ -210,7 +210,7 @@ class Quantity(Built):
 
 
 class Expression(Quantity):
-    """Any quantity that is neither a feature nor a class."""
+    """Any quantity other than a feature or a class."""
 
     __slots__ = ()
 
@@ -229,7 +229,7 @@ class Feature(Quantity):
 
 
 class PredictedClass(Quantity):
-    """`class(P)`; against a class `==` gives a constraint that has `by`."""
+    """`class(P)`; comparing a class by `==` gives a constraint with the method `by`."""
 
     __slots__ = ()
     node: ast.ClassOf
@@ -240,7 +240,7 @@ class PredictedClass(Quantity):
 
 
 class PointDecision:
-    """`decision(P [, NAME])`, which is compared: `a.decision() == "approve"`, `a.decision() != b.decision()`."""
+    """`decision(P [, NAME])`, for comparisons: `a.decision() == "approve"`, `a.decision() != b.decision()`."""
 
     __slots__ = ("decision", "point")
     __hash__ = None  # type: ignore[assignment]
@@ -281,7 +281,7 @@ def quantity_of(value: object, argument: str) -> ast.Expression:
 
 
 def number(value: Numeric) -> Quantity:
-    """A number by itself, for the left side of an operator; infinities too."""
+    """A number alone, for the left side of an operator; may be infinite."""
     return Expression(bound_of(value, "value"))
 
 

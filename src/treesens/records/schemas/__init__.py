@@ -1,4 +1,4 @@
-"""The JSON Schemas of the commands that are no studies, as files; `treesens schema NAME` shows them."""
+"""The JSON Schemas of commands that are not studies, as files; `treesens schema NAME` prints them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def kept_schemas() -> list[str]:
 
 
 def kept_schema(command: str) -> dict[str, Any]:
-    """The schema (draft 2020-12) of the record that a command prints."""
+    """The schema (draft 2020-12) of a command's record."""
     found: dict[str, Any] = json.loads((files(__name__) / f"{command}.json").read_text("utf-8"))
     return found

@@ -49,9 +49,9 @@ METHODS: Final = (
     ),
     Method(
         name="brief search, disjunction",
-        questions=f"a disjunction of at most {MOST_CASES} alternatives, asked of the engine",
+        questions=f"a disjunction of at most {MOST_CASES} alternatives, on the engine",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
-        proves="what the searches below prove: the first that fits is asked",
+        proves="what the searches below prove: the first that fits is used",
         run="treesens.solve.methods.steps:search_briefly",
         stage=Stage.STEP,
         share=0.5,
@@ -59,7 +59,7 @@ METHODS: Final = (
     ),
     Method(
         name="cases",
-        questions="the same, if something is open",
+        questions="the same, if still open",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
         proves="verdict and optimum, from the answers to one question per alternative, which share the time",
         run="treesens.solve.methods.steps:search_cases",

@@ -1,4 +1,4 @@
-"""The cases. The name of a function is the name of its case, the text in `@case` says what it is there for."""
+"""The cases. A function's name is the case's name, the text in `@case` its purpose."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def holes(s: Sketch) -> None:
     s.cells = (9, 3)
     p, q = s.order(0, 0), s.order(0, 1)
     for v in (p, q):
-        # Cell 1, and cells 4 to 6: neither below the first nor above the last of them.
+        # Cell 1, and cells 4 to 6: none of them at an end.
         s.clause([2 * int(v[0]), 2 * int(v[1]) + 1], [2 * int(v[3]), 2 * int(v[6]) + 1])
     for point, v in enumerate((p, q)):
         guards = [2 * int(x) for x in v]
         s.stumps(guards, point, first=len(guards) * point)
-    # The cells just above a hole: 2 of one point, 7 of the other.
+    # The cells just above a hole: 2 for one point, 7 for the other.
     s.linear([int(p[2]), int(p[1]), int(q[7]), int(q[6])], [1, -1, 1, -1], 2)
 
 
