@@ -191,7 +191,7 @@ def nested(count: int) -> str:
     [
         (vote(stump("x", "a", "b"), weights=(-1,), method="weightedMajorityVote"), "is negative, or all are 0"),
         (vote(stump("x", "a", "b"), weights=(0,), method="weightedMajorityVote"), "is negative, or all are 0"),
-        (vote(stump("x", "a", "b"), weights=("x",), method="weightedMajorityVote"), "`weight` is no finite number"),
+        (vote(stump("x", "a", "b"), weights=("x",), method="weightedMajorityVote"), "`weight` is not a finite number"),
         (vote(stump("x", "1", "1.0")), "one, written in two ways"),
         (vote(stump("x", "a", "a")), "fewer than two classes"),
         (vote(stump("x", "a", "b"), stump("y", "a", "b").replace(' score="b"', "")), "votes for nothing"),
