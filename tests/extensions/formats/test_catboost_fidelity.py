@@ -122,7 +122,7 @@ def _set(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (_set("scale_and_bias", value=[1]), "a scale and a bias"),
         (_set("oblivious_trees", 0, "leaf_values", value=[1.0]), "1 values for"),
         (_set("oblivious_trees", 0, "leaf_values", 0, value=float("nan")), "not finite"),
-        (_set("oblivious_trees", 0, "splits", 0, "border", value=float("nan")), "no float32"),
+        (_set("oblivious_trees", 0, "splits", 0, "border", value=float("nan")), "not a float32"),
         (_set("oblivious_trees", 0, "splits", 0, "border", value="1"), "expected a flat list"),
         (_set("oblivious_trees", 0, "splits", 0, "float_feature_index", value=99), "does not exist"),
         (_set("oblivious_trees", 0, "splits", 0, "split_type", value="OnlineCtr"), "another one than the node says"),

@@ -203,7 +203,7 @@ def nested(count: int) -> str:
         (nested(130), "more than 16 votes"),
         (vote(*[stump(NAMES[i % 4], "abc"[i % 3], "abc"[(i + 1) % 3]) for i in range(60)]), "too many orders"),
         (vote(stump("x", "a", "b"), more="<Targets><Target/></Targets>"), "targets of anything but one sum"),
-        (vote(stump("x", "a", "b").replace("classification", "regression")), "no finite number|not a model for classification"),
+        (vote(stump("x", "a", "b").replace("classification", "regression")), "not a finite number|not a model for classification"),
     ],
 )  # fmt: skip
 def test_what_is_refused_has_a_place_and_a_remedy(model: str, message: str | None, tmp_path: Path) -> None:

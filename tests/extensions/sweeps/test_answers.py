@@ -266,4 +266,4 @@ def test_options_of_check_and_bench_reach_the_key() -> None:
 @pytest.mark.parametrize("failed", [0, 3])
 def test_a_summary_says_how_failed_questions_are_asked_again(failed: int) -> None:
     said = told(Summary(questions=9, asked=9, failed=failed))
-    assert ("--retry asks these again" in said) == (failed > 0)
+    assert ("--retry repeats these" in said) == (failed > 0)
