@@ -163,7 +163,7 @@ def test_executors_and_journals_that_do_not_work_are_errors(folder: Path) -> Non
     (folder / "text.sqlite").write_text("this is no database, " * 100)
     done = run(folder, "sweep", "sweep.toml", "--journal", "text.sqlite")
     assert done.returncode == 2
-    assert "no journal" in done.stderr
+    assert "not a journal" in done.stderr
     with sqlite3.connect(folder / "sweep.sqlite.lock", isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")
         done = run(folder, "sweep", "sweep.toml")
