@@ -127,7 +127,7 @@ def _set(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (_set("oblivious_trees", 0, "splits", 0, "float_feature_index", value=99), "does not exist"),
         (_set("oblivious_trees", 0, "splits", 0, "split_type", value="OnlineCtr"), "another one than the node says"),
         (_set("oblivious_trees", 0, "splits", 0, "split_type", value="Text"), "splits of kind `Text`"),
-        (_set("features_info", "float_features", 0, "flat_feature_index", value=1), "no permutation"),
+        (_set("features_info", "float_features", 0, "flat_feature_index", value=1), "not a permutation"),
         (_set("features_info", "float_features", 0, "nan_value_treatment", value="x"), "unknown treatment"),
         (_set("model_info", "class_params", "class_names", value=[1]), "1 classes"),
         (_set("model_info", "params", value="{}"), "loss_function"),

@@ -1098,11 +1098,11 @@ def test_numbers_that_no_threshold_follows_are_refused(tmp_path: Path) -> None:
         (lambda: changed_by(tmp_path, ages, scaler({5: 0.1}, {1: 2.0})), "this is not a vector"),
         (
             lambda: changed_by(tmp_path, ages, stage(FEATURE + "StandardScalerModel", RAW, vectors(mean=[0, 0]))),
-            "no table",
+            "not a table",
         ),
         (
             lambda: changed_by(tmp_path, ages, stage(FEATURE + "MaxAbsScalerModel", RAW, vectors(mean=[0, 0]))),
-            "no table",
+            "not a table",
         ),
         (lambda: changed_by(tmp_path, ages, named), "by names"),
         (lambda: changed_by(tmp_path, ages, far), "not places in a vector of 2"),
