@@ -115,7 +115,7 @@ def _set(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (_set("ebm", "features", 0, "cuts", value=[]), "without bins"),
         (_set("ebm", "features", 0, "type", value="text"), "type `text`"),
         (_set("ebm", "features", 0, "name", value="town"), "called `town`"),
-        (_set("ebm", "terms", 0, "scores", value="x"), "no table"),
+        (_set("ebm", "terms", 0, "scores", value="x"), "not a table"),
         (_set("ebm", "terms", 0, "scores", 1, value="+inf"), "not finite"),
         (_set("ebm", "terms", 0, "term_features", value=["nobody"]), "do not exist"),
         (_set("ebm", "terms", 0, "term_features", value=[]), "do not exist"),
