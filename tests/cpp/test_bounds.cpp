@@ -2,7 +2,7 @@
 #include <random>
 #include <set>
 
-#include "bound/bundle_boxes.hpp"
+#include "bound/bundles.hpp"
 #include "problem/rounding.hpp"
 #include "prove/prover.hpp"
 #include "prove/work_sharing.hpp"

@@ -124,7 +124,7 @@ ENGINE_MUTATIONS = (
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "a proof of boxes goes on in the end that is cut off", "engine/prove/cut_tree.hpp",
+        "a proof of boxes goes on in the end that is cut off", "engine/prove/overlap_prover.hpp",
         r"this->cut\(variable, cut, !low\)", "this->cut(variable, cut, low)",
         test="tests/extensions/certify/test_boxes.py",
     ),

@@ -20,7 +20,8 @@ Provers::Provers(const Problem& problem, const Forest& forest, Clauses& clauses,
 void Provers::run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     if (overlap_is_next(turn)) {
         if (!within_limits([&] { start_overlap(control); })) return;
-        run_overlap(turn, node_limit, incumbent, polisher, control);
+        Stopwatch watch(seconds_of_proving_);
+        run_alone(*overlap_, turn, turn.left, node_limit, incumbent, polisher, control);
         return;
     }
     if (!within_limits([&] { start_messages(control); })) return;
@@ -32,7 +33,7 @@ void Provers::run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, Loc
     if (sharing_)
         run_shared(turn, incumbent, polisher, control);
     else
-        run_alone(turn, turn.left, node_limit, incumbent, polisher, control);
+        run_alone(*messages_, turn, turn.left, node_limit, incumbent, polisher, control);
 }
 
 // What was charged for a prover that is not ready in time is given back; the search ends soon.
@@ -84,14 +85,6 @@ void Provers::build_layers(Control& control) {
     if (!layers_.layers.empty() && layers_goal_.mode == goal_.mode && layers_goal_.soft == goal_.soft) return;
     layers_ = build_box_layers(problem_, forest_, goal_, budget_, &control);
     layers_goal_ = goal_;
-}
-
-void Provers::run_overlap(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
-                          Control& control) {
-    Stopwatch watch(seconds_of_proving_);
-    const std::int64_t before = overlap_->work();
-    overlap_->run(turn.left, node_limit, incumbent, polisher, control);
-    turn.left -= overlap_->work() - before;
 }
 
 // --- the messages prover ---------------------------------------------------------------------------------------------
@@ -154,7 +147,7 @@ Parts Provers::parts_of(const FactorSets& sets) const {
 // Whether a search begins again in parts is seen by one thread, before others join.
 void Provers::settle(Turn& turn, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     while (!messages_->settled() && !messages_->finished() && turn.left > 0 && !control.paused()) {
-        run_alone(turn, std::min(turn.left, schedule.share_unsettled), -1, incumbent, polisher, control);
+        run_alone(*messages_, turn, std::min(turn.left, schedule.share_unsettled), -1, incumbent, polisher, control);
     }
 }
 
@@ -170,11 +163,11 @@ void Provers::run_shared(Turn& turn, Incumbent& incumbent, LocalSearch& polisher
     turn.left -= (sharing_->work() - before) / threads_;
 }
 
-void Provers::run_alone(Turn& turn, std::int64_t work, std::int64_t node_limit, Incumbent& incumbent,
-                        LocalSearch& polisher, Control& control) {
-    const std::int64_t before = messages_->work();
-    messages_->run(work, node_limit, incumbent, polisher, control);
-    turn.left -= messages_->work() - before;
+void Provers::run_alone(TreeSearch& prover, Turn& turn, std::int64_t work, std::int64_t node_limit,
+                        Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+    const std::int64_t before = prover.work();
+    prover.run(work, node_limit, incumbent, polisher, control);
+    turn.left -= prover.work() - before;
 }
 
 // --- what is proved --------------------------------------------------------------------------------------------------

@@ -96,16 +96,14 @@ private:
     bool within_limits(Build build);
     void start_overlap(Control& control);
     void build_layers(Control& control);
-    void run_overlap(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
-                     Control& control);
     void start_messages(Control& control);
     bool bundles_now(const Turn& turn) const;
     void bundle_trees(const Incumbent& incumbent, Control& control);
     void settle(Turn& turn, Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void share_tree();
     void run_shared(Turn& turn, Incumbent& incumbent, LocalSearch& polisher, Control& control);
-    void run_alone(Turn& turn, std::int64_t work, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
-                   Control& control);
+    void run_alone(TreeSearch& prover, Turn& turn, std::int64_t work, std::int64_t node_limit, Incumbent& incumbent,
+                   LocalSearch& polisher, Control& control);
     void build_sets(Control& control);
     Parts parts_of(const FactorSets& sets) const;
     std::int64_t proved_upper() const;

@@ -19,12 +19,12 @@ void Search::take_turns(std::int64_t node_limit) {
         if (turn_.is_local()) {
             search_locally();
         } else {
-            // If the node limit is used up, no prover is set up, which may take minutes.
+            // Without a node to spend no prover is set up, which may take minutes.
             if (last_node >= 0 && provers_.most_nodes() >= last_node) {
                 reason_ = Reason::nodes;
                 return;
             }
-            prove(last_node);
+            provers_.run(turn_, last_node, incumbent_, local_, control_);
         }
         if (turn_is_over()) next_turn();
     }
@@ -38,7 +38,7 @@ bool Search::decided() {
         return true;
     }
     if (!provers_.finished()) return false;
-    // Maximising the slack also has answers below zero, as long as the hard rows can be satisfied.
+    // Maximising the slack has an answer below zero as well, as long as the hard rows can be met.
     const bool below_zero = goal_.mode == Mode::slack && incumbent_.present() && incumbent_.score.hard >= 0;
     status_ = below_zero ? Status::optimal : Status::infeasible;
     if (status_ == Status::infeasible) infeasible_.push_back(goal_.bound);
@@ -63,18 +63,14 @@ void Search::search_locally() {
     const Score old = incumbent_.score;
     local_.run(turn_.left, goal_, incumbent_, control_);
     turn_.left -= local_.work() - before;
-    // Maximising never runs out of goals. If nothing better turns up, search less often.
+    // An optimum can always improve. If nothing better turns up, try less often.
     if (old < incumbent_.score)
         patience_ = 1;
     else if (turn_.number > Turn::kRepeatFrom && turn_.left <= 0 && goal_.mode != Mode::decide)
         patience_ = std::min(2 * patience_, schedule.local_patience);
 }
 
-void Search::prove(std::int64_t last_node) {
-    provers_.run(turn_, last_node, incumbent_, local_, control_);
-}
-
-// A turn cut short by the slice is resumed in the next run.
+// A turn cut short by the slice goes on in the next run.
 bool Search::turn_is_over() {
     return !control_.paused() || turn_.left <= 0;
 }
@@ -106,12 +102,12 @@ std::int64_t Search::turn_work(int turn) const {
     constexpr std::int64_t Schedule::* kTurns[] = {&Schedule::local_turn, &Schedule::prove_turn,
                                                    &Schedule::local_turn_2, &Schedule::prove_turn_2,
                                                    &Schedule::local_turn_3};
-    // Those of an optimum for which trees share factors: what is proved before that is not worth much, and local search
-    // has found the best in its first turn nearly always. Measured (benchmarks/bounds.md).
+    // For an optimum whose trees share factors: earlier bounds are weak, and local search has nearly always found the
+    // best in its first turn. Measured (benchmarks/bounds.md).
     constexpr std::int64_t Schedule::* kOptimumTurns[] = {
         &Schedule::optimum_local_turn, &Schedule::optimum_prove_turn, &Schedule::optimum_local_turn_2,
         &Schedule::optimum_prove_turn_2, &Schedule::optimum_local_turn_3};
-    // Local search finds what such decisions ask for, if it gets the time: nothing is decided by the first turns.
+    // Local search solves such decisions, given time: the first turns decide nothing.
     constexpr std::int64_t Schedule::* kSumTurns[] = {&Schedule::local_turn, &Schedule::prove_turn,
                                                       &Schedule::sum_local_turn_2, &Schedule::sum_prove_turn_2,
                                                       &Schedule::sum_local_turn_3};
@@ -141,7 +137,7 @@ void Search::run(double slice, double seconds, std::int64_t node_limit) {
         return;
     }
     if (goal_.mode == Mode::decide) {
-        // A proof at smaller bounds also proves all larger ones.
+        // A proof at smaller bounds answers all larger ones.
         for (const auto& proved : infeasible_) {
             if (std::equal(proved.begin(), proved.end(), goal_.bound.begin(), std::less_equal<>())) {
                 status_ = Status::infeasible;

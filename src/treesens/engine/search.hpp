@@ -87,7 +87,6 @@ private:
     bool out_of_time();
     bool out_of_nodes(std::int64_t last_node);
     void search_locally();
-    void prove(std::int64_t last_node);
     bool turn_is_over();
     void next_turn();
     void choose_region();

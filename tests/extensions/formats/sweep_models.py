@@ -441,7 +441,7 @@ LIBRARIES: dict[str, tuple[Maker, tuple[str, ...]]] = {
             r"more than two classes",
             r"turns the order of the scores round",
             r"the cut-off is one of the probability of .*the first class",
-            r"the cut-off .* is no probability",
+            r"the cut-off .* is not a probability",
             r"several labels",
         ),
     ),

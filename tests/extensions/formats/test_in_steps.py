@@ -191,7 +191,7 @@ def test_a_study_that_knows_no_steps_says_who_does(tmp_path: Path) -> None:
         done = run_command(tmp_path, "range", "m.skops", *arguments)
         assert done.returncode == 2
         assert why in done.stderr
-        assert ("or ask by `check`, `compare` or `sweep`" in done.stderr) == (why == ends)
+        assert ("or use `check`, `compare` or `sweep`" in done.stderr) == (why == ends)
 
 
 def test_a_journal_keeps_answers_about_real_numbers_and_judges_them_again(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_graphs_that_do_more_are_refused_by_operator() -> None:
     scaler = onnx.helper.make_node("Abs", ["x"], ["z"])
     model.graph.node[0].input[0] = "z"
     model.graph.node.insert(0, scaler)
-    with pytest.raises(ModelError, match="what Abs makes of it"):
+    with pytest.raises(ModelError, match="the output of Abs"):
         load(model)
     model = by_hand()
     model.graph.node[0].output[0] = "z"
@@ -225,12 +225,12 @@ OTHERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: before(operator("Imputer", imputed_value_floats=[0.0])), "replaces 0"),
     (lambda: before(operator("Imputer", replaced_value_float=float("nan"))), "0 numbers for 2 columns"),
     (lambda: before(operator("Cast", to=11)), "another type than float32"),
-    (lambda: before(operator("Add", "x", "z", "x")), "another input makes of it"),
+    (lambda: before(operator("Add", "x", "z", "x")), "the output of another input"),
     (lambda: before(operator("Sub", "k", "z", "x"), constants={"k": [1.0]}), "a constant with a column"),
     (lambda: before(operator("Mul", "x", "z", "k"), constants={"k": [1.0, 2.0, 3.0]}), "the shape \\[3\\]"),
     (lambda: before(operator("Div", "x", "z", "k"), constants={"k": [1.0, 0.0]}), "multiplied by 0 or less"),
-    (lambda: before(operator("Normalizer", norm="L2")), "what Normalizer makes of it"),
-    (lambda: before(operator("Identity", "z")), "what Identity makes of it"),
+    (lambda: before(operator("Normalizer", norm="L2")), "the output of Normalizer"),
+    (lambda: before(operator("Identity", "z")), "the output of Identity"),
 ]
 
 
@@ -339,7 +339,7 @@ CHANGED: dict[str, tuple[Callable[[], Any], list[Any], str]] = {
     "whole scores before what they are made of": (
         lambda: behind(operator("Cast", "y", "z", to=7), operator("Identity", "s", "y"), outputs={"l": 7, "z": 7}),
         [[0, 2], [[2, 1, 0], [0, 0, 3]]],
-        "Cast stands before one that makes its input",
+        "Cast precedes one that makes its input",
     ),
     "other order": (
         lambda: behind(

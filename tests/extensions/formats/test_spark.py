@@ -631,7 +631,10 @@ def test_archives_that_are_no_single_model_are_refused(tmp_path: Path) -> None:
         (repacked(source, tmp_path / "1.zip", lambda n, d: None if "/metadata/" in n else (n, d)), "no model"),
         (repacked(source, tmp_path / "2.zip", lambda n, d: None if "/data/" in n else (n, d)), "no Parquet file"),
         (repacked(source, tmp_path / "3.zip", lambda n, d: (n, d * 2 if "/metadata/p" in n else d)), "2 lines"),
-        (repacked(source, tmp_path / "4.zip", lambda n, d: (n.replace(".parquet", ".orc"), d)), "is no Parquet file"),
+        (
+            repacked(source, tmp_path / "4.zip", lambda n, d: (n.replace(".parquet", ".orc"), d)),
+            "is not a Parquet file",
+        ),
         (repacked(source, tmp_path / "5.zip", lambda n, d: (n, d[:-9] if "/data/p" in n else d)), "cannot be read"),
         (repacked(source, tmp_path / "6.zip", lambda n, d: (n, b"[1]" if "/metadata/p" in n else d)), "an object"),
     ]
@@ -1091,8 +1094,8 @@ def test_numbers_that_no_threshold_follows_are_refused(tmp_path: Path) -> None:
         (lambda: changed_by(tmp_path, ages, scaler([NAN, 0], [1, 1])), "changes by - nan"),
         (lambda: changed_by(tmp_path, ages, scaler([0], [1])), "a scaler of 1 numbers"),
         (lambda: changed_by(tmp_path, ages, scaler([0, 0], [1])), "a scaler of 2 numbers"),
-        (lambda: changed_by(tmp_path, ages, scaler({1: 0.1}, {2: 1.0, 1: 2.0})), "this is no vector"),
-        (lambda: changed_by(tmp_path, ages, scaler({5: 0.1}, {1: 2.0})), "this is no vector"),
+        (lambda: changed_by(tmp_path, ages, scaler({1: 0.1}, {2: 1.0, 1: 2.0})), "this is not a vector"),
+        (lambda: changed_by(tmp_path, ages, scaler({5: 0.1}, {1: 2.0})), "this is not a vector"),
         (
             lambda: changed_by(tmp_path, ages, stage(FEATURE + "StandardScalerModel", RAW, vectors(mean=[0, 0]))),
             "no table",
@@ -1184,7 +1187,7 @@ def test_stages_that_are_not_read_are_refused_by_name(tmp_path: Path) -> None:
         ([strings, vector, tree, names], "IndexToString"),
         ([strings, vector, tree, tree], "DecisionTreeRegressionModel"),
         ([strings, vector], "is not read"),
-        ([], "0 stages make no sense"),
+        ([], "0 stages are not plausible"),
         ([strings, assembler(["age"]), tree], "the stages before make 1"),
         ([strings, assembler(["code", "color"]), tree], "two features"),
         ([indexer([COLORS], ["color"], ["code"], "drop"), vector, tree], "`drop`"),

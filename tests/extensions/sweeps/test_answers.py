@@ -135,7 +135,7 @@ def test_classes_sets_and_random_sets(folder: Path) -> None:
         ('models = "m1.json"\nmargin = [0.5]\n', "sweep.toml:2: a sweep has no `margin`"),
         ('models = "none*.json"\nmargins = [0.5]\n', "no file matches"),
         ('models = "gone.json"\nmargins = [0.5]\n', "gone.json"),
-        ('models = "m1.json"\nmargins = [0.5, -1]\n', "sweep.toml:2: `-1` is no positive number"),
+        ('models = "m1.json"\nmargins = [0.5, -1]\n', "sweep.toml:2: `-1` is not a positive number"),
         ('models = "m1.json"\nmargins = [0.5]\nfeatures = ["agee"]\n', "did you mean `age`"),
         ('models = "m1.json"\nmargins = [0.5]\npairs = [["age"]]\n', "sweep.toml:3"),
         ('models = "m1.json"\nmargins = [0.5]\nrandom = {size = 9, count = 1}\n', "5 features only"),

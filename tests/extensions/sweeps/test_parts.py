@@ -383,7 +383,7 @@ def test_an_answer_in_a_journal_is_verified(folder: Path, tmp_path: Path) -> Non
             if line["did"] == "found":
                 line["values"][1] = line["values"][0]
             journal.keep_part(one._key(), line)
-        with pytest.raises(DataError, match="an answer in it is none"):
+        with pytest.raises(DataError, match="an answer in it is not valid"):
             search("found", folder, journal=journal).run(Budget.of(5))
 
 

@@ -1,4 +1,4 @@
-// treesens._engine.SharedProblem, RestrictedSearch, LevelSearch, CostSearch: one problem for many searches.
+// treesens._engine.SharedProblem, RestrictedSearch, LevelSearch, CostSearch: one problem, asked many times.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,7 +9,9 @@
 #include "levels/level_search.hpp"
 #include "levels/restricted_search.hpp"
 #include "problem/checked.hpp"
-#include "problem/unused_memory.hpp"
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,18 +20,18 @@ namespace treesens {
 
 namespace {
 
-// Number of tree nodes above which unused memory is returned to the system.
-constexpr std::size_t kLarge = 200'000;
+// Nodes of trees from which on it is worthwhile to look for memory that is not used.
+[[maybe_unused]] constexpr std::size_t kLarge = 200'000;
 
 std::vector<std::vector<Cell>> points(const Problem& p, const Matrix<std::int32_t>& hints) {
     std::vector<std::vector<Cell>> result;
     require(hints.shape(0) == 0 || static_cast<std::int64_t>(hints.shape(1)) == p.variables(),
             "hints must have one column per variable");
     for (std::size_t h = 0; h < hints.shape(0); ++h) {
-        result.emplace_back();
+        const std::int32_t* row = hints.data() + h * hints.shape(1);
+        result.emplace_back(row, row + hints.shape(1));
         for (std::int32_t v = 0; v < p.variables(); ++v) {
-            require(hints(h, v) >= 0 && hints(h, v) < p.size[v], "a cell of a hint is out of range");
-            result.back().push_back(hints(h, v));
+            require(row[v] >= 0 && row[v] < p.size[v], "a cell of a hint is out of range");
         }
     }
     return result;
@@ -60,7 +62,7 @@ struct CellProblem {
 
 struct PointArrays {
     nb::dict given;
-    // Takes the array itself, which the dictionary keeps alive, without a conversion.
+    // The array itself, which the dictionary keeps alive, and no copy in another type.
     template <typename T>
     T get(const char* name) const {
         return nb::cast<T>(given[name], false);
@@ -114,7 +116,10 @@ void construct_problem(CellProblem* self, nb::list points, Ints size, Ints featu
     }
     made.forest = add_points(p, seen, made.copies);
     seen.clear();
-    if (made.forest.nodes.size() > kLarge) release_unused_memory();
+#ifdef __GLIBC__
+    // Memory that was freed stays with the process, in pieces that large tables do not fit into. It takes milliseconds.
+    if (made.forest.nodes.size() > kLarge) malloc_trim(0);
+#endif
     new (self) CellProblem(std::move(made));
 }
 
@@ -153,7 +158,7 @@ nb::dict restricted_result(const RestrictedSearch& s) {
     return out;
 }
 
-// Maps the indices of a proof about a box to those of the whole problem; `failing_row` if nothing of it is left.
+// What the numbers of a proof about a box stand for, in those of the whole; `failing_row` where nothing is left of it.
 nb::dict restricted_left(const RestrictedSearch& s) {
     nb::dict out;
     const Restricted& part = s.part();

@@ -123,6 +123,15 @@ nb::dict result(const Search& s) {
     return out;
 }
 
+// Sets a number that has to be in a range.
+template <typename T>
+auto setter(void (Search::*set)(T), T least, T most, const char* otherwise) {
+    return [=](Search& s, T value) {
+        require(least <= value && value <= most, otherwise);
+        (s.*set)(value);
+    };
+}
+
 }  // namespace
 
 void bind_search(nb::module_& m) {
@@ -145,36 +154,20 @@ void bind_search(nb::module_& m) {
              "objective"_a, "unary_row"_a, "unary_variable"_a, "unary_cell"_a, "unary_value"_a, "clause_offset"_a,
              "clause_variable"_a, "clause_low"_a, "clause_high"_a, "hints"_a, "mode"_a, "seed"_a, "max_bytes"_a)
         .def("run", &Search::run, "slice"_a, "seconds"_a, "node_limit"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def(
-            "set_threads",
-            [](Search& s, int threads) {
-                require(threads >= 1 && threads <= 1024, "threads must be between 1 and 1024");
-                s.set_threads(threads);
-            },
-            "threads"_a)
-        .def(
-            "set_audit",
-            [](Search& s, std::int64_t every) {
-                require(every >= 0, "the share of nodes that are looked at again is one in `every`, 0 for none");
-                s.set_audit(every);
-            },
-            "every"_a)
+        .def("set_threads", setter(&Search::set_threads, 1, 1024, "threads must be between 1 and 1024"), "threads"_a)
+        .def("set_audit",
+             setter<std::int64_t>(&Search::set_audit, 0, INT64_MAX,
+                                  "the share of nodes that are looked at again is one in `every`, 0 for none"),
+             "every"_a)
         .def(
             "set_method", [](Search& s, const std::string& name) { s.set_method(method_named(name)); }, "name"_a)
-        .def(
-            "set_together",
-            [](Search& s, std::int64_t entries) {
-                require(0 <= entries && entries <= kLargestFactor, "too many entries for a factor");
-                s.set_together(entries);
-            },
-            "entries"_a)
-        .def(
-            "set_parts",
-            [](Search& s, std::int32_t depth) {
-                require(depth >= 0, "the depth of nodes that become problems of their own is negative");
-                s.set_parts(depth);
-            },
-            "depth"_a)
+        .def("set_together",
+             setter<std::int64_t>(&Search::set_together, 0, kLargestFactor, "too many entries for a factor"),
+             "entries"_a)
+        .def("set_parts",
+             setter(&Search::set_parts, 0, INT32_MAX,
+                    "the depth of nodes that become problems of their own is negative"),
+             "depth"_a)
         .def(
             "reset",
             [](Search& s, Vector<std::int64_t> bound, const std::string& mode) {

@@ -1,9 +1,8 @@
-#include "bound/bundle_boxes.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
+#include "bound/bundles.hpp"
 #include "problem/checked.hpp"
 
 namespace treesens {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "bound/bundle_boxes.hpp"
 #include "problem/checked.hpp"
 
 namespace treesens {

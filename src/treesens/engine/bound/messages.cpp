@@ -124,7 +124,6 @@ void Messages::restore(const Saved& saved) {
     set_multipliers(saved.multiplier);
     domains_ = saved.domains;
     empty_ = false;
-    set_constants(row_constant_);
     refresh();
 }
 

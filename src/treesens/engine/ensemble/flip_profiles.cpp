@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "ensemble/feature_profile.hpp"
-
 namespace treesens {
 
 namespace {

@@ -37,10 +37,6 @@ void LocalSearch::stay_within(std::optional<Domains> region) {
     walk_inside_ = Walk();
 }
 
-bool LocalSearch::reached(const Goal& goal, const Incumbent& incumbent) const {
-    return goal.mode == Mode::decide && incumbent.present() && goal.is_witness(incumbent.score);
-}
-
 void LocalSearch::random_cells() {
     start_.resize(problem_.variables());
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
@@ -115,14 +111,14 @@ void LocalSearch::offer(Incumbent& incumbent) {
 bool LocalSearch::descend(const Goal& goal, Incumbent& incumbent, Control& control, bool pairs) {
     offer(incumbent);
     bool moved = true;
-    while (moved && !reached(goal, incumbent) && !control.expired()) {
+    while (moved && !incumbent.decides(goal) && !control.expired()) {
         moved = false;
         std::shuffle(order_.begin(), order_.end(), random_);
         for (std::int32_t v : order_) {
             if (!moves_.improve(v, -1)) continue;
             moved = true;
             offer(incumbent);
-            if (reached(goal, incumbent)) return true;
+            if (incumbent.decides(goal)) return true;
         }
         if (moved || !pairs || order_.size() < 2) continue;
         for (std::size_t i = 0; i < order_.size() && !moved && !control.expired(); ++i) {
@@ -133,14 +129,14 @@ bool LocalSearch::descend(const Goal& goal, Incumbent& incumbent, Control& contr
         }
         if (moved) offer(incumbent);
     }
-    return reached(goal, incumbent);
+    return incumbent.decides(goal);
 }
 
 void LocalSearch::run(std::int64_t work, const Goal& goal, Incumbent& incumbent, Control& control) {
     moves_.set_goal(goal);
     moves_.stay_within(region_ ? &*region_ : nullptr);
     const std::int64_t end = moves_.work() + work;
-    while (moves_.work() < end && !reached(goal, incumbent) && !control.paused()) {
+    while (moves_.work() < end && !incumbent.decides(goal) && !control.paused()) {
         if (!next_start(region_ ? inside_ : incumbent)) {
             if (restarts_ > 100 && !incumbent.present()) return;  // the clauses are too tight for random repair
             continue;

@@ -48,7 +48,6 @@ private:
     void offer(Incumbent& incumbent);
     // True when the goal is reached.
     bool descend(const Goal& goal, Incumbent& incumbent, Control& control, bool pairs);
-    bool reached(const Goal& goal, const Incumbent& incumbent) const;
     std::uint64_t below(std::uint64_t n) { return random_() % n; }
 
     const Problem& problem_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ensemble/feature_profile.hpp"
+#include "ensemble/flip_profiles.hpp"
 #include "problem/checked.hpp"
 
 namespace treesens {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ensemble/feature_profile.hpp"
+#include "ensemble/flip_profiles.hpp"
 #include "problem/checked.hpp"
 
 namespace treesens {

@@ -60,7 +60,7 @@ void ActiveBoxes::filter(std::int32_t factor) {
     const std::uint8_t* ranges = layer_.range.data() + layer_.range_offset[factor];
     const auto meets = [&](std::int32_t entry) {
         const std::uint8_t* of_entry = ranges + entry * stride;
-        // In a loop of its own, so that the width is not asked for every entry.
+        // A separate loop, so that the width is not checked for every entry.
         const auto all_of = [of_entry](const std::vector<Check>& checks, bool wide) {
             bool all = true;
             for (const Check& check : checks) {

@@ -23,10 +23,10 @@ public:
     // From now on the cells of the `changed` variables lie in the hull.
     void restrict_to(const std::vector<std::int32_t>& changed, const std::vector<Cell>& low,
                      const std::vector<Cell>& high);
-    // From now on only solutions count, whose bound is at most `spare` below this one: boxes that are worth less than
-    // the best of their tree by more than that are left out, and with them what lies outside all boxes.
+    // Keeps only solutions with a bound at most `spare` below this one: boxes worth less than the best of their tree by
+    // more than that are dropped, and with them everything outside all boxes.
     void leave_out_beyond(std::int64_t spare);
-    // Whether no solution lies outside the boxes of a factor that are left.
+    // True if no solution lies outside the remaining boxes of a factor.
     bool closed(std::int32_t factor) const { return list_[factor].closed; }
     // No point of the node has more in the sum of the rows (without their bounds).
     std::int64_t bound() const { return total_; }
@@ -48,10 +48,10 @@ public:
         return layer_.floor[factor] == kNoFloor ? 0 : layer_.floor[factor];  // see possible()
     }
 
-    // A place to come back to. What has been narrowed since the last one takes no room of its own.
+    // A mark to return to. Changes since the last one need no memory of their own.
     Mark mark();
-    // Whether enough has gone since the last mark for the lists to be kept as they are. If that is by a fixed share of
-    // them, the lists of a path are together no more than a multiple of those of the root.
+    // True if enough was removed since the last mark to store the lists. If that is by a fixed share of them, the lists
+    // of a path are together no more than a multiple of those of the root.
     bool worth_a_mark() const { return 4 * active_ < 3 * active_at_mark_; }
     void undo(const Mark& mark);
     std::int64_t work() const { return work_; }
@@ -82,7 +82,7 @@ private:
     std::int64_t total_ = 0;
     std::int64_t active_ = 0;  // boxes of all lists
     std::int64_t active_at_mark_ = 0;
-    std::size_t arena_at_mark_ = 0;  // what begins from here on is of no use to a mark
+    std::size_t arena_at_mark_ = 0;  // data from here on is useless to a mark
     std::int64_t work_ = 0;
     std::int32_t impossible_ = 0;  // closed factors without a box
     std::vector<Check> checks_;    // of narrow ranges

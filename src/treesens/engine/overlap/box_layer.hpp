@@ -1,9 +1,8 @@
-// The boxes of one sum of rows: of every tree only those that are worth more than what is left out.
+// The boxes of one sum of rows: of every tree only those worth more than the omitted ones.
 //
-// In a deep forest every tree has a good box somewhere. What counts is how many of them overlap in one place: a search
-// that keeps, per tree, the boxes that the node still meets, gets its bound from the best of them (active_boxes.hpp).
-// For the difference of two points, whose rows cancel on most leaves, a box is a pair of leaves with a positive
-// difference.
+// In a deep forest every tree has a good box somewhere. The bound depends on how many of them overlap: a search that
+// keeps, per tree, the boxes that the node still meets, gets its bound from the best of them (active_boxes.hpp). For
+// the difference of two points, whose rows cancel on most leaves, a box is a pair of leaves with a positive difference.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +22,8 @@ struct CellRange {
     std::uint16_t high;  // inclusive
 };
 
-// Where the range of a variable stands in the bytes of an entry. Two bytes are enough for most variables; one of more
-// than 256 cells takes four.
+// The position of a variable's range in the bytes of an entry. Two bytes are enough for most variables; more than 256
+// cells need four.
 struct RangePlace {
     std::int32_t offset;
     bool wide;
@@ -84,7 +83,7 @@ struct BoxLayer {
 
 inline constexpr std::int64_t kNoFloor = -(std::int64_t{1} << 62);
 
-// Whether the cells of every variable fit a CellRange.
+// True if the cells of every variable fit a CellRange.
 bool fits_overlap(const Problem& problem);
 // A sum of rows that cancel: joint boxes of the copies of every tree, those above zero.
 BoxLayer build_difference_layer(const Problem& problem, const Forest& forest, const RowSum& rows, MemoryBudget& budget,

@@ -100,7 +100,7 @@ void CutLosses::read_cuts(std::int32_t v, double spare) {
     const Cell first = first_[v];
     const Cell last = last_[v];
     const double width = last - first + 1;
-    // What a closed factor loses is more than is left, for each of many factors.
+    // Each of many closed factors loses more than the spare.
     __int128 low = 0;
     __int128 high = 0;
     for (std::size_t i = 0; i < events.size();) {
@@ -112,7 +112,7 @@ void CutLosses::read_cuts(std::int32_t v, double spare) {
             borders += events[i].border;
         }
         if (cut < first || cut >= last) continue;
-        // The losses stay what they are up to the next event.
+        // The losses are constant up to the next event.
         const Cell next = i < events.size() ? std::min(events[i].cut, last) : last;
         if (low > spare_ && next > low_[v]) low_[v] = next, low_by_[v] = layer_, trimmed_ = true;
         if (high > spare_ && cut < high_[v]) high_[v] = cut, high_by_[v] = layer_, trimmed_ = true;

@@ -1,6 +1,6 @@
-// What a node loses from its bound on either side of every cut.
+// The loss of a node's bound on either side of every cut.
 //
-// The boxes of a tree are looked at from the most valuable one on: as long as none of them reaches below a cut, the low
+// The boxes of a tree are visited in order of decreasing value: as long as none of them reaches below a cut, the low
 // side of that cut loses the difference to the best. Summed over trees this is exact for both sides, and it is over
 // after few boxes, because most of them are wide in most variables. A side that loses more than the node can spare
 // holds no solution: its cells are cut off at once (reduced-cost fixing at the ends of the domains).
@@ -24,9 +24,9 @@ class CutLosses {
 public:
     explicit CutLosses(const Problem& problem);
 
-    // The node's hull, in which every cut lies; forgets earlier looks.
+    // The node's hull, in which every cut lies; forgets earlier boxes.
     void start(const std::vector<Cell>& low, const std::vector<Cell>& high);
-    // Adds what a layer (its number) says; `spare` >= 0 is what its bound has beyond the least that a solution needs.
+    // Adds a layer (by number); `spare` >= 0 is the excess of its bound over the minimum of a solution.
     void look(const ActiveBoxes& boxes, std::int64_t spare, std::int32_t layer);
     // The cut whose lesser loss is largest, over all layers; `divides`: one that parts the best boxes, if no cut loses.
     const OverlapCut& best() const { return best_.variable >= 0 ? best_ : divides_; }
@@ -48,7 +48,7 @@ private:
     };
     struct Reach {
         std::int32_t slot;
-        Cell low;  // no box looked at so far reaches below
+        Cell low;  // no box visited so far reaches below
         Cell high;
     };
 
@@ -62,7 +62,7 @@ private:
     std::vector<Cell> high_;
     std::vector<std::int32_t> low_by_;
     std::vector<std::int32_t> high_by_;
-    std::int32_t layer_ = 0;  // that is looked at
+    std::int32_t layer_ = 0;  // that is visited
     bool trimmed_ = false;
     OverlapCut best_;
     OverlapCut divides_;

@@ -226,7 +226,7 @@ void index_forest(const Problem& problem, Forest& forest) {
 }
 
 void index_users(const Problem& problem, Forest& forest) {
-    // The nodes of a group stand together, its root first.
+    // The nodes of a group are stored together, its root first.
     std::vector<std::vector<std::int32_t>> users(problem.variables());
     std::size_t n = 0;
     for (std::int32_t g = 0; g < problem.groups(); ++g) {

@@ -60,6 +60,8 @@ struct Incumbent {
     std::vector<Cell> x;
     Score score;
     bool present() const { return !x.empty(); }
+    // Whether the question is whether there is a solution, and this is one.
+    bool decides(const Goal& goal) const { return goal.mode == Mode::decide && present() && goal.is_witness(score); }
     bool offer(const Score& s, const std::vector<Cell>& point) {
         if (present() && !(score < s)) return false;
         x = point;

@@ -22,12 +22,12 @@ Restricted Restrictor::restrict(const std::uint8_t* allowed, const std::int32_t*
     Restricted part;
     if (!keep_cells(allowed) || !keep_clauses()) return part;
     specialise_groups();
-    part.failing_row = hopeless(bound);
+    part.failing_row = failing(best_, bound);
     if (part.failing_row >= 0) return part;
     mark_cuts();
     number_cells(part, level);
-    // Without variables every row is constant: it holds everywhere, or nowhere.
-    if (part.variable.empty() || (clauses_.empty() && holds_everywhere(bound))) {
+    // Without variables every row is known: it holds everywhere, or is hopeless.
+    if (part.variable.empty() || (clauses_.empty() && !whole_.has_objective && failing(worst_, bound) < 0)) {
         part.left = Left::point;
         if (part.variable.empty()) {
             for (std::int32_t r = 0; r < whole_.rows; ++r) part.slack.push_back(best_[r] - bound[r]);
@@ -58,7 +58,7 @@ bool Restrictor::keep_cells(const std::uint8_t* allowed) {
     return true;
 }
 
-// Literals as ranges of places; those that every cell, or none, satisfies are dropped.
+// Literals as ranges of places; what every cell, or none, satisfies is left out.
 bool Restrictor::keep_clauses() {
     clauses_.clear();
     for (std::int64_t c = 0; c < whole_.clauses(); ++c) {
@@ -131,7 +131,7 @@ void Restrictor::specialise_groups() {
     }
 }
 
-// The subtree within the present ranges; if all of its leaves are equal, a leaf.
+// The subtree within the present ranges; one whose leaves all give the same is a leaf.
 std::int32_t Restrictor::specialise(std::int32_t group, std::int32_t node) {
     while (node >= 0) {
         const TreeNode& n = forest_.nodes[node];
@@ -169,19 +169,12 @@ bool Restrictor::same_values(std::int32_t group, std::int32_t one, std::int32_t 
     return std::equal(first, first + forest_.rows_of(group), forest_.values(whole_, group, other));
 }
 
-std::int32_t Restrictor::hopeless(const std::vector<std::int64_t>& bound) const {
+std::int32_t Restrictor::failing(const std::vector<std::int64_t>& reached,
+                                 const std::vector<std::int64_t>& bound) const {
     for (std::int32_t r = 0; r < whole_.constraints; ++r) {
-        if (best_[r] < bound[r]) return r;
+        if (reached[r] < bound[r]) return r;
     }
     return -1;
-}
-
-bool Restrictor::holds_everywhere(const std::vector<std::int64_t>& bound) const {
-    if (whole_.has_objective) return false;
-    for (std::int32_t r = 0; r < whole_.constraints; ++r) {
-        if (worst_[r] < bound[r]) return false;
-    }
-    return true;
 }
 
 void Restrictor::mark_cuts() {
@@ -200,7 +193,7 @@ void Restrictor::mark_cuts() {
             }
         }
     }
-    // The last place of a variable always ends its last cell.
+    // The last place of a variable ends its last cell, whatever is said of it.
     for (std::int32_t v = 0; v < whole_.variables(); ++v) cut_[first_[v + 1] - 1] = 0;
 }
 
@@ -260,7 +253,7 @@ void Restrictor::write_rows(Restricted& part, const std::vector<std::int64_t>& b
     }
 }
 
-// Non-constant trees. Their leaves have no boxes, and their values are only in the forest.
+// Trees without constant ones. Their leaves have no boxes, and only the forest has their values.
 void Restrictor::write_groups(Restricted& part) {
     Problem& p = part.problem;
     Forest& f = part.forest;
@@ -285,7 +278,7 @@ void Restrictor::write_groups(Restricted& part) {
     index_users(p, f);
 }
 
-// The rows of a tree, as indices among its rows in the whole, to which some remaining leaf contributes.
+// The rows of a tree, as places among those that it has in the whole, to which some leaf that is left adds something.
 void Restrictor::choose_rows(std::int32_t group) {
     rows_.clear();
     const std::int32_t n = forest_.rows_of(group);
@@ -334,7 +327,7 @@ void Restrictor::write_clauses(Restricted& part) const {
     }
 }
 
-// Points of the whole problem, moved to the nearest remaining cells.
+// Points of the whole, moved to the nearest cells that are left.
 void Restrictor::write_hints(Restricted& part, const std::vector<std::vector<Cell>>& hints) const {
     Problem& p = part.problem;
     for (const std::vector<Cell>& x : hints) {

@@ -1,8 +1,8 @@
-// A problem restricted to a box: dead leaves are dropped, constant trees become numbers, and indistinguishable cells
-// are merged.
+// A problem within a box: dead leaves are dropped, trees that are constant become numbers, and cells that nothing left
+// tells apart are one.
 //
-// A question about the neighbourhood of a row allows few cells of each variable. The rest is a small fraction of the
-// whole, and the cost of a search is proportional to it.
+// A question about the surroundings of a row allows few cells of each variable. What is left of it is a small fraction
+// of the whole, and everything that a search does costs in proportion to what is left.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace treesens {
 
 enum class Left {
     nothing,  // no solution: a variable or a clause has no cell, or a row fails with every tree at its best
-    point,    // every point of the box is a solution, and all have the same value
-    problem   // the rest has to be searched
+    point,    // every point of the box is a solution, and none is better than another
+    problem   // what is left has to be searched
 };
 
 struct Restricted {
@@ -32,7 +32,7 @@ struct Restricted {
     std::vector<std::int64_t> slack;        // [rows] of the one point, if no variable is left
 };
 
-// The point of the whole problem for a point of the restricted one.
+// The point of the whole that a point of the problem that is left stands for.
 std::vector<Cell> widened(const Restricted& part, const std::vector<Cell>& x);
 
 class Restrictor {
@@ -54,8 +54,8 @@ private:
     void specialise_groups();
     std::int32_t specialise(std::int32_t group, std::int32_t node);
     bool same_values(std::int32_t group, std::int32_t one, std::int32_t other) const;
-    // A row that is violated with every tree at its best; -1 if there is none.
-    std::int32_t hopeless(const std::vector<std::int64_t>& bound) const;
+    // A row that fails if the rows reach so much; -1 if there is none.
+    std::int32_t failing(const std::vector<std::int64_t>& reached, const std::vector<std::int64_t>& bound) const;
     bool keep_clauses();
     void mark_cuts();
     void number_cells(Restricted& part, const std::int32_t* level);
@@ -66,7 +66,6 @@ private:
     void mark_rows(std::int32_t group, std::int32_t node);
     void write_clauses(Restricted& part) const;
     void write_hints(Restricted& part, const std::vector<std::vector<Cell>>& hints) const;
-    bool holds_everywhere(const std::vector<std::int64_t>& bound) const;
 
     const Problem& whole_;
     const Forest& forest_;

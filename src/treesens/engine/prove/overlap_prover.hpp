@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "overlap/cut_losses.hpp"
-#include "prove/cut_tree.hpp"
 #include "prove/tree_search.hpp"
 
 namespace treesens {
@@ -23,6 +22,42 @@ struct BoxLayers {
 // Throws SetupStopped soon after the limits of `control`, if there is one, are reached.
 BoxLayers build_box_layers(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget,
                            Control* control = nullptr);
+
+// The cuts of a search and what has refuted each of its leaves, written down as the search makes them. The search may
+// visit either side of a cut first, and cut off an end of a domain on its way; the tree has them in their places.
+class CutTree {
+public:
+    static constexpr std::int32_t kByClauses = -1;
+    struct Node {
+        std::int32_t variable = -1;  // -1: a leaf
+        Cell cut = 0;                // cells <= cut are in `low`
+        std::int32_t layer = kByClauses;
+        std::int64_t low = -1;
+        std::int64_t high = -1;
+    };
+
+    CutTree() : nodes_(1) {}
+    // The place at work becomes a leaf that a layer of boxes refutes, or the clauses.
+    void close(std::int32_t layer) { nodes_[at_].layer = layer; }
+    // Cuts the place at work and goes on in its low side or in its high one; the number of the other one.
+    std::int64_t cut(std::int32_t variable, Cell cut, bool low_first) {
+        const std::int64_t low = static_cast<std::int64_t>(nodes_.size());
+        nodes_.resize(nodes_.size() + 2);
+        nodes_[at_] = {variable, cut, kByClauses, low, low + 1};
+        at_ = low_first ? low : low + 1;
+        return low_first ? low + 1 : low;
+    }
+    // Cuts off a side that a layer refutes.
+    void cut_off(std::int32_t variable, Cell cut, bool low, std::int32_t layer) {
+        nodes_[this->cut(variable, cut, !low)].layer = layer;
+    }
+    void go_to(std::int64_t place) { at_ = place; }
+    const std::vector<Node>& nodes() const { return nodes_; }
+
+private:
+    std::vector<Node> nodes_;
+    std::int64_t at_ = 0;
+};
 
 class OverlapProver : public TreeSearch {
 public:

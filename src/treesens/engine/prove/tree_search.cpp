@@ -1,12 +1,34 @@
 #include "prove/tree_search.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "problem/checked.hpp"
 #include "problem/schedule.hpp"
 
 namespace treesens {
+
+std::int64_t level_to_reach(const Problem& problem, const Goal& goal, const Gap& gap, const Incumbent& incumbent) {
+    if (goal.mode == Mode::decide) return 0;
+    if (!incumbent.present() || incumbent.score.hard < 0) {
+        // Nothing yet: the level that every point reaches.
+        std::int64_t lowest = 0;
+        for (std::int32_t r = 0; r < problem.rows; ++r) {
+            if (goal.soft[r]) lowest = std::min(lowest, -problem.magnitude(r) - goal.bound[r]);
+        }
+        return std::max(lowest, gap.least);
+    }
+    const std::int64_t best = incumbent.score.soft;
+    const double scale = std::abs(static_cast<double>(best) + static_cast<double>(gap.reference));
+    const std::int64_t relative = truncated<std::int64_t>(std::min(gap.relative * scale, 4.0e18));
+    const std::int64_t step = std::max({std::int64_t{1}, gap.absolute, relative});
+    // Without a soft row every slack is enough, and the best one is the largest number.
+    const std::int64_t better =
+        best > std::numeric_limits<std::int64_t>::max() - step ? std::numeric_limits<std::int64_t>::max() : best + step;
+    return std::max(better, gap.least);
+}
 
 TreeSearch::TreeSearch(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const Gap& gap,
                        const Polishing& polishing)
@@ -27,7 +49,7 @@ void TreeSearch::run(std::int64_t work_limit, std::int64_t node_limit, Incumbent
     end_ = work_limit < INT64_MAX - work() ? work() + work_limit : INT64_MAX;
     while (!finished_ && work() < end_ && !control.paused()) {
         if (has_done(node_limit)) return;
-        if (goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score)) return;
+        if (incumbent.decides(goal_)) return;
         step(node_limit, incumbent, control);
     }
 }

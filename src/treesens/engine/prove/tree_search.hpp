@@ -6,6 +6,7 @@
 // way stay below the level, and may be better than what is left.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,10 +16,37 @@
 #include "problem/goal.hpp"
 #include "problem/limits.hpp"
 #include "prove/branching.hpp"
-#include "prove/gap.hpp"
 #include "prove/recheck.hpp"
 
 namespace treesens {
+
+struct ProverStatistics {
+    std::int64_t nodes = 0;
+    std::int64_t closed = 0;  // decided exactly without a bound
+    std::int64_t pruned_by_clauses = 0;
+    std::int64_t multiplier_steps = 0;
+    std::int64_t deepest = 0;
+    std::int64_t parts = 0;  // nodes that became problems of their own
+
+    void add(const ProverStatistics& other) {
+        nodes += other.nodes;
+        closed += other.closed;
+        pruned_by_clauses += other.pruned_by_clauses;
+        multiplier_steps += other.multiplier_steps;
+        parts += other.parts;
+        deepest = std::max(deepest, other.deepest);
+    }
+};
+
+struct Gap {
+    double relative = 0;
+    std::int64_t absolute = 1;
+    std::int64_t reference = 0;      // the relative gap is taken of |incumbent + reference|
+    std::int64_t least = INT64_MIN;  // values below are of no interest, whatever the incumbent; they remain unproved
+};
+
+// The least value of the soft rows that is of interest: what is below is pruned.
+std::int64_t level_to_reach(const Problem& problem, const Goal& goal, const Gap& gap, const Incumbent& incumbent);
 
 // What of the work of a search polishing of its points may take: one part in `part`, so much `first` in any case, and
 // less after so many polished points in a row that were no better.

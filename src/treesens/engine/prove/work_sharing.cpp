@@ -65,9 +65,7 @@ void WorkSharing::run_worker(Prover& prover, Incumbent& incumbent, LocalSearch& 
             }
             prover.run(quantum_, -1, incumbent, polisher, control);
             exchange(incumbent);
-            const bool answered =
-                goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score);
-            if (answered || prover.work() >= last) end();
+            if (incumbent.decides(goal_) || prover.work() >= last) end();
             donate(prover);
         }
     } catch (...) {

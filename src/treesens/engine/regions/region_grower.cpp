@@ -9,7 +9,7 @@ namespace treesens {
 
 namespace {
 
-// Trees whose values have changed, between two looks at the rows.
+// Trees with changed values, between two checks of the rows.
 constexpr std::size_t kTreesPerLook = 16;
 
 // The connected part of a set of cells around `cell`, which belongs to it.
@@ -38,7 +38,7 @@ bool RegionTerms::Row::fits() const {
         const __int128 size = static_cast<__int128>(weight < 0 ? -weight : weight) * most;
         total = size < kMost - total ? total + size : kMost;
     };
-    // A score with its base, and what it may lack.
+    // A score with its base and slack.
     for (const Score& term : scores) add(term.weight, static_cast<__int128>(kMostScore) * 4);
     for (const Cost& term : costs) {
         __int128 most = 0;
@@ -134,7 +134,7 @@ std::vector<std::uint8_t> RegionGrower::region(const std::vector<std::int32_t>& 
     return box_;
 }
 
-// Takes the box as it stands into all states.
+// Adds the current box to all states.
 void RegionGrower::load() {
     met_.assign(points_, CellBox(scores_[0]->cells(), missing_cell_));
     for (std::int32_t p = 0; p < points_; ++p) {
@@ -183,7 +183,7 @@ void RegionGrower::set_mask(std::int32_t point, std::int32_t f, const std::uint8
     }
 }
 
-// What the trees reach after a feature has got more cells; false as soon as a row no longer holds.
+// Updates the trees' reach after a feature has got more cells; false once a row no longer holds.
 bool RegionGrower::widen_trees(std::int32_t point, std::int32_t f) {
     undo_.clear();
     for (std::size_t i = 0; i < scores_.size(); ++i) {

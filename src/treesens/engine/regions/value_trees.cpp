@@ -46,7 +46,7 @@ ValueTrees::ValueTrees(const CellTrees& trees, std::int64_t nodes, const std::in
         node.least = std::min(nodes_[node.left].least, nodes_[node.right].least);
         node.most = std::max(nodes_[node.left].most, nodes_[node.right].most);
         if (node.set < 0) continue;
-        // A set of its own for every node: what is copied is what is read.
+        // A separate set for every node: the copy is the data read.
         const std::uint8_t* member = trees.set_member + trees.set_offset[node.set];
         set_member_.insert(set_member_.end(), member, member + cells_[node.feature]);
         node.set = static_cast<std::int32_t>(set_offset_.size()) - 1;
@@ -71,7 +71,7 @@ ValueTrees::Walk::Walk(const std::vector<std::int32_t>& cells) {
     for (const std::int32_t n : cells) cells_.push_back({0, n - 1, -1, true});
 }
 
-// Whether the box has a cell that the splits above leave and that goes to a side.
+// True if the box has a cell that the splits above leave and that goes to a side.
 bool ValueTrees::meets(const Node& node, bool left, const CellBox& box, const Walk& walk) const {
     const Walk::Cells& cells = walk.cells_[node.feature];
     if (node.set < 0) {

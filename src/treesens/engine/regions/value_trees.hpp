@@ -8,8 +8,7 @@
 
 namespace treesens {
 
-// A box of cells, a mask [cells] per feature one after the other, with what tells at once which sides of a split it
-// meets.
+// A box of cells, a mask [cells] per feature one after the other, with an index of the split sides that it meets.
 class CellBox {
 public:
     // `cells` and `missing_cell` (-1 without) per feature.
@@ -21,7 +20,7 @@ public:
     bool has_missing(std::int32_t feature) const {
         return missing_cell_[feature] >= 0 && mask(feature)[missing_cell_[feature]] != 0;
     }
-    // Whether a cell from `low` to `high` is chosen, the missing one aside.
+    // True if a cell from `low` to `high` is chosen, ignoring the missing one.
     bool has_any(std::int32_t feature, std::int32_t low, std::int32_t high) const {
         const std::int32_t* below = below_.data() + offset_[feature] + feature;
         return low <= high && below[high + 1] > below[low];
@@ -54,7 +53,7 @@ public:
             std::int64_t mask;  // where in masks_; -1: those of the box
             bool missing;
         };
-        // Enter a node from the side of its parent, or (node -1) give a feature back what it had.
+        // Enters a node from the side of its parent, or (node -1) restores a feature.
         struct Step {
             std::int32_t node;
             std::int32_t parent;
@@ -67,8 +66,8 @@ public:
         std::vector<Step> steps_;
     };
 
-    // Copies what it needs of `trees` with `nodes` nodes, whose children come after their parents; `value` [leaves].
-    // A sum over trees may lie `slack` below the exact one, `base` is added to it.
+    // Copies the required parts of `trees` with `nodes` nodes, whose children come after their parents; `value`
+    // [leaves]. A sum over trees may lie `slack` below the exact one, `base` is added to it.
     ValueTrees(const CellTrees& trees, std::int64_t nodes, const std::int64_t* value, std::vector<std::int32_t> cells,
                std::int64_t base, std::int64_t slack);
 

@@ -54,8 +54,8 @@ class RowDecisions:
         return self.other_within({f: self._only(f) for f in fixed})
 
     def other_within(self, box: Mapping[int, BoolArray]) -> Other | None:
-        """An input of another class whose cells lie in the box, bool[n_cells] by feature; other features are free. None: proved
-        that there is none.
+        """An input of another class in a box, bool[n_cells] by feature; other features are free. None: proved that there is
+        none.
         """
         for one in self.known:
             if all(mask[one[1][0, f]] for f, mask in box.items()):

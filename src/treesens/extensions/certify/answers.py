@@ -131,9 +131,7 @@ def _refuted(
     budget: Budget,
     lines: Callable[[Query], Lines],
 ) -> list[Certified]:
-    """The certificate that the question has no answer, or those of its cases; with consequences of sums of probabilities if
-    there are none without.
-    """
+    """Certifies that the question has no answer, also in cases, or with consequences of sums of probabilities if needed."""
     made = _in_cases(claim, query, asked, folder, budget)
     if made[0].path:
         return made

@@ -50,7 +50,7 @@ def attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certif
         return written(claim, produce(), folder, query.name)
     except NoCertificate as reason:
         return Certified(claim, reason=str(reason))
-    except Exception as error:  # # noqa: BLE001 - every kind of error becomes a typed one here
+    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
         return _failed(claim, error, query)
 
 

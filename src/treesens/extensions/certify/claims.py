@@ -85,7 +85,7 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
         yield open_claim(title, f"{len(count.undecided)} rows are undecided")
         return
     if len(rows.index) == 0:
-        yield open_claim(title, "no row lies in the domain, and what lies outside of it is not stated")
+        yield open_claim(title, "no row lies in the domain, and rows outside are not stated")
         return
     if len(rows.index) > MOST_ROWS:
         yield open_claim(title, f"more than {MOST_ROWS} rows are not proved one by one")
@@ -110,7 +110,7 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
 def _looked_at(query: Query, rows: RowSet) -> dict[str, Any]:
     """The question, and the values of every row."""
     if reasons := unsaid(query):
-        raise NoCertificate(f"the format cannot say {' or '.join(reasons)}")
+        raise NoCertificate(f"the format cannot express {' or '.join(reasons)}")
     values = [{"values": [None if isnan(x) else x for x in row]} for row in rows.values.tolist()]
     return {"whole": whole_of_inputs(query), "rows": values}
 
@@ -120,7 +120,7 @@ def claim_of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Ar
 
     def say(numbers: list[list[int]]) -> dict[str, Any]:
         if next(all_cavities_in(query.constraints), None) is not None:
-            raise NoCertificate("cavities of which there is no list, about rows that are proved in cases")
+            raise NoCertificate("unlisted cavities, about rows that are proved in cases")
         grid = query.space.grid
         sets = [
             [[0, c.feature, set_of_cells(grid[c.feature], c.mask)] for c in sets_of(query, mine)] for mine in distinct
@@ -217,9 +217,7 @@ def _shown(others: Sequence[Query], cells: Int32Array, kept: Collection[int], as
 
 
 def _against_fewer(others: Sequence[Query], cells: Int32Array, size: int, shown_apart: list[Shown], ask: Ask) -> bool:
-    """Adds inputs of other classes until every smaller set of features misses the difference of one; returns True if that was
-    reached.
-    """
+    """Adds inputs of other classes until no smaller set of features hits all their differences; True if that is reached."""
     tried = 0
     for fewer in range(size):
         for chosen in combinations(range(len(cells)), fewer):

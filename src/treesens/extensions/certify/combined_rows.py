@@ -27,9 +27,7 @@ _NONE = frozenset({Fraction(0)})
 
 
 def with_combined_rows(query: Query, more: Iterable[Constraint] = ()) -> Query | None:
-    """The question with the rows implied by two or three of its relations between values, or of `more` valid ones; None if
-    there are none.
-    """
+    """The question with rows that two or three of its relations, or of `more` valid ones, imply; None if there are none."""
     rows = tuple(islice(_combined(query.space, [*relations_of((*query.constraints, *more))]), MOST_ROWS))
     return replace(query, constraints=(*query.constraints, *rows)) if rows else None
 

@@ -119,9 +119,7 @@ def _tangent(
 def least_together(
     place: Place, terms: Sequence[Term], ranges: Sequence[ValueRange | None], legal: BoolArray
 ) -> CellValues:
-    """For terms of a single place: a lower bound of their sum in every legal cell; None in others, and for missing values if a
-    linear term needs one.
-    """
+    """A lower bound of the sum of terms of one place per legal cell; None in others, and for missing in linear terms."""
     return place, [_least(terms, reach) if ok else None for reach, ok in zip(ranges, legal, strict=True)]
 
 

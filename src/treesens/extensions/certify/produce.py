@@ -156,7 +156,7 @@ def existence(
     if statement.left_out:
         reasons = statement.left_out if by_value == "no" else unsaid(query)
         if reasons:
-            raise NoCertificate(f"the format cannot say {' or '.join(dict.fromkeys(reasons))}")
+            raise NoCertificate(f"the format cannot express {' or '.join(dict.fromkeys(reasons))}")
         whole = whole_of_inputs(query, extra, in_cells=by_value == "cells", answer=witness)
         text = whole.pop("statement") | {"further": whole}
         named = [*(m.ensemble for m in query.models), *(forest.ensemble for forest in learnt_of(query, extra))]

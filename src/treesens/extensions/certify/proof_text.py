@@ -57,7 +57,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
         while at < len(names) and names[at] != row.name:
             at += 1
         if at == len(names):
-            raise NoCertificate("a row of the engine that the statement has not")
+            raise NoCertificate("a row of the engine missing from the statement")
         odd = lcm(1, *(t.coefficient.denominator for t in statement.rows[at].form.scores))
         odd //= odd & -odd
         rows.append((at, odd / Unit(row.shift - dropped).size))

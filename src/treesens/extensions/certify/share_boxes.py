@@ -125,8 +125,8 @@ class _Boxes:
         return Fraction(0), Fraction(0)
 
     def _fill(self, box: _Box, shown: Witness, ask: Ask) -> tuple[AtLeast, Witness] | None:
-        """Proves that all of a box are answers with the shown values of varied features; or returns a row, and an input of the
-        box that violates it.
+        """Proves that all of a box are answers with shown varied values; or returns a row, and an input of the box violating
+        it.
         """
         grid, points = self.query.space.grid, range(len(self.query.points))
         pins = [
@@ -154,9 +154,7 @@ class _Boxes:
         return replace(self.query, constraints=(*self.rest, *sets, missed))
 
     def _cut(self, box: _Box, shown: Witness, row: AtLeast, missing: Witness) -> None:
-        """Splits a box between an input that satisfies a row and one that violates it: at the feature and cell that contribute
-        most to the difference.
-        """
+        """Splits a box between an input satisfying a row and one violating it, at the feature and cell that matter most."""
         mixed = np.array(missing.cells, np.int32)
         for p in range(len(mixed)):
             mixed[p, self.varied] = shown.cells[p, self.varied]

@@ -94,7 +94,7 @@ def statement_of(
     parts = _Parts(query, forests, own_grids or bool(forests or learnt_of(query, extra)))
     kept = [_as_stated(c) for c in _named_apart(_flat(with_known(query).constraints)) if parts.add(c)]
     if next(all_cavities_in(query.constraints), None) is not None:
-        parts.left_out.append("cavities of which there is no list")
+        parts.left_out.append("unlisted cavities")
     for row in extra:
         if not parts.add(row):
             raise NoCertificate(f"objectives of the kind `{row.name}`")
@@ -393,7 +393,7 @@ def _name_of(constraint: q.Constraint) -> str:
         case q.Difference() | ValueSum():
             return "a relation between values"
         case q.AnyOf():
-            return "a disjunction of constraints that are no sets of values"
+            return "a disjunction of constraints other than sets of values"
         case q.SameExcept():
             return "a second pair of points that agree"
         case _:

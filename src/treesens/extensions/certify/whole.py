@@ -134,9 +134,7 @@ class _Further:
         return {"statement": self.statement(constraints), **self.of(constraints)}
 
     def statement(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
-        """The complete statement, with single-cell bounds of sums. It omits what it cannot express, and known cavities if all
-        of them are checked.
-        """
+        """The statement with single-cell bounds of sums; it omits what it cannot say, and known cavities if all are checked."""
         constraints = (c for c in flat(constraints) if self.in_cells or not isinstance(c, AvoidCavities))
         asked = replace(self.query, constraints=tuple(constraints), objective=None)
         asked = with_cell_rows(asked) if self.in_cells else asked

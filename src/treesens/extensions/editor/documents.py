@@ -61,7 +61,7 @@ def answered(handler: Callable[[P], Awaitable[R]]) -> Callable[[P], Awaitable[R]
             return await handler(params)
         except JsonRpcException:
             raise
-        except Exception as error:  # # noqa: BLE001 - reported as an error, never as an answer
+        except Exception as error:  # noqa: BLE001 - reported as an error, never as an answer
             _log.exception("request failed")
             raise JsonRpcInternalError(f"treesens: internal error: {type(error).__name__}") from None
 

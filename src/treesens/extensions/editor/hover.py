@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
 MEANINGS: Final = {
     "model": '`model NAME from "FILE"`: a model file, read without its library; the path is relative to this file.',
-    "data": '`data NAME from "FILE"`: a table of rows (CSV or Parquet); `label` names the column that is no input.',
+    "data": '`data NAME from "FILE"`: a table of rows (CSV or Parquet); `label` names a column that is not an input.',
     "feature": (
-        "`feature NAME: TYPE`: what values are possible: `real in [0, 1]`, `integer in [0, 9]`, `category {A "
-        "= 0, B = 1}`."
+        "`feature NAME: TYPE`: the possible values: `real in [0, 1]`, `integer in [0, 9]`, `category {A = 0, B = 1}`."
     ),
     "onehot": "`onehot {f, g}`: exactly one of the features is 1, and the others are 0.",
-    "domain": "`domain from DATA`: features without a line range over what the table holds.",
+    "domain": "`domain from DATA`: features without a line range over the table's values.",
     "measure": (
         "`measure NAME: uniform` (or cells, marginals of D, chow-liu of D, rows of D): what a `share` is a share of."
     ),
@@ -32,25 +31,24 @@ MEANINGS: Final = {
         "question asks `decision(a) = OUTCOME`."
     ),
     "when": "`OUTCOME when CONSTRAINT`: a case of a decision; those before it did not hold.",
-    "else": "`else OUTCOME`: what is decided if no case holds.",
+    "else": "`else OUTCOME`: the outcome if no case holds.",
     "query": "`query NAME: ..`: one question.",
     "for": (
-        "`for each f in features:` asks a question once for every feature (`pairs`: for every two, `{f, g}`: "
-        "for these)."
+        "`for each f in features:` repeats a question for every feature (`pairs`: for every two, `{f, g}`: for these)."
     ),
-    "each": "`for each f in features:` asks a question once for every feature.",
+    "each": "`for each f in features:` repeats a question for every feature.",
     "find": (
-        "`find a, b such that ..`: are there inputs that fulfil all constraints? Answers: found (verified), "
+        "`find a, b such that ..`: are there inputs that satisfy all constraints? Answers: found (verified), "
         "none (proved), unknown."
     ),
     "sensitive": (
         "`sensitive M to F gap G`: are there two inputs that agree on all features but F, one clearly on each "
         "side of the decision? It is shorthand for a `find`; `treesens explain` prints that."
     ),
-    "count": "`count rows of D as a such that ..`: for how many rows of a table it is true.",
+    "count": "`count rows of D as a such that ..`: the number of rows that satisfy it.",
     "explain": "`explain row N of D`: features whose values alone decide the class of a row, proved.",
-    "maximize": "The greatest value of what follows, with a proved bound.",
-    "minimize": "The smallest value of what follows, with a proved bound.",
+    "maximize": "The greatest value of the following term, with a proved bound.",
+    "minimize": "The smallest value of the following term, with a proved bound.",
     "share": (
         "`share of M`: how much of a measure is concerned: a proved interval, and an estimate in it. A share "
         "is a part from 0 to 1 of inputs as the measure weighs them, and not of people."
@@ -70,22 +68,20 @@ MEANINGS: Final = {
     "implies": "If the first holds, the second does, too.",
     "in": "`a.f in [lo, hi]`, `a.f in {x, y}`; `find a in M`: the model that sees a point.",
     "except": "`a = b except {f, g}`: the points agree on every other feature.",
-    "avoid": "`a, b avoid cavities(D, width = W)`: no point lies where two features together have no rows.",
-    "typical": (
-        "`a typical of D at 95 %`: the point lies in the region that holds so many fresh inputs like the rows."
-    ),
-    "by": "`typical .. by isolation`: the way to tell; `class(a) = C by factor 2` or `by margin 1`: clearly.",
+    "avoid": "`a, b avoid cavities(D, width = W)`: no point lies where two features have no common rows.",
+    "typical": "`a typical of D at 95 %`: the point lies in the region of that share of new inputs like the rows.",
+    "by": "`typical .. by isolation`: the method; `class(a) = C by factor 2` or `by margin 1`: clearly.",
     "inf": "No bound on this side.",
     "none": "No such inputs are in the domain: proved.",
     "some": "There are such inputs: found and verified.",
-    "features": "Every feature that the model asks about.",
+    "features": "Every feature that the model splits on.",
     "pairs": "Every two features.",
-    "protected": "The protected features of the model: those that `treesens.toml` beside it names.",
+    "protected": "The protected features of the model, named in `treesens.toml` next to it.",
     "smallest": "`explain .. smallest`: no fewer features decide the class.",
     "from": '`from "FILE"`; `from A to B`: the classes between which the decision flips.',
     "as": "`count rows of D as a`: the name of the row in the constraints.",
     "to": "`sensitive M to F`: the features that may differ; all others are equal in both inputs.",
-    "label": "The column of a table that is no input.",
+    "label": "The column of a table that is not an input.",
     "rows": "`count rows of D`; `data D from .. rows N`: the first N rows only.",
     "row": "`row N of D`: a row of a table, counted from 0.",
     "of": "Says of which table, measure or point.",
@@ -106,9 +102,9 @@ MEANINGS: Final = {
     ),
     "factor": "`by factor K`: a class is K times as probable as every other one.",
     "near": "`near D`: of all answers one that looks like the rows of a table.",
-    "using": "`near D using likelihood` (or cavities, both, distance): what looking like the rows means.",
-    "at": "`typical of D at 95 %`: how many fresh inputs the region holds.",
-    "without": "`explain row N of D without F`: no reason uses these features, and no change does.",
+    "using": "`near D using likelihood` (or cavities, both, distance): the measure of likeness to the rows.",
+    "at": "`typical of D at 95 %`: the region's share of new inputs.",
+    "without": "`explain row N of D without F`: reasons and changes leave these features out.",
 }
 """A sentence about every word of the language."""
 

@@ -81,7 +81,7 @@ def feature_card(reading: Reading, feature: str, model: str | None = None) -> st
         cuts = f", threshold {ends[0]:.6g}" if ends and not cuts else cuts
         lines = [f"**{feature}**, feature of `{key}`", "", f"- domain: {domain_text(spec.domain, limits)}"]
         lines[2] += "" if feature in reading.found.features else _source(reading, feature)
-        lines.append(f"- guards: {facts['guards']}{cuts}; asked at {facts['splits']} nodes of {facts['trees']} trees")
+        lines.append(f"- guards: {facts['guards']}{cuts}; splits at {facts['splits']} nodes of {facts['trees']} trees")
         if isinstance(spec.domain, ValueDomain) and spec.labels:
             shown = [f"`{label}` = {value:g}" for label, value in list(spec.labels.items())[:20]]
             more = f", … ({len(spec.labels)})" if len(spec.labels) > 20 else ""

@@ -1,8 +1,8 @@
 """Terms of additive models as trees: a table of scores over the bins of one feature, or of a few, is a tree of that table.
 
-An inner node asks one feature. The first one sends missing values away, those below it halve the bins that are left, so that a
-term over f features of b bins has depth f (1 + log2 b). Generalised additive models with pairs: Lou, Caruana, Gehrke and Hooker
-(KDD 2013).
+An inner node splits on one feature. The first separates missing values, those below halve the remaining bins, so that a term
+over f features of b bins has depth f (1 + log2 b). Generalised additive models with pairs: Lou, Caruana, Gehrke and Hooker (KDD
+2013).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from treesens.frontends.columns import Growing, Nodes
 
 MAX_LEAVES = 1 << 22
-"""Of all terms together; more is no model that anybody explains."""
+"""Maximum leaves of all terms; larger models cannot be explained anyway."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ Axis = Numbers | Categories
 
 
 def leaves_of(axes: Sequence[Axis]) -> int:
-    """How many leaves the tree of a term has."""
+    """The number of leaves of a term's tree."""
     return math.prod(len(axis.bins) + 1 for axis in axes)
 
 
@@ -63,7 +63,7 @@ def term_tree(axes: Sequence[Axis], scores: NDArray[np.float64]) -> Nodes:
 
 
 class _Growing(Growing):
-    """The tree of one term."""
+    """Builds the tree of one term."""
 
     def __init__(self, axes: Sequence[Axis], scores: NDArray[np.float64]) -> None:
         super().__init__(scores.shape[-1])
@@ -71,11 +71,11 @@ class _Growing(Growing):
         self._grow(())
 
     def _grow(self, place: tuple[int, ...]) -> int:
-        """What is below the bins that are fixed: the next axis, or the leaf."""
+        """The subtree below the fixed bins: the next axis, or the leaf."""
         if len(place) == len(self.axes):
             return self.leaf(self.scores[place])
         axis = self.axes[len(place)]
-        # No number lies below -infinity, and no code is in the empty set: missing values alone go left.
+        # No number lies below -infinity, and no code is in the empty set: only missing values go left.
         root = self.inner(axis.feature, 0.0 if isinstance(axis, Categories) else -math.inf, missing_left=True)
         if isinstance(axis, Categories):
             self.sets[root] = np.zeros(len(axis.bin_of), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Reading a file with a library that a damaged file may crash: in a process of its own, with limits on its time and memory."""
+"""Reading a file with a library that a damaged file may crash: in a separate process, with limits on its time and memory."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from treesens.compiler.base.child import NoValue, Parent, run
 from treesens.errors import ModelError
 
 _asked: set[str] = set()
-"""What was imported once already: a single file is read sooner without a server."""
+"""Modules that are already imported: a single file is read faster without a server."""
 _SECONDS, _SECONDS_PER_MB = 1, 2
 _BYTES, _BYTES_PER_BYTE = 500_000_000, 100
 _START_SECONDS = 60
-"""On top, for a busy machine to start Python."""
+"""Additional seconds for a busy machine to start Python."""
 
 
 def read_apart(imports: str, body: str, arguments: Sequence[str], size: int, failed: str, place: str) -> str:
-    """What a program prints that reads `size` bytes: `imports` (`import A, B`), then `body` within limits; `sys.argv[3:]` are
+    """The output of a program that reads `size` bytes: `imports` (`import A, B`), then `body` within limits; `sys.argv[3:]` are
     the arguments.
 
     ModelError that begins with `failed` if it ends in an error, takes too long or too much memory, or crashes.
@@ -38,7 +38,7 @@ def read_apart(imports: str, body: str, arguments: Sequence[str], size: int, fai
 
 
 def read(parent: Parent, imports: str, body: str, arguments: list[str], seconds: int, memory: int) -> str:
-    """The child's side: what the program prints."""
+    """The child's side: the program's output."""
     del parent
     names = {"sys": sys}
     sys.argv = ["read", str(seconds), str(memory), *arguments]
@@ -50,7 +50,7 @@ def read(parent: Parent, imports: str, body: str, arguments: list[str], seconds:
 
 
 def _limit(seconds: int, memory: int) -> None:
-    """Limits from here on, as the libraries are there: damaged numbers make one take all memory, or go on for ever."""
+    """Sets limits after the imports: damaged numbers can exhaust memory, or loop forever."""
     try:
         import resource
     except ImportError:  # Windows

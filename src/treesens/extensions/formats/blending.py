@@ -17,7 +17,7 @@ from treesens.compiler.model.blend import Blend, Way
 from treesens.errors import ModelError
 
 _MOST_AVERAGED = 1 << 40
-"""A common denominator beyond this is no count of votes, and weights are rounded in its place."""
+"""Larger common denominators are no counts of votes: weights are rounded instead."""
 
 
 def blend_of(
@@ -32,11 +32,11 @@ def blend_of(
     is_sum: bool,
     **facts: Any,
 ) -> Ensemble:
-    """The ensemble of all members; `shares` are what each counts. `facts` are fields of the whole: link, task, classes, …"""
+    """The ensemble of all members; `shares` are their weights. `facts` are fields of the whole: link, task, classes, …"""
     features = _features(members, names, place)
     own = [_plain(member) for member in _one_type(members, place)]
     if not way.counts:
-        # A mean is one of probabilities, whatever its members would decide by themselves.
+        # A mean averages probabilities, whatever its members decide.
         own = [replace(member, cutoff=None) for member in own]
     widths = [1 if way.one_column else member.n_outputs for member in own]
     outputs = widths[0] if is_sum else sum(widths)
@@ -75,7 +75,7 @@ def blend_of(
         comparison=own[0].comparison,
         zero_band=own[0].zero_band,
         base=base,
-        # Products of numbers are rounded, and the library for linear algebra adds them up in an order of its own.
+        # Products of numbers are rounded, and the linear algebra library has its own order of addition.
         accumulation=_accumulation(own, way),
         average=average,
         blend=blend,
@@ -91,16 +91,16 @@ def _accumulation(members: Sequence[Ensemble], way: Way) -> Accumulation:
 
 
 def _features(members: Sequence[Ensemble], names: Sequence[str], place: str) -> tuple[Feature, ...]:
-    """Features by their place. A column is a number for all members that ask for it, or has the same categories for all."""
+    """Features by position. A column is a number for all members that use it, or has the same categories for all."""
     if any(member.n_features != len(names) for member in members):
         raise ModelError("the models inside see different columns", place=place, remedy="give the models one by one")
     result = []
     for f, name in enumerate(names):
         asked = [m.features[f] for m in members if (m.node_feature == f).any()] or [members[0].features[f]]
-        # Members that know different marks are refused where their rows are made.
+        # Members with different missing marks are refused where their rows are made.
         first = replace(asked[0], name=name, mark=next((x.mark for x in asked if x.mark is not None), None))
         if not any(feature.categories for feature in asked):
-            # Whether a number is whole is a note of one library about its own training.
+            # Whether a number is an integer is one library's note about its training.
             alike = len({feature.kind for feature in asked}) == 1
             first = replace(first, kind=first.kind if alike else FeatureKind.NUMERIC)
         elif any(replace(feature, name=name, mark=first.mark) != first for feature in asked):
@@ -120,7 +120,7 @@ def _one_type(members: Sequence[Ensemble], place: str) -> list[Ensemble]:
 
 
 def _in_float64(e: Ensemble, place: str) -> Ensemble:
-    """The same splits of float64 with `<=`: the last number that goes left is found by bisection."""
+    """The splits converted to float64 with `<=`: the last number that goes left is found by bisection."""
     if e.zero_missing.any():
         raise ModelError(
             "a model inside takes zeros for missing values, and others do not",
@@ -140,9 +140,9 @@ def _in_float64(e: Ensemble, place: str) -> Ensemble:
 
 
 def _plain(e: Ensemble) -> Ensemble:
-    """The member with weights inside of its leaves, rounded as its library rounds the product."""
+    """The member with weights multiplied into its leaves, rounded like the library's product."""
     if e.blend is not None or e.accumulation.weighs_sums:
-        # A weight of a whole sum is exact until that sum is there.
+        # A weight of a whole sum is exact until that sum exists.
         return e
     kind = e.accumulation.number_type.dtype
     value = e.tree_weight.astype(kind)[e.leaf_tree][:, None] * e.leaf_value.astype(kind)
@@ -150,7 +150,7 @@ def _plain(e: Ensemble) -> Ensemble:
 
 
 def _weighed(e: Ensemble, scale: float, place: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The weights of the trees of a member in the whole, and what float64 leaves of them: the trees are there twice then."""
+    """The weights of a member's trees in the whole, and their float64 remainders: the trees then occur twice."""
     weights = e.tree_weight.astype(np.float64) * scale
     rest = np.zeros(e.n_trees)
     if (e.tree_weight != 1).any():
@@ -158,19 +158,19 @@ def _weighed(e: Ensemble, scale: float, place: str) -> tuple[NDArray[np.float64]
         left = [product - Fraction(w) for product, w in zip(exact, weights.tolist(), strict=True)]
         rest = np.array([float(part) for part in left], np.float64)
         if any(Fraction(r) != part for r, part in zip(rest.tolist(), left, strict=True)):
-            message = "the weights of a mean inside of another mean are too long to be multiplied exactly"
-            raise ModelError(message, place=place, remedy="give the models inside it one by one")
+            message = "the weights of a nested mean are too long for exact products"
+            raise ModelError(message, place=place, remedy="give the models inside one by one")
     return weights, rest
 
 
 def _averages(members: Sequence[Ensemble]) -> tuple[list[float], int]:
-    """Weights that undo the common average for members whose own is smaller: every score stays its own."""
+    """Weights that undo the common average for members with a smaller one: every score keeps its value."""
     average = lcm(*(member.average for member in members))
     return [float(average // member.average) for member in members], average
 
 
 def _scales(members: Sequence[Ensemble], shares: Sequence[Fraction]) -> tuple[list[float], int]:
-    """The weight of every tree of a member, and what the sum is divided by: exact if the shares are short decimals."""
+    """The weight of a member's trees, and the divisor of the sum: exact if the shares are short decimals."""
     exact = [share / member.average for share, member in zip(shares, members, strict=True)]
     average = lcm(*(part.denominator for part in exact))
     if average > _MOST_AVERAGED:
@@ -179,7 +179,7 @@ def _scales(members: Sequence[Ensemble], shares: Sequence[Fraction]) -> tuple[li
 
 
 def _columns(e: Ensemble, first: int, outputs: int, vector: bool, last_only: bool) -> dict[str, NDArray[Any]]:
-    """The columns of a member, whose own outputs begin at `first` of the whole."""
+    """The columns of a member, whose outputs begin at `first` of the whole."""
     width, value = e.leaf_value.shape[1], e.leaf_value
     output: NDArray[Any] = e.tree_output
     if last_only:
@@ -213,7 +213,7 @@ def _columns(e: Ensemble, first: int, outputs: int, vector: bool, last_only: boo
 
 
 def _constants(base: NDArray[np.float64], outputs: int, vector: bool, scale: float) -> dict[str, NDArray[Any]]:
-    """The base of a member as trees of one leaf, so that it is weighted as its trees are."""
+    """The base of a member as trees of one leaf, so that it is weighted like its trees."""
     trees = 1 if vector or outputs == 1 else outputs
     value = base[None, :] if vector else base[:, None]
     return {
@@ -235,7 +235,7 @@ def _constants(base: NDArray[np.float64], outputs: int, vector: bool, scale: flo
 
 
 def _joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, Any]:
-    """The columns of all parts, with the numbers of nodes and sets moved behind those before."""
+    """The columns of all parts, with node and set numbers shifted past earlier ones."""
     nodes = np.cumsum([0, *(len(p["node_feature"]) for p in parts)])
     sets = np.cumsum([0, *(len(p["set_sizes"]) for p in parts)])
     result: dict[str, Any] = {}

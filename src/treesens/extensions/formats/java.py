@@ -1,4 +1,4 @@
-"""The Java virtual machine of this process. A process has at most one, so libraries of several formats share it."""
+"""The Java virtual machine of this process. A process has at most one, so the libraries of several formats share it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Treelite checkpoints and live treelite models, evaluated as treelite's own GTIL does.
+"""Treelite checkpoints and live treelite models, evaluated like treelite's own GTIL.
 
 GTIL (gtil/predict.cc of version 4): inputs and thresholds are of the model's threshold type; NaN takes the default child; a
-category below 0 or without its number in the list does not match. Leaves are summed in the leaf type from 0 in the order of
-the trees, then averaged if asked for, then float64 base scores are added. What the library that trained the model does
-besides (scikit-learn's cast to float32, LightGBM's zero band) is lost in the checkpoint: this is treelite's model.
+category below 0 or without its number in the list does not match. Leaves are summed in the leaf type from 0 in the order of the
+trees, then averaged if asked for, then float64 base scores are added. Further steps of the training library (scikit-learn's
+cast to float32, LightGBM's zero band) are not in the checkpoint: this is treelite's model.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _TASKS = {
 }
 _TYPES = {"float32": NumberType.FLOAT32, "float64": NumberType.FLOAT64}
 _MAX_OUTPUTS = 100_000
-# Opening a damaged checkpoint may take the process with it, so another one does it first.
+# Opening a damaged checkpoint may crash the process, so another one does it first.
 _DUMP = """
 model = treelite.Model.deserialize(sys.argv[3])
 for number in range(model.num_tree):
@@ -74,7 +74,7 @@ if '"threshold":,' in text:
 """
 
 _NO_THRESHOLD = '"threshold":,'
-"""What treelite writes for an infinite threshold, which scikit-learn has at splits for missing values alone."""
+"""Treelite's text for an infinite threshold, which scikit-learn has at splits for missing values alone."""
 
 
 TABLE: Table = {
@@ -92,24 +92,24 @@ TABLE: Table = {
         "trees": inside("tree"),
         **irrelevant("the leaves have the width of the outputs", ("leaf_vector_shape",)),
         **irrelevant("a postprocessor that is refused reads it", ("ratio_c",)),
-        **irrelevant("a user's own words", ("attributes",)),
+        **irrelevant("a user's comment", ("attributes",)),
     },
-    "tree": {"nodes": inside("node"), **irrelevant("the nodes show it", ("has_categorical_split", "num_nodes"))},
+    "tree": {"nodes": inside("node"), **irrelevant("given by the nodes", ("has_categorical_split", "num_nodes"))},
     "node": {
         **used("node_id"),
         **optional("a split", used("leaf_value")),
         **optional("a leaf", used("default_left", "left_child", "right_child", "split_feature_id")),
         **optional("a leaf, or a split on a category", used("comparison_op", "threshold")),
         **optional("a leaf, or a split on a number", used("category_list", "category_list_right_child")),
-        **irrelevant("the fields of the node show it", ("node_type",)),
-        **irrelevant("what training has counted", ("data_count", "gain", "sum_hess")),
+        **irrelevant("given by the node's fields", ("node_type",)),
+        **irrelevant("training counts", ("data_count", "gain", "sum_hess")),
     },
 }
 """Every field of the dump (4)."""
 
 
 def _parsed(text: str) -> Any:
-    """The dump as JSON; thresholds that it lacks are in a second line, an array per tree."""
+    """The dump as JSON; thresholds missing from it are in a second line, an array per tree."""
     dump, _, thresholds = text.partition("\n")
     root = json.loads(dump.replace(_NO_THRESHOLD, '"threshold":null,'))
     if not thresholds.strip():
@@ -159,7 +159,7 @@ class TreeliteFrontend:
         outputs, task, link = _outputs(root)
         width = root["num_feature"].integer()
         if not 0 < width <= MAX_FEATURES:
-            raise root["num_feature"].error(f"{width} features make no sense")
+            raise root["num_feature"].error(f"{width} features are not plausible")
         fields = list(root["trees"].items())
         tree_output = _tree_outputs(root, len(fields), outputs)
         counts: dict[int, int] = {}
@@ -230,7 +230,7 @@ def _type(field: Field) -> NumberType:
 def _outputs(root: Field) -> tuple[int, Task, Link]:
     targets, classes = root["num_target"].integer(), root["num_class"].integers()
     if targets != len(classes) or targets < 1 or (classes < 1).any() or int(classes.sum()) > _MAX_OUTPUTS:
-        raise root["num_class"].error("the numbers of targets and classes make no sense")
+        raise root["num_class"].error("the numbers of targets and classes are not plausible")
     if targets > 1 and (classes > 1).any():
         raise root["num_class"].error(
             "several targets of several classes are not supported", "give one model per target"
@@ -261,7 +261,7 @@ def _tree_outputs(root: Field, trees: int, outputs: int) -> NDArray[np.int64]:
         raise root["base_scores"].error(f"{len(root['base_scores'].floats())} base scores for {outputs} outputs")
     if not len(target) == len(label) == trees:
         raise root["class_id"].error(f"{len(label)} entries for {trees} trees")
-    # treelite writes a leaf wherever its tree says, in the outputs or behind them.
+    # treelite writes a leaf to its tree's output, unchecked.
     for ids, key, most in ((target, "target_id", root["num_target"].integer()), (label, "class_id", outputs)):
         if ((ids < -1) | (ids >= most)).any():
             raise root[key].error(f"a tree feeds an output that does not exist: -1 to {most - 1} are known")
@@ -274,7 +274,7 @@ def _tree_outputs(root: Field, trees: int, outputs: int) -> NDArray[np.int64]:
 
 
 def _count_categories(trees: list[list[Field]], counts: dict[int, int]) -> None:
-    """Codes 0..n-1 per categorical feature, from the categories that splits list."""
+    """Codes 0..n-1 per categorical feature, from the categories listed in splits."""
     splits = []
     for nodes in trees:
         for node in nodes:
@@ -358,9 +358,9 @@ class NativeTreelite:
         return self._call("predict", rows, pred_margin=True).reshape(len(rows), self._outputs)
 
     def predicts(self, rows: NDArray[np.float64]) -> Predicted:
-        """What its postprocessor makes of the margins; treelite predicts no classes."""
+        """The postprocessed margins; treelite predicts no classes."""
         found = self._call("predict", rows).reshape(len(rows), self._outputs)
-        # Its exponentials of several classes are of float32 in models of float64, too.
+        # Its exponentials of several classes are float32 in float64 models, too.
         return Predicted(found.astype(np.float32) if self._outputs > 1 else found, None)
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:

@@ -1,6 +1,4 @@
-"""Models whose predicted classes are counted: each keeps scores of its own, and the class is a formula about what each of them
-predicts (`binder/classes.py`).
-"""
+"""Models whose predicted classes are counted: each keeps its scores, and a formula gives the class (`binder/classes.py`)."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from treesens.extensions.formats.blending import blend_of
 from treesens.links import Logistic, Votes
 
 MOST_COMBINATIONS = 1024
-"""Of classes that members may predict; the formula of a vote goes through all of them."""
+"""Maximum of combinations of predicted classes; the formula of a vote enumerates them."""
 
 
 def task_of(classes: Sequence[Any]) -> Task:
@@ -26,7 +24,7 @@ def task_of(classes: Sequence[Any]) -> Task:
 
 
 def adds_up(weights: Sequence[float] | None) -> bool:
-    """True if sums of weights compare as float64 adds them up: 8 times 0.1 is less than 0.8 there, and the same otherwise.
+    """True if exact sums of weights compare like float64 ones, where 8 times 0.1 is less than 0.8.
 
     Sums of equal weights grow with their number, whatever is rounded; others must not be rounded at all.
     """
@@ -47,9 +45,10 @@ def vote_of(
     remedy: str,
     **facts: Any,
 ) -> Ensemble:
-    """The ensemble of models that vote for `classes`, with `weights` (None: one vote each). `way` says how a tie is broken.
+    """The ensemble of models that vote for `classes`, with `weights` (None: one vote each). `way` describes how ties are
+    broken.
 
-    `facts` are its name and source. ModelError with `remedy` for members whose class is no function of their scores here.
+    `facts` are its name and source. ModelError with `remedy` for members whose class is not a function of their scores here.
     """
     for member in members:
         _check(member, len(classes), place, remedy)

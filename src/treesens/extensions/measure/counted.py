@@ -101,7 +101,7 @@ def _sort_in(said: _Said, constraint: Constraint, groups: Groups) -> None:
 
 def _not_counted() -> UsageError:
     return UsageError(
-        "shares are counted of constraints on scores, on single features and on what is typical, without alternatives",
+        "shares need constraints on scores, on single features or on typicality, without alternatives",
         remedy="leave out relations between features, distances, likelihoods, cavities and `or`",
     )
 

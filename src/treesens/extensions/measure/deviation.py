@@ -23,9 +23,7 @@ from treesens.compiler.base.arrays import FloatArray
 _MOST_BET = 0.9
 """Maximum bet on the heaviest draw."""
 _LEVELS = ((1.0, 3 / 4), (4.0, 3 / 16), (16.0, 3 / 64), (64.0, 1 / 64))
-"""Target precisions as multiples of the required one, with their parts of delta, which add up to 1. The coarse ones count if
-draws end early.
-"""
+"""Target precisions as multiples of the required one, and their parts of delta (sum 1). Coarse ones serve early ends."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Bet:
-    """Fixed before a round: `unit` is the mass of a typical hit, `heaviest` the largest one; the target precision is `relative`
-    times the unproved mass.
-    """
+    """Fixed before a round: masses `unit` of a typical hit and `heaviest`; the target is `relative` times the unproved mass."""
 
     unit: float
     heaviest: float
@@ -73,9 +69,7 @@ class _Level:
     lower: _Side
 
     def bets(self, bet: Bet) -> tuple[float, float]:
-        """The best bet if the estimated mass is the true one: the upper limit ends at 1 + x times a mass, the lower one at 1 -
-        x times a mass.
-        """
+        """The best bet if the estimate is true: the upper limit ends at 1 + x times a mass, the lower one at 1 - x times it."""
         x = self.aim * bet.relative
         up = min(x / (1 + x) / bet.unit, _MOST_BET / bet.heaviest)
         return up, min(x / (1 - x) if x < 0.5 else 1.0, 1.0) / bet.unit

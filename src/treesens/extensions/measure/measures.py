@@ -40,9 +40,7 @@ def check_measure(name: MeasureName, has_table: bool) -> None:
 
 
 def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -> Int32Array:
-    """The cells of the rows float64[all rows, features] that are inputs of a question, int32[rows, features]. DataError if
-    there are none.
-    """
+    """The cells, int32[rows, features], of those float64[all rows, features] in the domain. DataError if there are none."""
     cells = cells_of_rows(query.space.grid, rows[legal_rows(query, rows)])
     cells = cells[groups.legal_rows(cells)]
     if len(cells) == 0:
@@ -122,7 +120,7 @@ def _by_value(domain: ValueDomain, grid: FeatureGrid) -> Int64Array:
 def _check_ends(name: str, domain: RealDomain, grid: FeatureGrid) -> None:
     if max(abs(domain.low), abs(domain.high)) >= grid.number_type.max:
         raise UsageError(
-            f"the domain of `{name}` has no ends, so that nothing is uniform on it",
+            f"the domain of `{name}` has no ends, so no measure is uniform on it",
             remedy="give --data (ranges of its columns), --domain (a file with `feature` lines), or --measure cells",
         )
 

@@ -61,8 +61,8 @@ class ShareRun:
     """Boxes of the first turn."""
 
     def run(self, seconds: float, budget: Budget) -> Share:
-        """Searches and draws for `seconds`, within the budget. Work is counted, not timed: without a time limit, searches are
-        equal on all machines.
+        """Searches and draws for `seconds`, within the budget. Work is counted: searches without time limits are
+        reproducible.
         """
         start = time.monotonic()
         sampler = Sampler(self.search, self.precision, self.seed)

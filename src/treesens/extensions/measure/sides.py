@@ -77,9 +77,7 @@ def check_choices(query: Query, varied: Sequence[int], groups: Groups) -> list[l
 
 
 def sides_of(query: Query, groups: Groups, said: Sequence[AtLeast], more_trees: int = 0) -> Sides:
-    """The tables of a question's score constraints, over choices of the (folded) varied features. `more_trees` are added to the
-    model's.
-    """
+    """The tables of a question's score constraints over choices of (folded) varied features; `more_trees` are appended."""
     model, varied = query.models[query.points[0].model], groups.varied(varied_by(query))
     combinations = list(product(*check_choices(query, varied, groups)))
     choices = np.array(combinations, np.int32).reshape(len(combinations), len(varied))

@@ -84,9 +84,7 @@ class Combinations:
 
     @staticmethod
     def of_points(query: Query, most: int) -> list[Combinations] | None:
-        """The combinations of cells of each point alone that domains and constraints on one point allow; None if a point has
-        more than `most`.
-        """
+        """The legal combinations of cells of each point by its own constraints; None if a point has more than `most`."""
         slots = [slots_of(query.space, f, split=False) for f in range(len(query.space.names))]
         return _Enumeration(query, slots, most).of_points(most)
 

@@ -124,9 +124,7 @@ class _System:
         return None
 
     def best(self, terms: Sequence[Term], goal: Objective) -> tuple[Fraction, _Floats | None] | Literal[False] | None:
-        """An upper bound of an objective, close to its optimum, and floats close to where it is reached; False and None as
-        above.
-        """
+        """A close upper bound of an objective, and floats close to where it is reached; False and None as above."""
         solver = self.z3.Optimize()
         parts = [self._term(term) for term in terms]
         if not self._told(solver) or any(part is None for part in parts):

@@ -190,7 +190,7 @@ class FewestChanges:
             library_predict=self.options.library_predict,
         )
         if not isinstance(witness, Witness):
-            reason = "an answer that differs in few features is none to the question"
+            reason = "an answer that differs in few features does not answer the question"
             return leave_open(self.query.name, reason, backend=result.backend, attempts=result.attempts)
         result = replace(result, witness=witness)
         self.seen = witness
@@ -252,9 +252,7 @@ def search_fewest_changes(question: OpenQuestion, budget: Budget) -> Result:
 
 
 def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequence[Features] = ()) -> Features | None:
-    """A smallest set that hits each of the (nonempty) sets and contains no barred one; None if there is none. Raises where
-    `over` says so.
-    """
+    """A smallest hitting set of the (nonempty) sets without a barred one; None if there is none. Raises if `over` does."""
     for size in range(len(frozenset[int]().union(*sets)) + 1):
         found = _hit(list(sets), size, over, frozenset(), barred)
         if found is not None:

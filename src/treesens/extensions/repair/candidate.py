@@ -67,9 +67,7 @@ class Editor:
         self._own_leaf, self._variable = number[self._own_at] - 1, number[self._copy_at] - first
 
     def _trees(self, own: FloatArray, values: FloatArray, *, alone: bool = False) -> list[Tree]:
-        """The trees with own leaves float64[leaves, W] and copies' leaves float64[variables]; `alone` without the copied
-        trees.
-        """
+        """Trees with own leaves float64[leaves, W] and copies' float64[variables]; `alone` without the copied trees."""
         changed, variables = set(self.variables.forest.changed), self.variables
         copies: dict[int, list[Tree]] = {}
         for copy, start in zip(variables.copies, variables.start.tolist(), strict=False):

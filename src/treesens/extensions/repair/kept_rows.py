@@ -34,7 +34,7 @@ class KeptRows:
         """The rows of a table. UsageError for too many."""
         if len(rows) > MOST_ROWS:
             raise UsageError(
-                f"{len(rows)} rows are to be kept, and {MOST_ROWS} can be",
+                f"{len(rows)} rows are to be kept, at most {MOST_ROWS} can be",
                 remedy=f"name at most {MOST_ROWS} in --keep-rows",
             )
         columns = variables.columns(variables.forest.rows(rows))
@@ -59,8 +59,8 @@ class KeptRows:
         if (wrong > _SOLVED).any():
             row = int(wrong.argmax()) * len(self.rows) // len(self.sums)
             raise UsageError(
-                f"row {row} of those to keep cannot stay as it is beside the others: another one differs from it in the varied "
-                "features alone, or is in all leaves where it is",
+                f"row {row} of those to keep cannot stay unchanged with the others: another one differs only in the varied "
+                "features, or reaches the same leaves",
                 remedy="leave one of them out of --keep-rows",
             )
         return result

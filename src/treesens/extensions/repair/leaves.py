@@ -191,8 +191,8 @@ class LeafSearch:
         return between if self.program.value(between) < self.program.value(inside) - _NEAR else None
 
     def _between(self, inside: FloatArray, outside: FloatArray, share: float) -> FloatArray | None:
-        """A point on the way from the mean to the outer leaves: `share` of the part that costs less than the inner ones; None
-        if no point does.
+        """A point on the way from the mean outwards: `share` of the part that costs less than the inner leaves; None without
+        one.
         """
         mean, value = self.mean, self.program.value
         limit = value(inside) - _NEAR

@@ -79,9 +79,7 @@ def missing(error: ImportError) -> MissingPackageError:
 
 
 def least_dual(gram: FloatArray, excess: FloatArray, free: int) -> FloatArray:
-    """The duals of a projection: the minimiser of x @ gram @ x / 2 - excess @ x, with x >= 0 except the first `free`
-    numbers.
-    """
+    """The duals of a projection: argmin x @ gram @ x / 2 - excess @ x, where x >= 0 except the first `free` numbers."""
     try:
         import clarabel
         from scipy import sparse

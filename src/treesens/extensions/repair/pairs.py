@@ -125,9 +125,7 @@ class Ways:
         self.variables, self.climber, self.ensemble = variables, climber, ensemble
 
     def of(self, pairs: Pairs, values: FloatArray, mean: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-        """The limit of each pair, for leaves float64[variables] to be changed, and `mean` ones without splits on the
-        features.
-        """
+        """The limit of each pair, for variable leaves float64[variables], and `mean` ones without splits on the features."""
         asking = self.climber.asking
         room = ROOM * asking.limit
         highs, lows = self._forms(pairs.high), self._forms(pairs.low)

@@ -106,8 +106,8 @@ class Variables:
         return Columns(reached.astype(np.int32), outputs.astype(np.int64))
 
     def row(self, weights: FloatArray, high: Int32Array, low: Int32Array) -> FloatArray:
-        """The difference of scores of two rows of cells as a linear form in the variables, float64[variables]; copies give both
-        rows the same.
+        """The score difference of two rows of cells as a form in the variables, float64[variables]; copies give them equal
+        scores.
         """
         trees = self.forest.changed
         reached = self.of_leaf[self.forest.cells.leaves(np.stack([high, low]))[:, trees]]

@@ -1,4 +1,4 @@
-"""Promises of a repaired model as questions whose answer must be `none`, over all inputs of the domain, and their answers with
+"""Promises of a repaired model as questions with the answer `none` over the whole domain, and their answers with
 certificates.
 """
 
@@ -85,9 +85,7 @@ class Asking:
 
     @property
     def sides(self) -> tuple[float, float] | None:
-        """The scores that one input must reach, and the other stay below, to break the promise; None if only their difference
-        counts.
-        """
+        """The scores that one input must reach, and the other miss, to break the promise; None if only differences count."""
         size = float(self.promise.size)
         if self.promise.kind == "swing" or self.promise.is_direction or isinstance(self.decision, Apart):
             return None
@@ -128,13 +126,13 @@ def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Deci
 
 def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[Decision]:
     """The decisions that a promise is about. UsageError for a meaningless one."""
-    if promise.kind == "gap" or promise.kind == "margin":  # # noqa: PLR1714 - narrows the type
+    if promise.kind == "gap" or promise.kind == "margin":  # noqa: PLR1714 - narrows the type
         found = decisions_of(model.ensemble, Asked(promise.kind, decided.threshold, decided.classes))
     else:
         found = decisions_of(model.ensemble, natural_question(model.ensemble, decided.threshold, decided.classes))
     if promise.is_direction:
         if any(isinstance(decision, Between) for decision in found):
-            raise UsageError("a direction is one of one score", remedy="name the class: --classes C")
+            raise UsageError("--increasing and --decreasing need a single score", remedy="name the class: --classes C")
         name = promise.varied[0]
         if model.ensemble.features[model.ensemble.feature_names.index(name)].categories:
             raise UsageError(f"the values of `{name}` have no order", remedy="name a feature of numbers")

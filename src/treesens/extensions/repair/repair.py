@@ -72,7 +72,7 @@ class Repair:
     ) -> None:
         if names := model.ensemble.open_features:
             raise ModelError(
-                f"`{names[0]}` reaches the score by a coefficient: a repair changes leaves, and a coefficient has none",
+                f"`{names[0]}` reaches the score by a coefficient: a repair changes leaves, not coefficients",
                 place=model.ensemble.source.path,
                 remedy="repair a model of trees; fit a linear one again without the columns that must not decide",
             )
@@ -105,7 +105,7 @@ class Repair:
         self.kept = None if kept is None else KeptRows.of(self.variables, kept)
         if self.kept is not None and ordered:
             raise UsageError(
-                "rows that stay as they are leave no room for a direction",
+                "rows that must stay exclude a direction",
                 remedy="give --keep-rows or a direction, not both",
             )
         self.proofs = FileProof(model, self.forest, train.rows, options, stop, kept)
@@ -150,7 +150,7 @@ class Repair:
         ]
         if self.variables.width > 2:
             raise UsageError(
-                "the leaves of this forest hold probabilities of several classes, of which one has no direction by itself",
+                "the leaves of this forest hold probabilities of several classes, and a single one has no direction",
                 remedy="leave out --increasing and --decreasing",
             )
         return Order(self.variables, directions, self._metric())
@@ -167,9 +167,7 @@ class Repair:
         return result
 
     def _values(self, search: Search) -> tuple[Method, FloatArray, bool] | None:
-        """The cheapest method, its leaves, and true if copies replace their trees; None if an interruption came before any
-        proof.
-        """
+        """The cheapest method, its leaves, and true if copies replace their trees; None if interrupted before any proof."""
         method, original = self.options.method, self.variables.original
         if search.holds(original, self.options.proof_time):
             search.say("the promise holds already")

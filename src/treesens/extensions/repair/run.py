@@ -35,13 +35,13 @@ def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
     if options.decision is not None:
         raise UsageError(
             f"a repair moves one score, and the decision `{options.decision.name.text}` has outcomes",
-            remedy="repair around each of its cut-offs, e.g. --threshold 0.8; `treesens audit --decision` asks about outcomes",
+            remedy="repair around each of its cut-offs, e.g. --threshold 0.8; `treesens audit --decision` is about outcomes",
         )
     if train is None or train.label is None:
         raise UsageError("the training rows have no column of labels", remedy="name it: label='COLUMN'")
     if asked.memory is not None and options.certificates is not None:
         raise UsageError(
-            "certificates need a search, and a journal spares it", remedy="leave out --journal, or --certificate"
+            "certificates need a search, which a journal skips", remedy="leave out --journal, or --certificate"
         )
     for size in options.sizes if options.output is not None else ():
         assert options.output is not None

@@ -154,7 +154,7 @@ class RepairOptions:
         if self.kind == "swing" or not self.swing:
             return None
         if len(self.swing) > 1:
-            raise UsageError(f"--swing beside --{self.kind} is one number", remedy="give one, e.g. --swing 1")
+            raise UsageError(f"--swing with --{self.kind} is one number", remedy="give one, e.g. --swing 1")
         return _size("swing", self.swing[0])
 
 
@@ -162,7 +162,7 @@ def _size(kind: str, text: str) -> Fraction:
     try:
         size = fraction_of(text)
     except (ValueError, ZeroDivisionError):
-        raise UsageError(f"--{kind}: `{text}` is no number", remedy="write e.g. 0.1 or 0.05,0.1") from None
+        raise UsageError(f"--{kind}: `{text}` is not a number", remedy="write e.g. 0.1 or 0.05,0.1") from None
     if size < 0:
         raise UsageError(f"--{kind} {text} is below 0", remedy="write e.g. 0.1; 0 is any change of the decision")
     return size

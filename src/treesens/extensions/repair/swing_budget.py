@@ -34,7 +34,7 @@ class SwingBudget:
         try:
             size = fraction_of(str(swing))
         except (ValueError, ZeroDivisionError):
-            raise UsageError(f"`swing` is {swing!r}, which is no number", remedy="write e.g. 0.8") from None
+            raise UsageError(f"`swing` is {swing!r}, which is not a number", remedy="write e.g. 0.8") from None
         if size <= 0:
             raise UsageError(f"`swing` is {swing!r}", remedy="it is above 0; for 0, leave the features out of the rows")
         groups = tuple(tuple(group) for group in sets_of(vary))

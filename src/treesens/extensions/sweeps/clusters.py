@@ -151,7 +151,7 @@ def ray_cluster(address: str) -> Iterator[Cluster]:
         _connect_to_ray(f"ray://{address}" if address else None)
     except (ImportError, ValueError) as error:
         if isinstance(error, ValueError) and "ray[client]" not in str(error):
-            raise UsageError(f"`ray://{address}` is no address: {error}", remedy="write ray://HOST:10001") from None
+            raise UsageError(f"`ray://{address}` is not an address: {error}", remedy="write ray://HOST:10001") from None
         raise UsageError(
             "ray is installed without its client, which ray://HOST:PORT needs", remedy="pip install 'treesens[ray]'"
         ) from None

@@ -55,15 +55,15 @@ def can_be_parted(question: ResolvedQuestion) -> str:
     """Why a question runs in one process; empty if it can be split into parts."""
     query = question.query
     if query.rows is not None or query.explained is not None or query.top > 1 or query.share is not None:
-        return "counts, reasons, lists and shares are not parted"
+        return "counts, reasons, lists and shares have no parts"
     if question.in_steps is not None:
-        return "a number that stands in steps gets finer ones"
+        return "a number with steps gets finer ones"
     goal = query.objective
     if goal is None:
         return ""
     form = goal.form
     if goal.probability is not None:
-        return "a probability is optimised by one decision after the other"
+        return "a probability is optimised by successive decisions"
     if goal.nearest is not None or goal.values or form.changes or form.pairs or len(form.levels) or form.forests:
         return "only sums of scores and of costs are optimised in parts"
     return ""
@@ -347,9 +347,7 @@ class Coordinator:
             self.journal.keep_part(self._key(), {"did": what, "part": part.plain(), **more})
 
     def _recall(self) -> bool:
-        """Resumes from a journal; returns True if it had entries. A part was closed against the best answer of that time, which
-        must still be an answer.
-        """
+        """Resumes from a journal; True if it had entries. The best answer that closed its parts must still be an answer."""
         assert self.journal is not None
         lines = self.journal.parts(self._key(), checked_line)
         if not lines:
@@ -378,7 +376,7 @@ class Coordinator:
             else None
         )
         if not isinstance(seen, Witness):
-            raise self.journal.damaged("an answer in it is none")
+            raise self.journal.damaged("an answer in it is not valid")
         self.known.best = seen
 
     # --- the answer -----------------------------------------------------------------------------------------------------

@@ -128,11 +128,7 @@ def parse_executor(text: str | None, jobs: int | None) -> Executor:
         return Executor("local", jobs or cores)
     kind, _, address = text.partition("://")
     if kind not in {"dask", "ray"} or (kind == "dask" and not address):
-        raise UsageError(
-            f"there is no executor `{text}`", remedy="write local, dask://HOST:8786, ray or ray://HOST:10001"
-        )
+        raise UsageError(f"unknown executor `{text}`", remedy="write local, dask://HOST:8786, ray or ray://HOST:10001")
     if jobs is not None:
-        raise UsageError(
-            f"--jobs says how many processes run here, and {kind} has workers of its own", remedy="leave out --jobs"
-        )
+        raise UsageError(f"--jobs sets the local processes, but {kind} has its own workers", remedy="leave out --jobs")
     return Executor(kind, 1, address)

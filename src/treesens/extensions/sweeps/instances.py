@@ -122,7 +122,7 @@ def _instance(data: dict[str, Any]) -> Instance:
 def _number(value: Any) -> str:
     """A number in the language's notation."""
     if isinstance(value, bool) or not isinstance(value, int | float | str) or not re.fullmatch(_NUMBER, str(value)):
-        raise ValueError(f"`{str(value)[:40]}` is no number")
+        raise ValueError(f"`{str(value)[:40]}` is not a number")
     return str(value)
 
 

@@ -36,9 +36,7 @@ class Worker:
         self.task, self.since = task, time.monotonic()
 
     def taken(self, patience: float) -> tuple[Task, Outcome | Exception] | None:
-        """The task with its outcome, or with the reason for a missing one: the process has died, or does not answer. None if it
-        is working.
-        """
+        """The task with its outcome, or its failure: the process has died, or does not answer. None if it is working."""
         task, ended = self.task, self.child.ended
         if task is None:
             return None

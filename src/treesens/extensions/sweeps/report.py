@@ -83,7 +83,7 @@ def show_sweep(lines: Sequence[Line], left: int, title: str) -> None:
     if len(unknown) > LISTED:
         say_wrapped(f"… and {len(unknown) - LISTED} more without an answer")
     if left:
-        say_wrapped(f"{left} questions were not asked: the same command goes on with them")
+        say_wrapped(f"{left} questions are left: the same command continues with them")
 
 
 def write_answers(path: Path, records: Iterable[dict[str, Any]]) -> None:

@@ -34,7 +34,7 @@ margins = [0.5, 1.0, 1.5]"""
 _BLOCK = {
     "models": "paths or patterns, relative to this file",
     "data": "a CSV or Parquet file: domains come from it, rows are tried first",
-    "label": "the column of `data` that is no input",
+    "label": "the column of `data` that is not an input",
     "features": '"all", or names: each alone',
     "pairs": '"all", or a list of pairs',
     "sets": "a list of lists of features",
@@ -82,12 +82,12 @@ def read_spec(path: Path, *, trust_pickle: bool = False) -> Spec:
     except OSError as error:
         raise DataError(f"the sweep cannot be read: {error.strerror}", place=str(path)) from None
     except (ValueError, RecursionError, ArithmeticError) as error:
-        raise DataError(f"this is no TOML: {error}", place=str(path), remedy=f"write e.g.\n{_EXAMPLE}") from None
+        raise DataError(f"this is not TOML: {error}", place=str(path), remedy=f"write e.g.\n{_EXAMPLE}") from None
     place = _Place(path, text)
     settings = _settings(data, place)
     blocks = data.pop("sweep", [{}])
     if not isinstance(blocks, list) or not all(isinstance(b, dict) for b in blocks):
-        raise place.error("sweep", "`sweep` is no list of tables", "write [[sweep]] before each of them")
+        raise place.error("sweep", "`sweep` is not a list of tables", "write [[sweep]] before each of them")
     _known(data, {*_BLOCK, "sweep"}, place)
     shared = {key: value for key, value in data.items() if key in _BLOCK}
     questions: list[Question] = []
@@ -249,7 +249,7 @@ def _levels(block: dict[str, Any], place: _Place) -> list[tuple[str, str | None]
                 or not Decimal(value).is_finite()
                 or not 1e-300 < value < 1e300
             ):
-                raise place.error(key, f"`{value}` is no positive number", f"write e.g. {key} = [0.5, 1.0]")
+                raise place.error(key, f"`{value}` is not a positive number", f"write e.g. {key} = [0.5, 1.0]")
             found.append((word, f"{Decimal(value):f}"))
         if not values:
             raise place.error(key, f"`{key}` is empty", f"write e.g. {key} = [0.5, 1.0]")

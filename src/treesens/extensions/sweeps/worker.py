@@ -319,7 +319,7 @@ def certify_part(query: Query, task: PartTask, budget: Budget) -> Packed:
         made = refutation(asked, rows, budget=budget)
     except NoCertificate as reason:
         return Packed(reason=str(reason))
-    except Exception as error:  # # noqa: BLE001 - every kind of error becomes a typed one here
+    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
         failed = told(error, f"a certificate for a part of {query.name}")
         return Packed(reason=f"error[{failed.code}]: certificate: {failed.message}")
     left_out = tuple(made.document["about"]["left_out"])

@@ -34,7 +34,7 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
     asked = parse_property(_text(file), str(file))
     loaded = load(model)
     if loaded.frontend != "onnx":
-        raise UsageError(f"`{model}` is no ONNX model", remedy="convert it, e.g. with skl2onnx or onnxmltools")
+        raise UsageError(f"`{model}` is not an ONNX model", remedy="convert it, e.g. with skl2onnx or onnxmltools")
     data, found = read_content(model, loaded), None
     with interruptible() as interruption:
         found = decide_property(loaded, data, asked, time_limit=timeout, seed=seed, stop=interruption.event)
@@ -65,4 +65,4 @@ def _text(path: Path) -> str:
     except (OSError, EOFError, ZlibError) as error:
         raise DataError(f"the property cannot be read: {error}", place=str(path)) from None
     except UnicodeDecodeError:
-        raise DataError("the property is no UTF-8 text", place=str(path)) from None
+        raise DataError("the property is not UTF-8 text", place=str(path)) from None

@@ -134,7 +134,7 @@ class _Reader:
         version, found = 1, list[Formula]()
         for item in self._items():
             if isinstance(item, _Atom):
-                raise self.fail(f"`{visible(item.text)[:40]}` stands outside of brackets", item.start)
+                raise self.fail(f"`{visible(item.text)[:40]}` is outside brackets", item.start)
             match item.head:
                 case "vnnlib-version":
                     version = self._version(item)
@@ -147,7 +147,7 @@ class _Reader:
                 case "set-logic" | "set-info" | "check-sat" | "get-model" | "exit":
                     pass
                 case head:
-                    raise self.fail(f"`{visible(head)[:40]}` is no declaration and no assertion", item.start)
+                    raise self.fail(f"`{visible(head)[:40]}` is neither a declaration nor an assertion", item.start)
         if not found:
             raise self.fail("the property asserts nothing", 0)
         inputs, outputs = (self._tensor(side) for side in ("X", "Y"))
@@ -241,7 +241,7 @@ class _Reader:
             if tensor.size > _MOST_VARIABLES or tensor.name in self.tensors:
                 raise self.fail(f"the tensor `{visible(tensor.name)[:40]}` is too large, or declared twice", part.start)
             if any(known == side for known, _ in self.tensors.values()):
-                raise self.fail("only one input and one output can be asked about", part.start)
+                raise self.fail("a property has one input and one output", part.start)
             self.tensors[tensor.name] = (side, tensor)
 
     def _tensor(self, side: Side) -> Tensor:
@@ -258,7 +258,7 @@ class _Reader:
 
     def _formula(self, item: _Item) -> Formula:
         if isinstance(item, _Atom):
-            raise self.fail(f"`{visible(item.text)[:40]}` is no formula", item.start)
+            raise self.fail(f"`{visible(item.text)[:40]}` is not a formula", item.start)
         head, rest = item.head, item.items[1:]
         if head in {"and", "or"} and rest:
             return Junction("and" if head == "and" else "or", tuple(self._formula(part) for part in rest))
@@ -267,7 +267,7 @@ class _Reader:
         if head in _OPERATORS and len(rest) == 2:
             left, right = (self._linear(part) for part in rest)
             return Compare(_sum([left, _times(right, Fraction(-1))]), _OPERATORS[head])
-        raise self.fail(f"`{visible(head)[:40]}` is no comparison of two sums, no `and`, `or` or `not`", item.start)
+        raise self.fail(f"`{visible(head)[:40]}` is not a comparison of two sums, nor `and`, `or` or `not`", item.start)
 
     def _linear(self, item: _Item) -> Linear:
         if isinstance(item, _Atom):
@@ -285,7 +285,7 @@ class _Reader:
                 return _times(next((part for part in parts if part.parts), Linear({}, Fraction(1))), factor)
             case "*" if parts:
                 raise self.fail("two variables are multiplied, which is not linear", item.start)
-        raise self.fail(f"`{visible(item.head)[:40]}` is no sum and no product", item.start)
+        raise self.fail(f"`{visible(item.head)[:40]}` is neither a sum nor a product", item.start)
 
     def _number(self, atom: _Atom) -> Fraction:
         digits, _, exponent = atom.text.lower().partition("e")

@@ -181,7 +181,7 @@ class _Translator:
         parts = {number: coefficient for (_, number), coefficient in linear.parts.items()}
         if not ensemble.classes or ensemble.task is Task.REGRESSION:
             if not ensemble.link.is_linear:
-                raise QueryError("the outputs of this model are no sums of its trees")
+                raise QueryError("the outputs of this model are not sums of its trees")
             single = ast.ValueOf(_A)
             terms = [
                 (single if ensemble.n_outputs == 1 else ast.Margin(_A, ast.Number(Fraction(n))), c)
@@ -203,7 +203,7 @@ class _Translator:
         """Y_1 is the probability p of the second class, Y_0 is 1 - p."""
         if not self.ensemble.link.is_probability:
             raise QueryError(
-                "the two outputs of this model are no probabilities", remedy="convert it with post_transform LOGISTIC"
+                "the two outputs of this model are not probabilities", remedy="convert it with post_transform LOGISTIC"
             )
         first, second = parts.get(0, Fraction(0)), parts.get(1, Fraction(0))
         slope, rest = second - first, found.linear.constant + first

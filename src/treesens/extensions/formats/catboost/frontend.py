@@ -66,7 +66,7 @@ _BINARY = b"CBM1"
 
 
 class CatBoostFrontend:
-    """Reads what save_model(format="json") writes, of models whose features are all floats."""
+    """Reads JSON files of save_model(format="json")."""
 
     name = "catboost"
     library = "catboost"
@@ -131,7 +131,7 @@ class CatBoostFrontend:
             accumulation=Accumulation.FLOAT64_BASE_LAST,
             ranks_scores=True,
             classes=classes,
-            # 1/2 is the margin 0, as for every other model.
+            # 1/2 is margin 0, as for every other model.
             decides_at=None if cut is None else -math.log(1 / float(cut) - 1) + 0.0,
             probability_cut=cut,
         )
@@ -148,14 +148,14 @@ class CatBoostFrontend:
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """The features of a model; its splits know numbers and categories by numbers of their own, which have columns here."""
+    """The features of a model; its splits number floats and categories separately, which map to columns here."""
 
     features: tuple[Feature, ...]
     floats: Mapping[int, int]
     coded: Mapping[int, int]
     nan_left: NDArray[np.bool_]
     names: Mapping[int, Sequence[Any]]
-    """The categories of a column as the library reads them, in the order of the codes."""
+    """The categories of a column in the library's form, in code order."""
     known: Categories
 
 
@@ -175,7 +175,7 @@ def _inputs(info: Field, tables: Field | None) -> _Inputs:
         of_kind = floats if len(floats) < len(numbers) else coded
         column, number = field["flat_feature_index"].integer(), field["feature_index"].integer()
         if not 0 <= column < n or names[column] or number in of_kind:
-            raise field.error("the columns of the features are no permutation")
+            raise field.error("the columns of the features are not a permutation")
         of_kind[number] = column
         named = field.get("feature_id")
         names[column] = (named.text() if named else "") or f"f{column}"
@@ -185,7 +185,7 @@ def _inputs(info: Field, tables: Field | None) -> _Inputs:
         if treatment not in ("AsIs", "AsFalse", "AsTrue"):
             raise field["nan_value_treatment"].error(f"unknown treatment `{treatment[:20]}`")
         if treatment == "AsTrue" and field["has_nans"].value is not True:
-            # The library then compares missing values as they are, whatever the treatment is.
+            # The library then compares missing values as they are, whatever the treatment.
             raise field["has_nans"].error("missing values are treated, and training had none")
         nan_left[column] = treatment != "AsTrue"
     labels = names_of_categories(info, tables, coded)
@@ -215,7 +215,7 @@ def _options(info: Field) -> Field:
 
 
 def _monotone(info: Field, names: Sequence[str]) -> dict[str, int]:
-    """The constraints that training was told to keep."""
+    """The training constraints of the model."""
     flat = _options(info).get("flat_params")
     given = None if flat is None or not isinstance(flat.value, dict) else flat.value.get("monotone_constraints")
     return directions_of(given, names, info.place)
@@ -236,7 +236,7 @@ def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
         classes = (0, 1)  # trained on probabilities, it predicts 0 and 1
     kind = info["class_params"].get("class_label_type")
     if kind is not None and kind.value == "Integer" and not all(isinstance(c, int) for c in classes):
-        raise given.error("the classes are whole numbers, and a name is none")
+        raise given.error("the classes are whole numbers, but a name is not")
     if len(set(classes)) < len(classes):
         raise given.error("two classes have the same name")
     if len(classes) < 2 or (task is Task.BINARY) != (len(classes) == 2):
@@ -255,7 +255,7 @@ def _threshold(info: Field, task: Task) -> Fraction | None:
     cut = float_of(str(given.value)) if isinstance(given.value, (str, int, float)) else None
     if cut is None or not 0 < cut < 1:
         raise given.error(
-            f"the threshold `{str(given.value)[:40]}` is no probability between 0 and 1",
+            f"the threshold `{str(given.value)[:40]}` is not a probability between 0 and 1",
             "call set_probability_threshold with such a number",
         )
     return None if cut == 0.5 else Fraction(repr(cut))
@@ -268,12 +268,12 @@ def _scale_and_bias(field: Field) -> tuple[float, NDArray[np.float64]]:
     bias = parts[1] if isinstance(parts[1].value, list) else Field([parts[1].value], field.place, field.path)
     values = bias.floats()
     if not 0 < len(values) <= _MAX_OUTPUTS:
-        raise field.error(f"{len(values)} outputs make no sense")
+        raise field.error(f"{len(values)} outputs are not plausible")
     return float(Field([parts[0].value], field.place, field.path).floats()[0]), values
 
 
 def _trees(root: Field, inputs: _Inputs, outputs: int) -> tuple[list[Nodes], NDArray[np.float64], bool]:
-    """The trees, the leaf values [L, W] of the file in its order, and whether the library's leaf ids are those of the nodes."""
+    """The trees, the file's leaf values [L, W] in its order, and True if the library's leaf ids are those of the nodes."""
     question = partial(_question, inputs=inputs, splits=_numbered(root, inputs))
     found: list[Nodes] = []
     leaves: list[float] = []
@@ -294,9 +294,7 @@ def _trees(root: Field, inputs: _Inputs, outputs: int) -> tuple[list[Nodes], NDA
 
 
 def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
-    """All splits by their numbers, by which the library's symmetric trees name them: borders of numbers come first, then
-    categories, then statistics of categories.
-    """
+    """All splits by number, as in the library's symmetric trees: on numbers, then categories, then statistics of categories."""
     info = root["features_info"]
     floats, coded, ctrs = (
         list(info[kind].items()) if kind in info else [] for kind in ("float_features", "categorical_features", "ctrs")
@@ -317,7 +315,7 @@ def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
 
 
 def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Question:
-    """The split of a node. It is given twice, by its number and by its own fields, which have to agree."""
+    """The split of a node. It is given twice, by number and by fields, which must agree."""
     kind, number = split["split_type"].text(), split["split_index"].integer()
     if not 0 <= number < len(splits):
         raise split["split_index"].error("a split that does not exist")
@@ -336,7 +334,7 @@ def _same(one: Question, other: Question) -> bool:
 
 
 def _said(split: Field, kind: str, inputs: _Inputs) -> Question | None:
-    """The split of a node as it is written there; None for a split on a statistic, which has only a number."""
+    """The split in a node's own fields; None for a split on a statistic, which has only a number."""
     if kind == "FloatFeature":
         return float_question(split, inputs.floats)
     if kind == "OneHotFeature":

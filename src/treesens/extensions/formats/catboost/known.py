@@ -11,19 +11,19 @@ TABLE: Table = {
         **optional("the trees are in `trees`", {"oblivious_trees": inside("tree")}),
         **optional("the trees are in `oblivious_trees`", {"trees": inside("node")}),
         **used("scale_and_bias"),
-        **optional("no statistic of a category", {"ctr_data": inside("tables")}),
+        **optional("not a statistic of a category", {"ctr_data": inside("tables")}),
     },
     "features": {
         **optional("no column of numbers", {"float_features": inside("float_feature")}),
         **optional("no column of categories", {"categorical_features": inside("categorical_feature")}),
         **optional("saved without rows, so that categories have no names", {"cat_features_hash": inside("hash")}),
-        **optional("no statistic of a category", {"ctrs": inside("ctr")}),
-        **refused("its values are no numbers and no categories", ("text_features", "embedding_features")),
+        **optional("not a statistic of a category", {"ctrs": inside("ctr")}),
+        **refused("its values are neither numbers nor categories", ("text_features", "embedding_features")),
     },
     "categorical_feature": {
         **used("feature_index", "flat_feature_index"),
         **optional("the column has a number for a name", used("feature_id")),
-        **optional("no split asks one category of the column", used("values")),
+        **optional("no split is on a category of the column", used("values")),
         **irrelevant("the same as its id", ("feature_name",)),
     },
     "hash": used("hash", "value"),
@@ -63,16 +63,16 @@ TABLE: Table = {
     "tree": {
         **used("leaf_values"),
         "splits": inside("split"),
-        **irrelevant("what training has counted", ("leaf_weights",)),
+        **irrelevant("training counts", ("leaf_weights",)),
     },
     "split": {
         **used("split_index", "split_type"),
         **optional(_OTHER, used("border", "cat_feature_index", "float_feature_index", "value")),
-        **irrelevant("the split of this number says it, too", ("ctr_target_border_idx",)),
+        **irrelevant("given by the split of this number", ("ctr_target_border_idx",)),
     },
     "node": {
         **optional("a split", used("value")),
         **optional("a leaf", {"split": inside("split"), "left": inside("node"), "right": inside("node")}),
-        **irrelevant("what training has counted", ("weight",)),
+        **irrelevant("training counts", ("weight",)),
     },
 }

@@ -19,9 +19,8 @@ from treesens.links import Exp, Identity
 class NativeCatBoost:
     """Predictions of the catboost library itself, from the JSON document.
 
-    Its reader of JSON rounds decimals carelessly and changes leaf values and bias in the last bit, so that a model which is
-    saved and loaded does not predict quite as before; `leaves` [L, outputs] of the file, in its order, and `bias` put them
-    right again.
+    Its JSON reader rounds decimals inexactly and changes leaf values and bias in the last bit, so that a reloaded model does
+    not predict exactly the same; `leaves` [L, outputs] of the file, in its order, and `bias` correct them.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class NativeCatBoost:
             raise ModelError(f"catboost refused to predict: {str(error).splitlines()[-1]}") from None
 
     def _inputs(self, rows: NDArray[np.float64]) -> Any:
-        """Rows as the library takes them: names in place of codes, and an unknown name for unknown codes."""
+        """Rows in the library's form: names instead of codes, and an unknown name for unknown codes."""
         x = np.ascontiguousarray(rows, dtype=np.float64)
         if not self._names:
             return x
@@ -79,7 +78,7 @@ class NativeCatBoost:
         return self._call("predict", rows, prediction_type="RawFormulaVal").reshape(len(rows), len(self._bias))
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
-        """Probabilities, exponents or raw values, and the class, as CatBoost names these kinds of prediction."""
+        """Probabilities, exponents or raw values, and the class, in CatBoost's names of prediction types."""
         kind = {Exp(): "Exponent", Identity(): "RawFormulaVal"}.get(ensemble.link, "Probability")
         found = self._call("predict", rows, prediction_type=kind).reshape(len(rows), -1)
         if not ensemble.classes:

@@ -1,4 +1,4 @@
-"""The categories of a CatBoost model: which column has which, by their hashes and by their names."""
+"""The categories of a CatBoost model: their columns, by hashes and names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
 
 
 def as_number(name: str) -> str | int:
-    """A category that is written as a whole number is one: the library makes texts of whole numbers."""
+    """A category written as an integer is a number: the library turns integers into texts."""
     return int(name) if _WHOLE.fullmatch(name) else name
 
 
@@ -23,7 +23,7 @@ def names_of_categories(
     """Names and 32-bit hashes per column, in the order of the names; `coded` are the columns of the categories.
 
     A name belongs to the columns whose splits or whose tables of one feature know its hash. A column without such a table gets
-    the names that no table knows: its other categories all go one way. A column that is in combinations alone gets all names.
+    the names that no table knows: its other categories all go one way. A column used in combinations only gets all names.
     """
     if not coded:
         return {}
@@ -53,7 +53,7 @@ def names_of_categories(
         asked[column] |= found
         of_tables |= found
     for column in set(coded.values()) - set(alone):
-        # The keys of combinations do not tell their parts: every category may be one of them.
+        # The keys of combinations do not reveal their parts: every category may be one.
         asked[column] |= set(named) if column in together else _of_the_kind(asked[column], named, of_tables)
     unnamed = set().union(*asked.values()) - set(named)
     if unnamed:
@@ -64,16 +64,18 @@ def names_of_categories(
 
 
 def _of_the_kind(values: set[int], named: Mapping[int, str], of_tables: set[int]) -> set[int]:
-    """The categories that no table has, and that are numbers or texts as those of the column are."""
+    """The categories in no table that are numbers or texts like those of the column."""
     kinds = {isinstance(as_number(named[value]), int) for value in values if value in named}
     rest = {value for value in named if value not in of_tables}
     return rest if len(kinds) != 1 else {value for value in rest if isinstance(as_number(named[value]), int) in kinds}
 
 
 def _column_of(number: Field, coded: Mapping[int, int]) -> int:
-    """The column of a categorical feature. ModelError for a number that none has."""
+    """The column of a categorical feature. ModelError for an unknown number."""
     if number.integer() not in coded:
-        raise number.error(f"there is no categorical feature {number.integer()}", "the file is damaged; save it again")
+        raise number.error(
+            f"categorical feature {number.integer()} does not exist", "the file is damaged; save it again"
+        )
     return coded[number.integer()]
 
 

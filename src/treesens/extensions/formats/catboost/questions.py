@@ -1,10 +1,10 @@
-"""What the splits of a CatBoost model ask: one feature, or a table over several.
+"""The splits of a CatBoost model: on one feature, or on a table over several.
 
-How CatBoost asks (version 1.2, catboost/libs/model): a split on a number is `x > border`, and a one-hot split is
-`category = value`. A CTR split compares a statistic of a category, or of a combination, with a border. The statistic is in
-a table whose keys are hashes: h(a, b) = m (a + m b) modulo 2^64 over the 32-bit hashes of the categories, sign-extended, then
-over the outcomes of the splits that belong to the combination. What the table does not have gets the statistic of no
-observations. All of this is float32 (Prokhorenkova, Gusev, Vorobev, Dorogush and Gulin, NeurIPS 2018).
+How CatBoost splits (version 1.2, catboost/libs/model): a split on a number is `x > border`, and a one-hot split is `category =
+value`. A CTR split compares a statistic of a category, or of a combination, with a border. The statistic is in a table whose
+keys are hashes: h(a, b) = m (a + m b) modulo 2^64 over the 32-bit hashes of the categories, sign-extended, then over the
+outcomes of the splits that belong to the combination. Missing keys get the statistic of no observations. All of this is float32
+(Prokhorenkova, Gusev, Vorobev, Dorogush and Gulin, NeurIPS 2018).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from treesens.frontends.documents import Field
 Bools = NDArray[np.bool_]
 
 MAX_TABLE = 1 << 20
-"""Combinations that one table may list."""
+"""Maximum of combinations in a table."""
 
 _MULTIPLIER = 0x4906BA494954CB65
 _WORD = (1 << 64) - 1
@@ -43,7 +43,7 @@ class Above:
 
 @dataclass(frozen=True, eq=False)
 class Among:
-    """Whether the category in a column is one of those marked; bool[codes + 1], the last one for all other categories."""
+    """True if the category in a column is marked; bool[codes + 1], the last entry for all other categories."""
 
     column: int
     yes: Bools
@@ -55,7 +55,7 @@ class Among:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Yes or no per combination: `yes` [codes + 1 of each of `categories`, .., 2 per question of `conditions`, ..]."""
+    """The outcome per combination: `yes` [codes + 1 of each of `categories`, .., 2 per question of `conditions`, ..]."""
 
     categories: tuple[int, ...]
     conditions: tuple[Above | Among, ...]
@@ -76,12 +76,12 @@ class Categories:
     hashes: Mapping[int, Sequence[int]]
 
     def among(self, column: int, value: int) -> Among:
-        """Whether the category has this hash."""
+        """A split on the category with this hash."""
         return Among(column, np.array([h == value for h in self.hashes[column]] + [False]))
 
 
 def signed(value: int) -> int:
-    """A 32-bit hash as the file's tables and splits have it."""
+    """A 32-bit hash in the form of the file's tables and splits."""
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
@@ -94,7 +94,7 @@ def combined(parts: Sequence[int]) -> int:
 
 
 def key_of(entry: Field) -> int:
-    """A 64-bit key of a table, which the file has as a text."""
+    """A 64-bit key of a table, a text in the file."""
     text = entry.value
     if not isinstance(text, str) or not text.isascii() or not text.isdigit() or len(text) > 20:
         raise entry.error("expected a hash")
@@ -113,7 +113,7 @@ def border_of(border: Field) -> float:
     """A border, which is a float32."""
     narrow, unsure = float32_of_decimals(Field([border.value], border.place, border.path).floats())
     if unsure.any() or np.isnan(narrow).any():
-        raise border.error("the border is no float32")
+        raise border.error("the border is not a float32")
     return float(narrow[0])
 
 
@@ -170,7 +170,7 @@ def statistic(
 
 
 class _Table:
-    """The table of a CTR: counts by key, and how they become a statistic."""
+    """The table of a CTR: counts by key, and the rule that makes a statistic of them."""
 
     def __init__(self, ctr: Field, data: Field) -> None:
         self.kind = ctr["ctr_type"].text()
@@ -204,7 +204,7 @@ class _Table:
 
     @property
     def empty(self) -> np.float32:
-        """The statistic of what the table does not have."""
+        """The statistic of missing keys."""
         return self._of(0.0, float(self.total) if self.kind in ("Counter", "FeatureFreq") else 0.0)
 
     def value(self, row: Sequence[float]) -> np.float32:

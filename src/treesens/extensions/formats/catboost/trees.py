@@ -1,7 +1,7 @@
 """The trees of a CatBoost model as nodes.
 
 A split that is met goes right, and gives the bit 1 of a symmetric tree's leaf. A split over a combination of features becomes
-several nodes, one feature after the other, with what lies below once for each outcome.
+several nodes, one per feature, with a copy of the subtree for each outcome.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from treesens.frontends.documents import Field
 
 MAX_DEPTH = 20
 MAX_NODES = 1 << 18
-"""Nodes that combinations of features may make of one tree."""
+"""Maximum of nodes that combinations of features make of one tree."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What is known on the way down: marked codes of categories, and numbers as (at least this border, not above this one)."""
+    """Known facts on the way down: marked codes of categories, and numbers as (at least this border, not above this one)."""
 
     codes: dict[int, Bools] = field(default_factory=dict)
     numbers: dict[int, tuple[float, float]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class State:
         return bool(met[0]) if met.all() or not met.any() else None
 
     def after(self, question: Above | Among, yes: bool) -> State:
-        """With one more answer."""
+        """With one more outcome."""
         if isinstance(question, Above):
             low, high = self.numbers.get(question.column, (-np.inf, np.inf))
             new = (max(low, question.border), high) if yes else (low, min(high, question.border))
@@ -66,9 +66,7 @@ def oblivious(splits: Sequence[Question], values: NDArray[np.float64], nan_left:
 
 
 def _levels(splits: Sequence[Above | Among], values: NDArray[np.float64], nan_left: Bools) -> Nodes:
-    """A symmetric tree whose splits ask one feature each. Node j of level k is number 2**k - 1 + j, where j are the bits of the
-    k splits above.
-    """
+    """A symmetric tree with one feature per split. Node j of level k is 2**k - 1 + j; j are the bits of the k splits above."""
     depth = len(splits)
     level = np.repeat(np.arange(depth), 1 << np.arange(depth))
     within = np.arange(len(level)) - ((1 << level) - 1)
@@ -91,7 +89,7 @@ def _levels(splits: Sequence[Above | Among], values: NDArray[np.float64], nan_le
 
 
 def _inner(tree: Field) -> Iterator[Field]:
-    """The inner nodes of a tree, from the root on."""
+    """The inner nodes of a tree, from the root down."""
     todo = [tree]
     while todo:
         node = todo.pop()
@@ -120,7 +118,7 @@ def _values(given: Field) -> NDArray[np.float64]:
 
 
 def nested(tree: Field, question: Callable[[Field], Question], outputs: int, nan_left: Bools) -> Nodes:
-    """A tree of another growing policy: objects inside each other, left and right."""
+    """A tree of another growing policy: nested objects, left and right."""
     splits = [question(node["split"]) for node in _inner(tree)]
     growing = _Growing(nan_left, outputs, combinations=any(isinstance(split, Table) for split in splits))
 
@@ -145,8 +143,8 @@ def nested(tree: Field, question: Callable[[Field], Question], outputs: int, nan
 class _Growing(Growing):
     """One tree while it grows; the root comes first.
 
-    What lies below a combination is in several places, so that answers that are known there make no node. Trees without
-    `combinations` keep all their nodes: their thresholds are the cells of the model.
+    Subtrees below a combination are copied, so known outcomes there make no node. Trees without `combinations` keep all nodes:
+    their thresholds are the cells of the model.
     """
 
     def __init__(self, nan_left: Bools, outputs: int, *, combinations: bool) -> None:
@@ -162,7 +160,7 @@ class _Growing(Growing):
         return super().inner(feature, threshold, missing_left=missing_left)
 
     def split(self, question: Question, state: State, below: Callable[[bool, State], int]) -> int:
-        """The nodes that ask the question, and what lies below both answers."""
+        """The nodes of the split, and the subtrees of both outcomes."""
         if isinstance(question, Table):
             return self._table(question, question.yes, 0, state, below)
         return self._one(question, state, below)
@@ -180,7 +178,7 @@ class _Growing(Growing):
         return node
 
     def _table(self, table: Table, yes: Bools, axis: int, state: State, below: Callable[[bool, State], int]) -> int:
-        """Asks the features of a combination one after the other; `yes` is what is left of the table, its first axes gone."""
+        """Splits on the features of a combination in turn; `yes` is the remaining table, without its first axes."""
         if yes.all() or not yes.any():
             return below(bool(yes.flat[0]), state)
         if axis < len(table.categories):
@@ -193,7 +191,7 @@ class _Growing(Growing):
     def _categories(
         self, table: Table, yes: Bools, axis: int, state: State, below: Callable[[bool, State], int]
     ) -> int:
-        """Categories with the same rows of the table are one group; the groups are told apart one by one."""
+        """Categories with equal rows of the table form groups, which are separated one by one."""
         column = table.categories[axis]
         allowed = state.codes.get(column, np.ones(len(yes), dtype=np.bool_))
         flat = yes.reshape(len(yes), -1)

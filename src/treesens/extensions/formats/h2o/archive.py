@@ -15,7 +15,7 @@ _DAMAGED = "save the model again with h2o"
 
 @dataclass
 class Mojo:
-    """What the index says: texts by name, the columns, and per column the number of its categories with their file."""
+    """The content of the index: texts by name, the columns, and per column the number of its categories with their file."""
 
     archive: Archive
     place: str
@@ -27,37 +27,37 @@ class Mojo:
         return ModelError(message, place=f"{self.place}: {INDEX}", remedy=remedy)
 
     def text(self, name: str) -> str:
-        """A text of the index. ModelError if it is not there."""
+        """A text of the index. ModelError if it is missing."""
         if name not in self.info:
             raise self.error(f"`{name}` is missing")
         return self.info[name]
 
     def flag(self, name: str) -> bool:
-        """`true` or `false`. ModelError if it is not there."""
+        """`true` or `false`. ModelError if it is missing."""
         value = self.text(name).lower()
         if value not in ("true", "false", "null"):
             raise self.error(f"`{name}` is neither true nor false: {value[:40]}")
         return value == "true"
 
     def count(self, name: str, most: int) -> int:
-        """A whole number from 0 on."""
+        """An integer from 0 on."""
         text = self.text(name)
         if not (text.isascii() and text.isdigit()) or len(text) > 12 or int(text) > most:
-            raise self.error(f"`{name}` is no number up to {most}: {text[:40]}")
+            raise self.error(f"`{name}` is not a number up to {most}: {text[:40]}")
         return int(text)
 
     def number(self, name: str) -> float:
-        """A finite number, as Java reads it."""
+        """A finite number, as Java parses it."""
         try:
             value = float(self.text(name))
         except ValueError:
             value = float("nan")
         if not abs(value) < float("inf"):
-            raise self.error(f"`{name}` is no finite number: {self.text(name)[:40]}")
+            raise self.error(f"`{name}` is not a finite number: {self.text(name)[:40]}")
         return value
 
     def numbers(self, name: str, count: int) -> list[float]:
-        """So many finite numbers in brackets."""
+        """A number of finite numbers in brackets."""
         text = self.text(name)
         parts = text[1:-1].split(",") if text[:1] == "[" and text[-1:] == "]" and len(text) <= 40 * count + 2 else []
         try:
@@ -65,7 +65,7 @@ class Mojo:
         except ValueError:
             values = []
         if len(values) != count or not all(abs(value) < float("inf") for value in values):
-            raise self.error(f"`{name}` is no list of {count} finite numbers: {text[:40]}")
+            raise self.error(f"`{name}` is not a list of {count} finite numbers: {text[:40]}")
         return values
 
     def labels(self, column: int) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class Mojo:
 
 
 def open_mojo(data: bytes, place: str) -> Mojo:
-    """The index of a MOJO; its other files are read when they are asked for."""
+    """The index of a MOJO; its other files are read on demand."""
     archive = Archive(data, place, _DAMAGED)
     mojo = Mojo(archive, place)
     text = archive.text(INDEX)

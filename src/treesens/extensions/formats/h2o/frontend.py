@@ -5,9 +5,9 @@ the order of the trees. Boosting adds `init_f` at the end, and the link comes af
 of its trees; for two classes that is the probability of the first one, and 1 less it that of the second. The second class is
 predicted from `default_threshold` on, which training chose and which is seldom 1/2.
 
-Three classes and more have trees of their own. Boosting has a softmax of their sums, without `init_f`; a forest divides the
-sums by what all of them add up to, which is no constant, so that its scores here are the sums over the number of trees, and no
-probabilities. Ties are broken by a hash of the row (`HashedTies`).
+Three or more classes have separate trees. Boosting has a softmax of their sums, without `init_f`; a forest divides the sums by
+their total, which varies, so its scores here are the sums over the number of trees rather than probabilities. Ties are broken
+by a hash of the row (`HashedTies`).
 
 A model with balanced classes multiplies each probability by the share of its class in the data, over that in training, and
 divides by the sum of these. Of two classes these are other odds (`Odds`). Of more a sum of boosting begins at the logarithm of
@@ -51,11 +51,11 @@ from treesens.links import Calibrated, Exp, Identity, Link, Logistic, Raw, Softm
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
 _LEAST = 2.0**-40
-"""Of a class of one row in a million million; its logarithm is known to far less than what probabilities show."""
+"""Least ratio of class shares; the error of its logarithm is far below the digits of probabilities."""
 _DAMAGED = "save the model again with h2o"
 _SHARES = (
-    "H2O divides the scores of the classes by their sum, which is no constant: ask for margins (the means over the trees) and "
-    "classes, and for no probabilities"
+    "H2O divides the scores of the classes by their sum, which varies: use margins (the means over the trees) and "
+    "classes instead of probabilities"
 )
 _TIES = (
     "at a tie of the best classes H2O draws one by a hash of the row, which may be none of the best: what is found is no such "
@@ -76,15 +76,15 @@ _FAMILIES = {
     "gamma": ("log", Exp()),
     "tweedie": ("log", Exp()),
 }
-"""The link of every family that is read: its name, and ours."""
+"""Links of the supported families: H2O's name, and ours."""
 _ENCODINGS = ("AUTO", "Enum", ONE_HOT)
-_ANOTHER = "convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows"
+_ANOTHER = "convert it to PMML (jpmml-h2o); PMML is supported; compare both on your rows"
 _ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}
-"""What is read, and the name by which the library chooses how it scores."""
+"""Supported algorithms, and the name by which the library selects their scoring."""
 
 
 class H2OFrontend:
-    """Reads what `save_mojo` writes; there is no live object, for a model of h2o lives in its server."""
+    """Reads MOJO files of `save_mojo`; models of h2o live in its server, so there are no live objects."""
 
     name = "h2o"
     library = "h2o"
@@ -92,7 +92,7 @@ class H2OFrontend:
     def recognises_bytes(self, head: bytes) -> bool:
         return zip_of(head) == "h2o"
 
-    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are files alone
+    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are only files
         return False
 
     def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
@@ -114,7 +114,7 @@ class H2OFrontend:
         trees = mojo.count("n_trees", _MOST_TREES)
         if not trees:
             raise mojo.error("the model has no trees", "train it again")
-        # Columns that an encoding has made are numbers.
+        # Columns made by an encoding are numbers.
         categories = [0] * len(encoding.made) if encoding is not None else [feature.categories for feature in features]
         several = len(classes) > 2 or _doubled(mojo, len(classes))
         scoring = _many_classes(mojo, len(classes), encoding) if several else _one_score(mojo, classes)
@@ -126,9 +126,9 @@ class H2OFrontend:
         nodes = stack_trees(grown) if encoding is None else encoding.before(stack_trees(grown), place)
         between = (nodes.leaf_value >= 0) & (nodes.leaf_value <= 1)
         if isinstance(scoring.ties, CutShares) and not between.all():
-            raise mojo.error("a leaf of a forest is no share of rows, from 0 to 1", _DAMAGED)
+            raise mojo.error("a leaf of a forest is not a share of rows (0 to 1)", _DAMAGED)
         if scoring.shares_only and not ((nodes.leaf_value >= -1) & (nodes.leaf_value <= 0)).all():
-            raise mojo.error("a leaf of a forest is no share of rows, from 0 to 1", _DAMAGED)
+            raise mojo.error("a leaf of a forest is not a share of rows (0 to 1)", _DAMAGED)
         ensemble = ensemble_of(
             nodes,
             features,
@@ -160,9 +160,9 @@ class H2OFrontend:
 
 @dataclass(frozen=True)
 class _Scoring:
-    """How trees are added up: their files, the score that each of them feeds (-1: all, times `signs`), and what comes then.
+    """How trees are summed: their files, the score of each (-1: all, times `signs`), and the final step.
 
-    `weighted` says that a whole sum is multiplied, `shares_only` that leaves must lie between 0 and 1, which are negated here.
+    `weighted`: a whole sum is multiplied; `shares_only`: leaves must lie between 0 and 1 (negated here).
     """
 
     names: list[str]
@@ -178,7 +178,7 @@ class _Scoring:
 
 
 def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
-    """A number, or the score of the second of two classes; a forest that is not balanced has one for each of them."""
+    """A number, or the score of the second of two classes; an unbalanced forest has one for each class."""
     forest, trees = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
     names, ones = [f"trees/t00_{number:03d}.bin" for number in range(trees)], [1.0] * trees
     if classes and mojo.flag("balance_classes"):
@@ -191,7 +191,7 @@ def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
             names, [0] * trees, ones, [start], Calibrated(odds), (sign,), shares_only=forest, notes=(_BALANCED,)
         )
     if forest and classes:
-        # The trees of a forest say how probable the first class is; the second has what is left of 1.
+        # The trees of a forest give the first class's probability; the second gets the rest to 1.
         return _Scoring(names, [-1] * trees, ones, [0.0, 1.0], Identity(), (1.0, -1.0))
     base = [0.0] if forest else [mojo.number("init_f")]
     return _Scoring(names, [0] * trees, ones, base, Identity() if forest else _link(mojo))
@@ -203,9 +203,7 @@ def _doubled(mojo: Mojo, classes: int) -> bool:
 
 
 def _many_classes(mojo: Mojo, classes: int, encoding: Encoding | None) -> _Scoring:
-    """Sums of three classes and more, or of both of two. A class may have no tree in a round: it has no file then, and
-    nothing is added.
-    """
+    """Sums of three or more classes, or of both of two. A class may lack a tree, and its file, in a round: nothing is added."""
     forest, rounds = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
     if rounds * classes > _MOST_TREES:
         raise mojo.error(f"{rounds} rounds of {classes} trees are more than {_MOST_TREES}")
@@ -244,7 +242,7 @@ def _shares(mojo: Mojo, classes: int) -> list[float]:
 
 
 def _corrections(mojo: Mojo, classes: int) -> list[float]:
-    """What the probability of each class is multiplied by; H2O leaves one as it is if a share is 0."""
+    """The factor of each class's probability; H2O keeps a probability if a share is 0."""
     data, trained = _shares(mojo, classes), mojo.numbers("model_class_distrib", classes)
     found = [one / other if one and other else 1.0 for one, other in zip(data, trained, strict=True)]
     if not all(_LEAST <= factor <= 1 / _LEAST for factor in found):
@@ -253,12 +251,12 @@ def _corrections(mojo: Mojo, classes: int) -> list[float]:
 
 
 def _plain(text: str) -> object:
-    """What says that a field is empty."""
+    """Marks of an empty field."""
     return None if text in ("null", "[]", "") else text
 
 
 def _refuse(mojo: Mojo) -> None:
-    """Names what the reader does not represent."""
+    """Refuses unsupported features by name."""
     algorithm = mojo.text("algo")
     if algorithm not in _ALGORITHMS:
         if algorithm == "xgboost":
@@ -266,14 +264,16 @@ def _refuse(mojo: Mojo) -> None:
                 "a MOJO of `xgboost` holds a model in XGBoost's old binary format, over columns that H2O has made",
                 f"train H2O's own gradient boosting, or XGBoost by itself; or {_ANOTHER}",
             )
-        raise mojo.error(f"a MOJO of `{algorithm[:40]}` is not read", f"read are {', '.join(_ALGORITHMS)}; {_ANOTHER}")
+        raise mojo.error(
+            f"a MOJO of `{algorithm[:40]}` is not read", f"supported: {', '.join(_ALGORITHMS)}; {_ANOTHER}"
+        )
     if mojo.text("algorithm") != _ALGORITHMS[algorithm]:
         raise mojo.error(f"`algo` is {algorithm} and `algorithm` {mojo.text('algorithm')[:60]}")
     version = mojo.number("mojo_version")
     if not 1.2 <= version <= 1.4:
         raise mojo.error(f"version {version:g} of MOJO is not known (1.2 to 1.4 are)", "save it with h2o 3.22 to 3.46")
     if mojo.text("endianness") != "LITTLE_ENDIAN":
-        raise mojo.error("its numbers have their highest byte first", "save it on a machine of a usual kind")
+        raise mojo.error("its numbers are big-endian", "save it on a little-endian machine")
     if mojo.info.get("_genmodel_encoding", "AUTO") not in (_ENCODINGS if version >= 1.4 else _ENCODINGS[:2]):
         raise mojo.error(
             f"the encoding {mojo.text('_genmodel_encoding')[:40]} of categories is not read in version {version:g} of MOJO",
@@ -302,9 +302,9 @@ def _link(mojo: Mojo) -> Link:
 
 
 def _features(mojo: Mojo, encoding: Encoding | None) -> tuple[tuple[Feature, ...], tuple[str, ...]]:
-    """The columns that rows have, and what users should know of them."""
+    """The columns of rows, and notes for users."""
     count = mojo.count("n_features", MAX_FEATURES)
-    if not 0 < count < len(mojo.columns):  # columns of weights and folds stand before the target, which is the last one
+    if not 0 < count < len(mojo.columns):  # columns of weights and folds precede the target, the last one
         raise mojo.error(f"{count} features of {len(mojo.columns)} columns, the last of which is the target")
     names = mojo.columns[:count] if encoding is None else encoding.names
     features, notes = list(feature_tuple(names, mojo.place)), []
@@ -317,17 +317,17 @@ def _features(mojo: Mojo, encoding: Encoding | None) -> tuple[tuple[Feature, ...
             notes.append(f"categories of `{names[column]}` have quotes or backslashes: they are known by their codes")
         features[column] = as_categorical(features[column], len(labels), _labels(labels))
     if "calib_method" in mojo.info:
-        notes.append("calibrated probabilities (cal_p1), which H2O gives beside the others, are not those of questions")
+        notes.append("H2O's additional calibrated probabilities (cal_p1) are not those of questions")
     return tuple(features), tuple(notes)
 
 
 def _labels(texts: tuple[str, ...]) -> tuple[str, ...] | tuple[int | float, ...] | None:
-    """Categories as a table has them; None if they cannot be told."""
+    """Categories in the form of tables; None if they are unknown."""
     return None if any('"' in text or "\\" in text for text in texts) else labels_of_texts(texts)
 
 
 def _classes(mojo: Mojo) -> tuple[str | int, ...]:
-    """The classes, of two of which the score is about the second; none for a number."""
+    """The classes, of which the score is about the second of two; none for a number."""
     category, count = mojo.text("category"), mojo.count("n_classes", _MOST_CLASSES)
     if (category, count) == ("Regression", 1):
         return ()
@@ -340,13 +340,13 @@ def _classes(mojo: Mojo) -> tuple[str | int, ...]:
         raise mojo.error("the classes have no names")
     found = _labels(mojo.labels(target))
     if found is None or len(set(found)) != count or len(found) != count:
-        raise mojo.error(f"the names of the {count} classes cannot be told", "train with other names")
+        raise mojo.error(f"the names of the {count} classes cannot be represented", "train with other names")
     whole = [label for label in found if isinstance(label, int)]
     return tuple(whole) if len(whole) == count else tuple(map(str, found))
 
 
 def _cutoff(mojo: Mojo) -> Fraction:
-    """The probability from which on the second class is predicted."""
+    """The probability from which the second class is predicted."""
     threshold = mojo.number("default_threshold")
     if not 0 < threshold < 1:
         raise mojo.error(f"a threshold of {threshold:g}: the same class is predicted for every row", "train it again")

@@ -2,9 +2,9 @@
 
 from treesens.frontends.documents import Table, irrelevant, optional, refused, used
 
-_BESIDE = "calibrated probabilities come beside the others, and decide no class"
+_BESIDE = "calibrated probabilities are additional, and decide no class"
 _ENCODED = ("_orig_projection_array", "_n_orig_names", "_n_orig_domain_values")
-_EXPLICIT = "categories become other columns before the trees see them"
+_EXPLICIT = "categories are encoded before the trees see them"
 
 _MODEL = {
     **used(
@@ -20,7 +20,7 @@ _MODEL = {
     ),
     **used("balance_classes", "default_threshold", "n_domains", "n_trees"),
     **optional("an unknown version", used("h2o_version")),
-    **optional("the classes and `binomial_double_trees` say it", used("n_trees_per_class"), since="MOJO 1.1"),
+    **optional("given by the classes and `binomial_double_trees`", used("n_trees_per_class"), since="MOJO 1.1"),
     **optional("a forest", used("distribution", "init_f")),
     **optional("a forest, or the usual link of the distribution", used("link_function")),
     **optional("boosted trees", used("binomial_double_trees")),
@@ -28,7 +28,7 @@ _MODEL = {
     **irrelevant("a name, a date or a licence", ("license", "uuid", "timestamp")),
     **irrelevant("texts of categories with a quote or a backslash are not used", ("escape_domain_values",)),
     **used("prior_class_distrib", "model_class_distrib"),
-    **refused("a row needs its offset, which no question gives", ("offset_column",)),
+    **refused("a row needs its offset, which questions lack", ("offset_column",)),
     **irrelevant(_BESIDE, ("calib_method", "calib_glm_beta", "calib_min_x", "calib_max_x")),
 }
 TABLE: Table = {

@@ -20,14 +20,14 @@ from treesens.extensions.formats.h2o.trees import Encoding
 from treesens.extensions.formats.java import java_with
 
 VARIABLE = "TREESENS_H2O_JAR"
-"""Names h2o.jar or h2o-genmodel.jar; without it the jar of the package `h2o` is taken."""
+"""Path of h2o.jar or h2o-genmodel.jar; by default the jar of the package `h2o`."""
 
 
 class GenModel:
-    """A MOJO for h2o-genmodel; Java starts when it is asked first.
+    """A MOJO for h2o-genmodel; Java starts on first use.
 
-    `blobs` are the trees as they are in the file, in the order of the ensemble; `signs` are what each score takes a tree of all
-    scores times.
+    `blobs` are the file's trees, in the order of the ensemble; `signs` are the factors per score for trees that feed all
+    scores.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class GenModel:
         return scores
 
     def predicts(self, rows: NDArray[np.float64]) -> Predicted:
-        """What the library itself predicts: the value, or probabilities as the scores have them, and the class."""
+        """The library's own prediction: the value, or probabilities in score order, and the class."""
         java, model = _java(), self._opened()
         width = max(len(self._ensemble.classes), 2) + 1
         told = np.empty((len(rows), width))
@@ -76,7 +76,7 @@ class GenModel:
         return Predicted(shown, told[:, 0].astype(np.int64))
 
     def inputs(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rows as the library takes them: what is no code of a column becomes the code after its last one."""
+        """Rows in the library's form: unlisted codes become the code after the column's last one."""
         x = np.array(rows, np.float64)
         for column, feature in enumerate(self._ensemble.features):
             if feature.categories:
@@ -86,7 +86,7 @@ class GenModel:
         return x if self._encoding is None else self._encoded(x, self._encoding)
 
     def _encoded(self, rows: NDArray[np.float64], encoding: Encoding) -> NDArray[np.float64]:
-        """Rows as the encoders of the library make them, float64[rows, columns that trees see]."""
+        """Rows as encoded by the library, float64[rows, columns that trees see]."""
         java, model = _java(), self._opened()
         easy = "hex.genmodel.easy.OneHotEncoder"
         places = java.JClass(f"{easy}ColumnMapper")(model).create()
@@ -119,7 +119,7 @@ class GenModel:
 
 
 def _java() -> Any:
-    """JPype with the classes of h2o-genmodel. ModelError if it, Java or the jar is not there."""
+    """JPype with the classes of h2o-genmodel. ModelError if it, Java or the jar is missing."""
     with contextlib.suppress(ImportError):
         if jar := _jar():
             return java_with([jar])

@@ -1,15 +1,15 @@
 """The trees of a MOJO: bytes, in which every node is followed by its left side and then by its right side.
 
-A node is its type (one byte: bits 0 to 5 and 6, 7 say what its sides are, bits 2 and 3 what it asks), the column (two bytes;
-65535: this is a leaf) and where a missing value goes (one byte). Then comes what it asks, a float32 or a set of categories,
-and the length of its left side unless that is a leaf. A number goes right if it is not below the float; a category goes right
-if it is in the set, and where missing values go if the set does not reach it or the column does not list it
+A node is its type (one byte: bits 0 to 5 and 6, 7 give the kinds of its sides, bits 2 and 3 the kind of split), the column (two
+bytes; 65535: a leaf) and the direction of missing values (one byte). Then come the split, a float32 or a set of categories, and
+the length of its left side unless that is a leaf. A number goes right if it is not below the float; a category goes right if it
+is in the set, and where missing values go if the set does not reach it or the column does not list it
 (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
 
-H2O may have made columns of categories before its trees see them (`categorical_encoding="OneHotExplicit"`). A category becomes
-a column for each of its labels, 1 for this label and 0 for others, and one more, `NAME.missing(NA)`, for missing values; they
-stand after the columns of numbers (`OneHotEncoder` of h2o-genmodel 3.46). A label that is not listed is a missing one, if the
-library is asked to take it at all. So a threshold on such a column is a set of categories.
+H2O may encode categories before its trees see them (`categorical_encoding="OneHotExplicit"`). A category becomes a column for
+each of its labels, 1 for this label and 0 for others, and one more, `NAME.missing(NA)`, for missing values; they follow the
+columns of numbers (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label is a missing one, if the library accepts it at all.
+So a threshold on such a column is a set of categories.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Set:
     members: NDArray[np.bool_]
 
     def goes_left(self, categories: int, missing_left: bool) -> NDArray[np.bool_]:
-        """bool[categories + 1] of codes, the last one for categories that the column does not list."""
+        """bool[categories + 1] of codes, the last one for unlisted categories."""
         left = np.full(categories + 1, missing_left)
         end = min(self.first + len(self.members), categories)
         if self.first < end:
@@ -50,7 +50,7 @@ class _Set:
 
 @dataclass
 class _Open:
-    """A node of which only the left side is read."""
+    """A node whose left side has been read."""
 
     node: int
     start: int
@@ -66,7 +66,7 @@ class _Bytes:
         self.data, self.place, self.at = data, place, 0
 
     def number(self, size: int) -> int:
-        """An unsigned integer of so many bytes, the lowest first."""
+        """An unsigned integer of so many bytes, lowest first."""
         return int.from_bytes(self.take(size), "little")
 
     def real(self) -> float:
@@ -84,7 +84,7 @@ class _Bytes:
 
 
 def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[float] = (1.0,)) -> Nodes:
-    """The tree of a file; `categories` of every column (0: a number). A leaf feeds one score for each of `signs`, times it."""
+    """The tree of a file; `categories` of every column (0: a number). A leaf feeds one score per entry of `signs`, times it."""
     source, growing = _Bytes(data, place), Growing(len(signs))
     waiting: list[_Open] = []
     below: list[tuple[_Open, bool]] = []  # whose side the next node is
@@ -127,19 +127,19 @@ def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[
 def _node(
     source: _Bytes, growing: Growing, kind: int, column: int, categories: Sequence[int], seen: _Set | None
 ) -> tuple[_Open, bool, _Set | None]:
-    """The node that begins here, whether its left side is a leaf, and the last set on the way down to there."""
+    """The node that begins here, True if its left side is a leaf, and the last set on the path to it."""
     if column >= len(categories):
-        raise source.error(f"a node asks column {column} of {len(categories)}")
+        raise source.error(f"a node splits on column {column} of {len(categories)}")
     direction = source.number(1)
     if direction not in _DIRECTIONS:
         raise source.error(f"missing values go to {direction}, which is nowhere")
     missing_left = direction in (_NA_LEFT, _LEFT)
     asked = kind & 12
     if asked == 4 or (asked and not categories[column]):
-        raise source.error("a node asks in a way that is not known")
+        raise source.error("a node has an unknown kind of split")
     swapped = direction == _NA_VS_REST and not categories[column]
     if direction == _NA_VS_REST:
-        # The reference looks at the range of the set that it met last, if this node has the type of a set.
+        # The reference uses the range of the last set on the path, if this node has the type of a set.
         old = seen if asked else None
         node = growing.inner(column, -math.inf if swapped else 0.0, missing_left=swapped)
         if not swapped:
@@ -179,7 +179,7 @@ def _values(source: _Bytes, signs: Sequence[float]) -> list[float]:
 
 
 def _set(source: _Bytes, *, short: bool) -> _Set:
-    """Categories as bits: 32 from the first one on, or as many as it says from where it says."""
+    """Categories as bits: 32 from the first one on, or a given number from a given start."""
     first, bits = (0, 32) if short else (source.number(2), source.number(4))
     if bits > 8 * len(source.data):
         raise source.error(f"a set of {bits} categories is longer than the tree")
@@ -201,9 +201,9 @@ class Encoding:
 
     @property
     def made(self) -> list[tuple[int, int]]:
-        """Each column that trees see: the column of the table that it is made of, and which category it is (-1: a number).
+        """Each column that trees see: the table's column it is made of, and its category (-1: a number).
 
-        Numbers stand before categories.
+        Numbers come before categories.
         """
         numbers = [(number, -1) for number, labels in enumerate(self.labels) if labels is None]
         return numbers + [
@@ -236,7 +236,7 @@ class Encoding:
 
 
 def encoding_of(mojo: Mojo) -> Encoding | None:
-    """The columns of the table, if trees see others; None if they see these. ModelError if the file contradicts itself."""
+    """The columns of the table, if trees see others; None if they are the same. ModelError for contradictions in the file."""
     if mojo.info.get("_genmodel_encoding", "AUTO") != ONE_HOT:
         return None
     # The target is the last of the columns here, too.
@@ -278,5 +278,5 @@ def _lines(mojo: Mojo, name: str, count: int) -> tuple[str, ...]:
 
 
 def without_encoding(names: Iterable[str]) -> list[str]:
-    """The fields of the index that do not say how many labels a column has."""
+    """The fields of the index other than numbers of labels."""
     return [name for name in names if not (name.startswith(_COUNT) and name.removeprefix(_COUNT).isdigit())]

@@ -79,8 +79,8 @@ class InterpretFrontend:
         if not getattr(obj, "has_fitted_", False):
             raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its JSON may change, says the library; a table knows its fields
-            # As a file would have it: integers of numpy become numbers.
+            warnings.simplefilter("ignore")  # the library says its JSON may change; a table knows its fields
+            # As in a file: integers of numpy become numbers.
             document = json.loads(json.dumps(obj.to_jsonable("minimal")))
         return self._read(document, ModelSource("interpret", path=place), "model", obj)
 
@@ -136,7 +136,7 @@ def _objective(output: Field, outputs: int) -> tuple[Task, Link, tuple[str | int
         raise output["link"].error(f"the link `{link[:40]}` is not supported", f"supported: {', '.join(_LINKS)}")
     task, kind = _LINKS[link]
     if not 0 < outputs <= _MAX_OUTPUTS:
-        raise output.error(f"{outputs} outputs make no sense")
+        raise output.error(f"{outputs} outputs are not plausible")
     if task is Task.REGRESSION:
         if outputs != 1:
             raise output.error(f"{outputs} intercepts for one value")
@@ -208,7 +208,7 @@ def _bins(level: Field) -> dict[str, int]:
 
 
 def _plain(names: list[str]) -> list[Any]:
-    """Categories as numbers if all are written as the library writes numbers: it knows categories by their texts alone."""
+    """Categories as numbers if all are written like the library's numbers: it identifies categories by text."""
     if names and all(_WHOLE.fullmatch(name) for name in names):
         return [int(name) for name in names]
     return list(names)
@@ -222,7 +222,7 @@ def _terms(fields: Field, axes: list[list[Axis]], names: list[str], outputs: int
         unknown = [name for name in asked if name not in columns]
         if unknown or not asked or len(set(asked)) < len(asked):
             raise field["term_features"].error("a term is about features that do not exist, or about one twice")
-        # The library takes coarser bins for terms of more features, and the coarsest if there are no more levels.
+        # The library uses coarser bins for terms of more features, and the coarsest if levels run out.
         used = [axes[columns[name]][min(len(axes[columns[name]]), len(asked)) - 1] for name in asked]
         leaves += leaves_of(used)
         if leaves > MAX_LEAVES:
@@ -238,15 +238,15 @@ def _scores(field: Field, axes: list[Axis], outputs: int) -> NDArray[np.float64]
     try:
         found = np.asarray(field.value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise field.error("the scores of a term are no table of finite numbers") from None
+        raise field.error("the scores of a term are not a table of finite numbers") from None
     shape = tuple(_size(axis) for axis in axes) + ((outputs,) if outputs > 1 else ())
     if found.shape != shape:
         raise field.error(f"the scores have the shape {found.shape} and the bins of the features {shape}")
     if not np.isfinite(found).all():
-        raise field.error("a score is not finite", "such a model predicts probabilities of 0 or 1 whatever else holds")
+        raise field.error("a score is not finite", "such a model predicts probabilities of 0 or 1 for all other values")
     return found.reshape(*shape[: len(axes)], outputs)
 
 
 def _size(axis: Axis) -> int:
-    """Bins with those of missing and of unseen values."""
+    """Bins, including those of missing and unseen values."""
     return len(axis.cuts) + 3 if isinstance(axis, Numbers) else int(axis.bin_of[-1]) + 1

@@ -1,21 +1,21 @@
-"""Every field of the JSON that InterpretML writes of an explainable boosting machine (0.6, 0.7)."""
+"""Every field of InterpretML's JSON of an explainable boosting machine (0.6, 0.7)."""
 
 from treesens.frontends.documents import Table, inside, irrelevant, optional, used
 
-_MEASURED = "what training has measured"
+_MEASURED = "training statistics"
 
 TABLE: Table = {
     "model": {
         "ebm": inside("ebm"),
         **used("version"),
-        **irrelevant("what the model was before it was edited", ("edits", "initial_ebm")),
+        **irrelevant("the model before it was edited", ("edits", "initial_ebm")),
     },
     "ebm": {
         **used("intercept"),
         "outputs": inside("output"),
         "features": inside("feature"),
         "terms": inside("term"),
-        **irrelevant("the bags whose mean the scores are", ("bag_weights", "bagged_intercept")),
+        **irrelevant("the bags that the scores average", ("bag_weights", "bagged_intercept")),
         **irrelevant("a setting of training", ("implementation", "implementation_params")),
         **irrelevant(_MEASURED, ("best_iteration", "noise_scale_binning", "noise_scale_boosting")),
     },
@@ -33,7 +33,7 @@ TABLE: Table = {
     },
     "term": {
         **used("scores", "term_features"),
-        **irrelevant("the bags whose mean the scores are", ("bagged_scores", "standard_deviations")),
+        **irrelevant("the bags that the scores average", ("bagged_scores", "standard_deviations")),
         **irrelevant(_MEASURED, ("bin_weights",)),
     },
 }

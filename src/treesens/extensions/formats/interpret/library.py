@@ -16,12 +16,12 @@ from treesens.frontends.sklearn.rows import RowMaker
 
 
 class NativeAdditive:
-    """The estimator of a model; the library is imported when it is asked first."""
+    """The estimator of a model; the library is imported on first use."""
 
     def __init__(self, document: Any, live: Any, labels: Mapping[int, Sequence[Any]], outputs: int) -> None:
         self._document, self._live, self._outputs = document, live, outputs
         self.rows = RowMaker(labels, None)
-        """float64 rows with codes as the estimator takes them."""
+        """float64 rows with codes, in the estimator's form."""
 
     def _estimator(self) -> Any:
         if self._live is None:
@@ -35,14 +35,14 @@ class NativeAdditive:
             classifier = self._document["ebm"]["outputs"][0]["task"] == "classification"
             kind = glassbox.ExplainableBoostingClassifier if classifier else glassbox.ExplainableBoostingRegressor
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # its JSON may change, says the library; a table knows its fields
+                warnings.simplefilter("ignore")  # the library says its JSON may change; a table knows its fields
                 self._live = kind()._from_jsonable(_complete(self._document))
         return self._live
 
     def _ask(self, name: str, rows: NDArray[np.float64]) -> NDArray[Any]:
         estimator = self._estimator()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about categories that it has not seen, which are asked for on purpose
+            warnings.simplefilter("ignore")  # about unseen categories, which are used on purpose
             try:
                 return np.asarray(getattr(estimator, name)(self.rows(rows)))
             except ValueError as error:
@@ -53,7 +53,7 @@ class NativeAdditive:
         return self._ask("_predict_score", rows).reshape(len(rows), self._outputs)
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
-        """What `predict_proba` and `predict` say."""
+        """The results of `predict_proba` and `predict`."""
         if not ensemble.classes:
             return Predicted(self._ask("predict", rows).reshape(len(rows), 1), None)
         shown = self._ask("predict_proba", rows).reshape(len(rows), -1)[:, -self._outputs :]
@@ -61,9 +61,7 @@ class NativeAdditive:
 
 
 def _complete(document: Any) -> Any:
-    """The document with the statistics that the library's reader wants, and no prediction depends on: files of little detail
-    lack them.
-    """
+    """The document with statistics that the library's reader requires and no prediction uses; some files lack them."""
     ebm = {"bag_weights": [], "best_iteration": [], "implementation": "python"} | document["ebm"]
     output = {"link_param": "nan", "min_target": "nan", "max_target": "nan"}
     feature = {"num_unique_vals": 0, "min": 0.0, "max": 1.0, "histogram_weights": [0.0] * 3}

@@ -1,1 +1,1 @@
-"""Numbers that reach a score by a coefficient: tables of their values, steps of an interval, and questions about both."""
+"""Numbers that reach a score by a coefficient: tables of their values, steps of an interval, and their questions."""

@@ -2,7 +2,7 @@
 
 How XGBoost evaluates linear boosters (gblinear.cc of versions 1.3 to 3.2): the sum starts from bias + base margin, takes the
 columns in their order, leaves out those that are missing, and rounds to float32 after each. Whether a product is rounded before
-it is added depends on the compiler, so that the sum is known up to a bound alone.
+it is added depends on the compiler, so the sum is only known up to a bound.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ def read_linear(
         raise field.error("a linear booster over categories is not supported", "encode them as columns of 0 and 1")
     weights = narrow(field.floats(), field)
     if not len(weights):
-        raise field.error(
-            "a linear booster that was trained for no round has no weights", "train it for a round or more"
-        )
+        raise field.error("a linear booster without training rounds has no weights", "train it for a round or more")
     if len(weights) != len(features) + 1:
         raise field.error(f"{len(weights)} weights for {len(features)} features and a bias")
     if not np.isfinite(weights).all():
@@ -65,5 +63,5 @@ def read_linear(
 
 
 def _as_read(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers as the library reads them: in float32."""
+    """Numbers in the library's precision, float32."""
     return NumberType.FLOAT32.cast(values).astype(np.float64)

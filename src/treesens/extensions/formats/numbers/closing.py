@@ -1,4 +1,4 @@
-"""Numbers that reach the score of a model by a coefficient, over the domain that a question gives them."""
+"""Numbers that reach a model's score by a coefficient, over the domain of a question."""
 
 from __future__ import annotations
 
@@ -24,13 +24,11 @@ from treesens.grammar.tree.node import nodes_in
 from treesens.visible import declaration
 
 _LEARNT = (ast.Likelihood, ast.NearestRow, ast.Typicality, Avoid, AvoidListed, Decided, DecidedAlike, Typical)
-"""What depends on the cells of the models, or on more than scores and values."""
+"""Studies that depend on the models' cells, or on more than scores and values."""
 
 
 def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
-    """The model over the domain of its numbers; itself if none of them reaches its score as one. Unbound after a message about
-    a number that has no domain of finitely many values.
-    """
+    """The model over its numbers' domain; unchanged without open numbers. Unbound after a message if a domain is not finite."""
     names = model.ensemble.open_features
     values = {name: _values_here(found, specs[name]) for name in names}
     wrong = [name for name, known in values.items() if known is None]
@@ -43,7 +41,7 @@ def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, Feat
 
 
 def _values_here(found: Declarations, spec: FeatureSpec) -> FloatArray | Steps | None:
-    """What a number has in this question: all of its values, those that are chosen, or steps; None if it has no end."""
+    """The values of a number in this question: all of them, chosen ones, or steps; None if it is unbounded."""
     values = values_of(spec)
     if values is not None:
         return values
@@ -58,7 +56,7 @@ def _values_here(found: Declarations, spec: FeatureSpec) -> FloatArray | Steps |
 
 
 def values_of(spec: FeatureSpec) -> FloatArray | None:
-    """All values of a domain, float64[n] ascending; None if they are more than MOST_VALUES, as real numbers are but for one."""
+    """All values of a domain, float64[n] ascending; None for more than MOST_VALUES, such as any real interval."""
     domain = spec.domain
     if isinstance(domain, ValueDomain):
         return domain.values if len(domain.values) <= MOST_VALUES else None
@@ -71,8 +69,8 @@ def values_of(spec: FeatureSpec) -> FloatArray | None:
 
 
 def check_asks_in_steps(found: Declarations, find: ast.Find | ast.Count | ast.Explain, names: Sequence[str]) -> None:
-    """Unbound after a message about a question that steps of numbers cannot answer: one that wants more than one answer, or
-    asks what is learnt from cells, of which steps are some.
+    """Unbound after a message about a question that steps of numbers cannot answer: one with several answers, or about facts
+    learnt from cells, as steps are cells.
     """
     said = None
     if not isinstance(find, ast.Find) or find.top is not None or find.share is not None:
@@ -103,4 +101,4 @@ def _remedy(spec: FeatureSpec, found: Declarations) -> str:
     whole = f"declare whole numbers in a `.sens` file, {whole} (audit and its like read it with --domain)"
     if spec.width is None:
         return f"{whole}, or train with bins of it (KBinsDiscretizer)"
-    return f"{whole}, train with bins of it (KBinsDiscretizer), or ask by `check`, `compare` or `sweep`, which answer in steps"
+    return f"{whole}, train with bins of it (KBinsDiscretizer), or use `check`, `compare` or `sweep`, which answer in steps"

@@ -1,10 +1,9 @@
-"""Questions about a model in which a number has steps: proofs hold for all values of a step, answers for the values themselves.
+"""Questions about a model in which a number has steps: proofs hold for all values of a step, answers for exact values.
 
-A coefficient times a real number has no table. Over an interval it is a table of steps, and the band of the model bounds how
-far a value is from that of its step (`tables.py`). Three questions about such a model are answered: one that the band makes
-easier, whose `none` is final, the question itself, and one that the band makes harder. A candidate of the last two is judged by
-the question about its own values, of which the model has an exact table. If the steps decide, they are refined until the time
-is over.
+A coefficient times a real number has no table. Over an interval it is a table of steps, and the model's band bounds the
+distance of a value from its step (`tables.py`). Three questions about such a model are solved: one relaxed by the band, whose
+`none` is final, the question itself, and one tightened by the band. Candidates of the last two are checked by the question
+about their own values, for which the model has an exact table. If only the steps decide, they are refined until the time limit.
 """
 
 from __future__ import annotations
@@ -35,13 +34,12 @@ from treesens.solve.options import Options
 from treesens.values.verify import Witness, verify_values
 
 _SHARE = 0.4
-"""Of the time that is left, for one search."""
+"""Part of the remaining time for one search."""
 _FINER = 2
-"""Finer steps are not begun if less time is left than so many times what those before took: the question is bound and compiled
-anew."""
+"""Finer steps need this multiple of the time of the last ones: the question is bound and compiled anew."""
 MOST_SUMS = 64
-"""Sums of two rows that are added to a question, and ends of steps that are tried of an answer."""
-NO_CERTIFICATE = "a number of the model stands in steps, and a certificate is about one table of it"
+"""Maximum of sums of two rows added to a question, and of step ends tried for an answer."""
+NO_CERTIFICATE = "a number of the model has steps, but a certificate needs a single table"
 
 Ask = Callable[[Query, Options, Budget], Result]
 
@@ -57,7 +55,7 @@ class _Answer:
 
 @dataclass
 class _Search:
-    """What is known so far of one question."""
+    """Results so far for one question."""
 
     options: Options
     ask: Ask
@@ -88,7 +86,7 @@ class _Search:
         return conclude_found(found)
 
     def _level(self, asked: ResolvedQuestion, budget: Budget) -> Result | None:
-        """Asks at one fineness; `none` if that is proved."""
+        """Solves at one fineness; `none` if that is proved."""
         query = asked.query
         easier = self._answer(loosen(with_sums(query)), budget)
         if easier.verdict is Verdict.NONE and easier.proof is not Proof.LIBRARY:
@@ -105,7 +103,7 @@ class _Search:
         return None
 
     def _answer(self, query: Query, budget: Budget) -> Result:
-        # The library knows no steps: it is asked about the values of a candidate.
+        # The library has no steps: it checks the candidate's values.
         plain = replace(self.options.uncertified, library_predict=None, hints=None, regions=False)
         result = self.ask(query, plain, budget.share(_SHARE))
         self.attempts += result.attempts
@@ -114,22 +112,20 @@ class _Search:
         return result
 
     def _bounded(self, query: Query, easier: Result) -> None:
-        """The bound of the easier question, further away by the band of what is optimised."""
+        """The bound of the relaxed question, widened by the objective's band."""
         goal, known = query.objective, easier.objective
         if goal is None or known is None or known.bound is None:
             return
         apart, bound = objective_band(query), known.bound
         if apart:
-            # What is added is rounded up by far more than floats lose of it.
+            # The addition is rounded up by far more than float errors.
             moved = float(apart) * (1 + 2**-40) + 2**-48 * abs(bound)
             bound += moved if goal.maximize else -moved
         if self.bound is None or (bound < self.bound if goal.maximize else bound > self.bound):
             self.bound = bound
 
     def _offer(self, asked: ResolvedQuestion, result: Result, budget: Budget) -> None:
-        """Keeps the values of a candidate if they answer the question itself, better than those before. The first one is judged
-        whatever time it is.
-        """
+        """Keeps values that answer the question itself better than earlier ones. The first are checked whatever the time."""
         if result.witness is None:
             return
         for values in _candidates(asked, result.witness.values):
@@ -171,8 +167,8 @@ class _Search:
 
 
 def with_sums(query: Query) -> Query:
-    """The question with the sum of every two rows about scores of two points beside them: what a number that is equal at both
-    adds to one row it takes from the other, so that the sum is known more closely than they are.
+    """The question with the sum of every two rows about scores of two points: a number equal at both adds to one row what it
+    subtracts from the other, so the sum has a tighter band.
     """
     rows = [c for c in query.constraints if isinstance(c, AtLeast) and _is_score(c.form)]
     pairs = [(one, other) for i, one in enumerate(rows) for other in rows[:i]][:MOST_SUMS]
@@ -195,7 +191,7 @@ def _is_score(form: LinearForm) -> bool:
 
 def _candidates(question: ResolvedQuestion, values: FloatArray) -> Iterator[FloatArray]:
     """Values float64[points, features] of an answer in steps, and others in the same steps: at their ends, where a score of
-    each point is greatest, or least; or the lead of one class over another. A number that several points share stays shared.
+    each point, or the lead of one class, is extreme. A number shared by points stays shared.
     """
     yield values
     query = question.query
@@ -216,9 +212,7 @@ def _candidates(question: ResolvedQuestion, values: FloatArray) -> Iterator[Floa
 
 
 def _leads(ensemble: Ensemble) -> list[dict[str, Fraction]]:
-    """What a score gains by each number with steps; of several scores, what each gains on each later one. None if no score is
-    known to be a sum.
-    """
+    """A score's slope in each number with steps; for several scores, those of each lead over a later one. None if unknown."""
     gains: list[dict[str, Fraction]] = [{} for _ in range(ensemble.n_outputs if ensemble.steps else 0)]
     for number in ensemble.steps:
         own = gains[number.output]
@@ -241,9 +235,7 @@ def _end_of_cell(query: Query, feature: int, value: float, *, up: bool) -> float
 
 
 def at_values(question: ResolvedQuestion, values: FloatArray) -> ResolvedQuestion:
-    """The question about these values, float64[points, features], of the numbers that have steps. DiagnosticsError for values
-    that these numbers cannot have.
-    """
+    """The question about values float64[points, features] of numbers with steps. DiagnosticsError for illegal values."""
     steps, names = _steps(question), question.query.space.names
     columns = {name: values[:, names.index(name)] for name in steps.names}
     chosen = {name: np.unique(column[~np.isnan(column)]) for name, column in columns.items()}
@@ -261,7 +253,7 @@ def _listed(question: ResolvedQuestion) -> str:
 
 
 def answer_in_steps(question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget) -> Result:
-    """The answer to a question about a model in which a number has steps; `ask` answers one about cells."""
+    """The answer to a question about a model in which a number has steps; `ask` solves one about cells."""
     search = _Search(options, ask)
     try:
         result = search.run(question, budget)

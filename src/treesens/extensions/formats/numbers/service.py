@@ -1,4 +1,4 @@
-"""The service "numbers": what the core calls for a model in which a number reaches the score by a coefficient."""
+"""The service "numbers": the core's entry point for models in which a number reaches the score by a coefficient."""
 
 from treesens.extensions.formats.numbers.boosters import read_linear
 from treesens.extensions.formats.numbers.closing import check_asks_in_steps, close_over

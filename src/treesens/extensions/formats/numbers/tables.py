@@ -1,9 +1,9 @@
 """Models with a coefficient times a number, over a domain: each number becomes a table of its values, or of the steps of an
 interval.
 
-What the library makes of a value (it scales, it fills) is computed element by element with its own arithmetic, so that a cell
-holds the float that the library multiplies. The sum of the products is as the library adds it up, in an order that depends on
-the machine: the band of the model is around every order.
+The library's image of a value (scaled, filled) is computed element by element in its own arithmetic, so that a cell holds the
+float that the library multiplies. The library's order of additions depends on the machine: the band of the model covers every
+order.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from treesens.frontends.columns import ensemble_of
 from treesens.links import Identity
 
 MOST_TERMS = 2000
-"""Of a sum over numbers in a file; the time to read one grows with their square."""
+"""Maximum of numbers in a file's sum; the time to read one grows with their square."""
 _DIGIT = Fraction(1, 1 << 50)
 _TREES = (
     "tree_offset", "node_feature", "threshold", "left", "right", "default_left", "node_leaf", "leaf_value", "leaf_tree",
     "leaf_node", "tree_output", "tree_weight", "category_set", "set_offset", "set_codes", "zero_missing", "base",
     "average", "blend", "number_type", "comparison", "zero_band",
 )  # fmt: skip
-"""The fields of an ensemble that depend on its members."""
+"""Fields of an ensemble that depend on its members."""
 
 
 def number_term(number: OpenNumber, features: tuple[Feature, ...], place: str) -> Ensemble:
-    """A number as a model of its own, which is open."""
+    """A number as an open model of its own."""
     return replace(_table(number, features, place, np.zeros(1)), number=number)
 
 
 def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) -> Ensemble:
-    """As `compiler.model.numbers.closed_over`."""
+    """As for `compiler.model.numbers.closed_over`."""
     if not ensemble.open_features:
         return ensemble
     place = ensemble.source.path
@@ -68,7 +68,7 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) ->
         name=ensemble.name,
         source=ensemble.source,
         classes=ensemble.classes,
-        # What stands behind the sum is of the whole.
+        # Fields behind the sum belong to the whole.
         link=Identity() if blend.is_sum else ensemble.link,
         task=ensemble.task,
     )
@@ -76,7 +76,7 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) ->
     tables = {name: own for name, own in known.items() if not isinstance(own, Steps)}
     closed = replace(ensemble, tables=tables, **{key: getattr(whole, key) for key in _TREES})
     if closed.names_in_steps:
-        # Of sums that are known up to a step nobody asks for the last digits.
+        # Steps make the last digits of sums irrelevant.
         closed = replace(closed, accumulation=whole.accumulation)
     if blend.way is Way.SINGLE:
         # Sums of float32 that may be infinite have no bands.
@@ -85,7 +85,7 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) ->
 
 
 def _renamed(member: Ensemble, names: Sequence[str]) -> Ensemble:
-    """A member with the names that the whole has for its features; mostly they are those that it has."""
+    """A member with the whole's names for its features; usually they are its own."""
     if member.feature_names == tuple(names):
         return member
     return replace(
@@ -94,7 +94,7 @@ def _renamed(member: Ensemble, names: Sequence[str]) -> Ensemble:
 
 
 def _table(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> Ensemble:
-    """A tree with a cell for each value, and one for the numbers between two of them, which no domain holds."""
+    """A tree with a cell per value, and one for the numbers between two of them, which no domain holds."""
     made = _made(number, features, place, values)
     after = np.nextafter(values, np.inf)
     cuts = np.unique(np.concatenate([values[1:], after[:-1]]))
@@ -103,12 +103,12 @@ def _table(number: OpenNumber, features: tuple[Feature, ...], place: str, values
 
 
 def _steps(number: OpenNumber, features: tuple[Feature, ...], place: str, steps: Steps) -> Ensemble:
-    """A tree with a cell for each step: the middle of what its ends are. What the library makes of a number never falls."""
+    """A tree with a cell per step: the middle of its ends' images. The library's image of a number never falls."""
     first, after = steps.edges[:-1], steps.edges[1:]
     last = np.append(np.nextafter(after[:-1], -np.inf), after[-1])
     low, high = _made(number, features, place, first), _made(number, features, place, last)
     if (high < low).any() or (low[1:] < high[:-1]).any():
-        message = f"what the library makes of `{features[number.feature].name}` falls by its last digits"
+        message = f"the library's image of `{features[number.feature].name}` falls in its last digits"
         raise ModelError(message, place=place, remedy="declare whole numbers: `integer in [LOW, HIGH]`")
     middle = low / 2 + high / 2
     ends = zip(low.tolist(), middle.tolist(), high.tolist(), strict=True)
@@ -119,12 +119,12 @@ def _steps(number: OpenNumber, features: tuple[Feature, ...], place: str, steps:
 
 
 def _made(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> FloatArray:
-    """What the library makes of values, float64[n]. ModelError if that is infinite."""
+    """The library's images of values, float64[n]. ModelError if one is infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
         made = np.asarray(number.made(np.asarray(values, np.float64)), np.float64)
     if not np.isfinite(made).all():
         name, wrong = features[number.feature].name, float(values[np.flatnonzero(~np.isfinite(made))[0]])
-        message = f"the library makes no finite number of the value {wrong:g} of `{name}`"
+        message = f"the library's image of the value {wrong:g} of `{name}` is not finite"
         raise ModelError(message, place=place, remedy="give the feature a smaller domain")
     return made
 
@@ -139,8 +139,8 @@ def _tree(
 def table_of_feature(
     axis: Axis, values: FloatArray, missing: float, features: tuple[Feature, ...], place: str
 ) -> Ensemble:
-    """A model of one tree, which asks for one feature: `values` float64[bins] are what it adds in the bins of an axis, and
-    `missing` what a missing value does; NaN if the library predicts nothing then.
+    """A model of one tree over one feature: `values` float64[bins] are its values in the bins of an axis, and `missing` that of
+    a missing value; NaN if the library predicts nothing then.
     """
     missing = 0.0 if np.isnan(missing) else missing
     nodes = term_tree([axis], np.concatenate([[missing], values])[:, None])

@@ -23,7 +23,7 @@ from treesens.frontends.base import LoadedModel
 
 
 class ONNXFrontend:
-    """Reads graphs in which the trees see the input as it is, or scaled and filled."""
+    """Reads graphs whose trees see the input as it is, or scaled and filled."""
 
     name = "onnx"
     library = "onnxruntime"
@@ -43,7 +43,7 @@ class ONNXFrontend:
         return self._read(obj, obj.SerializeToString(), "<ModelProto>", "model")
 
     def _read(self, model: Any, data: bytes, place: str, name: str) -> LoadedModel:
-        # Files of other formats are sniffed without the readers of this one.
+        # Other formats are recognised without this reader's packages.
         from treesens.extensions.formats.onnx.steps import before_steps, longest, steps_of
         from treesens.extensions.formats.onnx.trees import Attributes, read_trees
         from treesens.frontends.columns import MAX_FEATURES, ensemble_of, feature_tuple
@@ -52,7 +52,7 @@ class ONNXFrontend:
         read = read_trees(node.op_type, Attributes(node, place))
         largest = max(int(read.nodes.feature.max(initial=0)), 0 if width else longest(model.graph, before) - 1)
         if max(largest + 1, width or 0) > MAX_FEATURES:
-            raise ModelError(f"{max(largest + 1, width or 0):,} features make no sense", place=place)
+            raise ModelError(f"{max(largest + 1, width or 0):,} features are not plausible", place=place)
         if width is None:
             width = largest + 1
         elif largest >= width:

@@ -1,7 +1,7 @@
 """The graph of an ONNX file: the operator with the trees, and the operators before and behind it.
 
-Operators behind the trees may repeat the scores and write the labels in another way, and no more: a graph that rounds its
-scores, picks some of them or gives classes other names predicts something else than its trees.
+Operators behind the trees may only copy scores and rewrite labels: a graph that rounds its scores, selects some or renames
+classes differs from its trees.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMEDY = "convert the tree model alone"
 
 @dataclass(frozen=True)
 class Behind:
-    """The names of all values that are the scores, one for each output of the trees; of `maps` each is a map of a ZipMap."""
+    """The names of all values that are the scores, one per output of the trees; each of `maps` is a map of a ZipMap."""
 
     scores: frozenset[str]
     maps: frozenset[str]
@@ -58,7 +58,7 @@ def onnx_library(place: str) -> Any:
 
 
 def parsed_graph(data: bytes) -> tuple[Any, Behind]:
-    """The graph of a file, and what repeats the scores of its trees."""
+    """The graph of a file, and the copies of its trees' scores."""
     model = parsed_model(data, "")
     return model.graph, tree_node(model, "")[3]
 
@@ -114,7 +114,7 @@ def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behin
 
 
 def _refuse_no_text(graph: Any, place: str) -> None:
-    """Texts that are not UTF-8 come as bytes, and everybody else takes them for texts."""
+    """Refuses names that are not UTF-8: they come as bytes, where other code expects texts."""
     texts = [name for n in graph.node for name in (n.op_type, n.name, n.domain, *n.input, *n.output)]
     texts += [attribute.name for n in graph.node for attribute in n.attribute]
     texts += [value.name for value in (*graph.initializer, *graph.input, *graph.output)]
@@ -123,8 +123,8 @@ def _refuse_no_text(graph: Any, place: str) -> None:
 
 
 def _refuse_other_files(graph: Any, place: str) -> None:
-    """Refuse tensors in other files: neither the SHA-256 of this file nor a copy of it covers them, and a library that loads
-    bytes looks for them in the current folder.
+    """Refuses tensors in other files: neither this file's SHA-256 nor a copy covers them, and a library that loads bytes
+    searches the current folder.
     """
     held = (t for n in graph.node for a in n.attribute for t in (a.t, *a.tensors))
     for tensor in (*graph.initializer, *held):
@@ -138,7 +138,7 @@ def _refuse_other_files(graph: Any, place: str) -> None:
 
 
 def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Behind:
-    """What repeats the scores of the operator `trees`. ModelError for operators that change scores or labels."""
+    """The copies of the scores of the operator `trees`. ModelError for operators that change scores or labels."""
     _check_order(graph, place)
     classes = _classes(trees)
     constants = {value.name: value for value in graph.initializer}
@@ -154,7 +154,7 @@ def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Be
             raise ModelError(f"{what} is not supported", place=place, remedy=_REMEDY)
         given = [name for name in node.input if name in scores or name in labels or name in maps]
         if not given:
-            continue  # it is about the input, or about constants
+            continue  # it uses only the input, or constants
         if given[0] in labels:
             named = _relabelled(node, labels[given[0]], constants)
             if named is None or len(given) > 1:
@@ -168,12 +168,12 @@ def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Be
 
 
 def _check_order(graph: Any, place: str) -> None:
-    """The format wants operators behind those that make their inputs; onnxruntime takes them in any order."""
+    """The format requires topological order; onnxruntime accepts any order."""
     later = {name for node in graph.node for name in node.output if name}
     for node in graph.node:
         if not later.isdisjoint(node.input):
             raise ModelError(
-                f"the operator {node.op_type} stands before one that makes its input", place=place,
+                f"the operator {node.op_type} precedes one that makes its input", place=place,
                 remedy="save the graph with its operators in their order",
             )  # fmt: skip
         later.difference_update(node.output)
@@ -191,14 +191,14 @@ def _to(node: Any) -> int:
 
 
 def _repeats(node: Any, classes: tuple[str | int, ...]) -> bool:
-    """True if an operator of the scores gives the same numbers in the same order."""
+    """True if an operator preserves the numbers of the scores and their order."""
     if node.op_type == "ZipMap":
         return _classes(node) == classes
     return node.op_type in ("Identity", "Reshape") or (node.op_type == "Cast" and _to(node) in (_FLOAT, _DOUBLE))
 
 
 def _relabelled(node: Any, labels: tuple[Any, ...], constants: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """What an operator makes of the labels; None if two of them become one, or a number becomes another number."""
+    """The labels after an operator; None if it merges two, or changes a number."""
     match node.op_type:
         case "Identity" | "Reshape":
             return labels

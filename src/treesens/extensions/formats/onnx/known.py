@@ -10,11 +10,11 @@ _COMMON = {
     **optional("0", used("base_values")),
     **optional("NONE", used("post_transform")),
     **optional("missing values go to the false node", used("nodes_missing_value_tracks_true")),
-    **irrelevant("how often a node was reached in training", ("nodes_hitrates", "nodes_hitrates_as_tensor")),
+    **irrelevant("training counts of nodes", ("nodes_hitrates", "nodes_hitrates_as_tensor")),
     **refused("values in double precision are not read", ("base_values_as_tensor", "nodes_values_as_tensor")),
 }
 TABLE: Table = {
-    "Scaler": optional("neither is there, and numbers stay as they are", used("offset", "scale")),
+    "Scaler": optional("both are absent: numbers are unchanged", used("offset", "scale")),
     "Imputer": {
         **optional("its numbers are whole", used("imputed_value_floats")),
         **optional("it replaces 0", used("replaced_value_float")),
@@ -23,7 +23,7 @@ TABLE: Table = {
     },
     "Identity": {},
     "arithmetic": {},
-    "Cast": {**used("to"), **irrelevant("it is about floats of 8 bits", ("saturate", "round_mode"))},
+    "Cast": {**used("to"), **irrelevant("for floats of 8 bits", ("saturate", "round_mode"))},
     "TreeEnsembleClassifier": {
         **_COMMON,
         **used("class_ids", "class_nodeids", "class_treeids", "class_weights"),

@@ -37,7 +37,7 @@ def open_session(data: bytes) -> Any:
 
 
 def run_session(session: Any, rows: NDArray[np.float64], outputs: list[str] | None = None) -> list[Any]:
-    """What a session gives for rows[n, features], as float32: these outputs, or all. ModelError if it takes no such rows."""
+    """A session's outputs for rows[n, features], as float32: the named ones, or all. ModelError if it refuses such rows."""
     with np.errstate(over="ignore"):
         x = np.asarray(rows, dtype=np.float64).astype(np.float32)
     try:
@@ -47,7 +47,7 @@ def run_session(session: Any, rows: NDArray[np.float64], outputs: list[str] | No
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """The errors of onnxruntime, which have no class in common."""
+    """The errors of onnxruntime, which have no common class."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     found = (value for value in vars(state).values() if isinstance(value, type))
@@ -60,7 +60,7 @@ def _refused(error: Exception) -> ModelError:
 
 
 class NativeONNX:
-    """Predictions of onnxruntime by the operator with the trees and the operators before it."""
+    """Predictions of onnxruntime by the operator with the trees and the preceding operators."""
 
     def __init__(self, data: bytes, outputs: int) -> None:
         self._data, self._outputs = data, outputs
@@ -80,7 +80,7 @@ class NativeONNX:
         kinds = [_FLOAT] if len(node.output) == 1 else [_TEXT if text else _INTEGER, _FLOAT]
         (given,) = (i for i in model.graph.input if i.name not in constants)
         for dim in given.type.tensor_type.shape.dim[:1]:
-            dim.Clear()  # any number of rows, whatever the file says
+            dim.Clear()  # any number of rows, whatever the file declares
         graph = onnx.helper.make_graph(
             [*before, alone],
             "trees",
@@ -111,15 +111,15 @@ class NativeONNX:
 
 
 def graph_scores(data: bytes, row: NDArray[np.float64]) -> list[float] | None:
-    """The scores of one row, by the output `score_output` of the whole graph; None without onnxruntime."""
+    """The scores of one row, from the output `score_output` of the whole graph; None without onnxruntime."""
     if find_spec("onnxruntime") is None:
         return None
     name, classes = score_output(data)
     session = open_session(data)
-    batch = session.get_inputs()[0].shape[:1]  # a number if the graph takes so many rows at a time
+    batch = session.get_inputs()[0].shape[:1]  # a number if the graph has a fixed number of rows
     rows = np.repeat(np.reshape(row, (1, -1)), batch[0] if batch and isinstance(batch[0], int) else 1, axis=0)
     (found,) = run_session(session, rows, [name])
-    if classes:  # of a ZipMap, which sorts its classes
+    if classes:  # a ZipMap sorts its classes
         return [float(found[0][label]) for label in classes]
     return [float(score) for score in np.asarray(found).reshape(len(rows), -1)[0]]
 

@@ -1,9 +1,9 @@
-"""What stands before the trees in a graph of ONNX and changes every column by itself: Scaler and Imputer (ai.onnx.ml 1 to 5),
-and sums, differences, products and quotients with constants.
+"""Elementwise operators before the trees of an ONNX graph: Scaler and Imputer (ai.onnx.ml 1 to 5), and sums, differences,
+products and quotients with constants.
 
 onnxruntime computes in float32, (x - offset) * scale for a Scaler, and puts a constant where a value is NaN (scaler.cc,
-imputer.cc, element_wise_ops.cc). With factors above 0 none of this ever falls, so that a threshold behind it is one of the
-input: the greatest float32 that stays at most the threshold, found by bisection with this arithmetic.
+imputer.cc, element_wise_ops.cc). With positive factors these are monotone, so a threshold behind them is one of the input: the
+greatest float32 that maps to at most the threshold, found by bisection in this arithmetic.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _ARITHMETIC: dict[str, Callable[[Float32, Float32], Any]] = {
     "Div": np.divide,
 }
 READ = ("Scaler", "Imputer", "Identity", "Cast", *_ARITHMETIC)
-"""Operators that may stand before the trees."""
+"""Operators allowed before the trees."""
 _REMEDY = "convert the tree model alone"
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """An operation with a number for each column float32[columns], or with one for all; `Fill` puts it where NaN is."""
+    """An operation with a number per column, float32[columns], or with one for all; `Fill` replaces NaN by it."""
 
     name: str
     numbers: Float32
@@ -47,14 +47,14 @@ class Step:
         return self.numbers[columns if len(self.numbers) > 1 else np.zeros_like(columns)]
 
     def after(self, x: Float32, columns: NDArray[np.int64]) -> Float32:
-        """The step of numbers float32[n] of these columns."""
+        """The operation on numbers float32[n] of these columns."""
         if self.name == "Fill":
             return np.where(np.isnan(x), self.of(columns), x)
         return np.asarray(_ARITHMETIC[self.name](x, self.of(columns)), np.float32)
 
 
 def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
-    """The operators from the input of that name to the trees, in their order. ModelError for others, and for branches."""
+    """The operators from the input of that name to the trees, in order. ModelError for others, and for branches."""
     makers = {output: other for other in graph.node for output in other.output}
     constants = {value.name for value in graph.initializer}
     found: list[Any] = []
@@ -64,7 +64,7 @@ def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
         if before is None or before.op_type not in READ or len(before.output) != 1 or len(found) > len(graph.node):
             what = "another input" if before is None else before.op_type
             raise ModelError(
-                f"the trees do not see the input itself but what {what[:40]} makes of it", place=place, remedy=_REMEDY
+                f"the trees do not see the input itself but the output of {what[:40]}", place=place, remedy=_REMEDY
             )
         found.insert(0, before)
         wanted = [name for name in before.input if name not in constants]
@@ -72,7 +72,7 @@ def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
 
 
 def longest(graph: Any, nodes: Sequence[Any]) -> int:
-    """How many numbers the operators have at most: that many columns, if the input does not say."""
+    """The maximum number of constants of the operators: the number of columns, if the input does not declare it."""
     lists = [len(attribute.floats) for node in nodes for attribute in node.attribute]
     named = {name for node in nodes for name in node.input}
     dims = [int(dim) for value in graph.initializer if value.name in named for dim in value.dims[-1:]]
@@ -80,7 +80,7 @@ def longest(graph: Any, nodes: Sequence[Any]) -> int:
 
 
 def steps_of(graph: Any, nodes: Sequence[Any], width: int, place: str) -> list[Step]:
-    """What these operators make of `width` columns. ModelError names the attribute that is not read."""
+    """The operations of these operators on `width` columns. ModelError names an unsupported attribute."""
     constants = {value.name: value for value in graph.initializer}
     return [step for node in nodes for step in _steps(node, constants, width, place)]
 
@@ -118,7 +118,7 @@ def _steps(node: Any, constants: Mapping[str, Any], width: int, place: str) -> l
 
 
 def _constant(a: Attributes, tensor: Any, width: int) -> NDArray[np.float64]:
-    """The numbers of a constant: one, or one for each column."""
+    """The numbers of a constant: one, or one per column."""
     shape = list(tensor.dims)
     if tensor.data_type != _FLOAT or shape not in ([], [1], [1, 1], [width], [1, width]):
         raise a.error("inputs", f"a constant of the shape {str(shape)[:40]}, or no float32, is not read")
@@ -131,7 +131,7 @@ def _constant(a: Attributes, tensor: Any, width: int) -> NDArray[np.float64]:
 
 
 def _numbers(a: Attributes, name: str, given: NDArray[np.float64], width: int, default: float | None) -> Float32:
-    """One finite number, or one for each column."""
+    """One finite number, or one per column."""
     with np.errstate(over="ignore"):
         values = given.astype(np.float32)
     if not len(values) and default is not None:
@@ -142,7 +142,7 @@ def _numbers(a: Attributes, name: str, given: NDArray[np.float64], width: int, d
 
 
 def before_steps(nodes: Nodes, steps: Sequence[Step], place: str) -> Nodes:
-    """The nodes over the input itself; splits are `x <= threshold`. ModelError for a split of a column that a step turns."""
+    """The nodes over the input itself; splits are `x <= threshold`. ModelError for a split of a column that a step reverses."""
     at = np.flatnonzero(nodes.feature >= 0)
     columns, wanted = nodes.feature[at].astype(np.int64), nodes.threshold[at]
     for step in steps:

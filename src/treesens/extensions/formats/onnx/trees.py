@@ -38,7 +38,7 @@ class Attributes:
         )
 
     def values(self) -> dict[str, Any]:
-        """Every attribute with what is in it: a list, a number, a text or a tensor."""
+        """Every attribute with its value: a list, a number, a text or a tensor."""
         return {name: a.t.dims if a.HasField("t") else a for name, a in self._found.items()}
 
     def has(self, name: str) -> bool:
@@ -87,7 +87,7 @@ def read_trees(operator: str, a: Attributes) -> Read:
     classes: tuple[str | int, ...] = tuple(s.decode("utf-8", "replace") for s in a.strings("classlabels_strings"))
     numbers = tuple(a.ints("classlabels_int64s").tolist())
     if classes and numbers:
-        raise a.error("classlabels_int64s", "the classes are called by texts and by numbers")
+        raise a.error("classlabels_int64s", "the classes have both text and number labels")
     named, classes = bool(classes), classes or numbers
     if not 2 <= len(classes) <= _MAX_OUTPUTS or len(set(classes)) < len(classes):
         raise a.error("classlabels_int64s", f"{len(classes)} classes, or one of them twice")
@@ -97,13 +97,13 @@ def read_trees(operator: str, a: Attributes) -> Read:
         return _many_classes(a, classes, _LINKS.get(transform, Raw()), base)
     ids = set(a.ints("class_ids").tolist())
     if ids == {0, 1} and not named and classes != (0, 1):
-        # The runtime then returns 0 and 1, whatever the labels are.
+        # The runtime then returns 0 and 1, whatever the labels.
         raise a.error("classlabels_int64s", f"the runtime predicts 0 and 1 here, and not {classes[0]} and {classes[1]}")
     return (_one_score if ids == {0} else _two_scores)(a, classes, transform, base)
 
 
 def _regressor(a: Attributes, transform: str, base: NDArray[np.float64]) -> Read:
-    """Sums per target. The runtime applies no LOGISTIC or SOFTMAX to a regressor of one target."""
+    """Sums per target. The runtime ignores LOGISTIC and SOFTMAX for a regressor of one target."""
     outputs = a.integer("n_targets", 1)
     how = a.text("aggregate_function", "SUM")
     if how not in ("SUM", "AVERAGE"):
@@ -120,7 +120,7 @@ def _regressor(a: Attributes, transform: str, base: NDArray[np.float64]) -> Read
 
 
 def _many_classes(a: Attributes, classes: tuple[str | int, ...], link: Link, base: NDArray[np.float64]) -> Read:
-    """One score per class; the label is the first of the greatest, of those classes that have a weight or a base."""
+    """One score per class; the label is the first maximum among classes with a weight or a base."""
     nodes, output, given = _nodes(a, "class", len(classes))
     # A class without any weight has no score, and is not predicted even if all others are negative.
     if not len(base) and not given.all() and not (a.floats("class_weights") > 0).all():
@@ -132,7 +132,7 @@ def _many_classes(a: Attributes, classes: tuple[str | int, ...], link: Link, bas
 
 
 def _positive(a: Attributes) -> bool:
-    """True if no weight is negative: a single score is then one of probabilities, and compared with 1/2."""
+    """True if no weight is negative: a single score is then a probability, compared with 1/2."""
     return bool((a.floats("class_weights") >= 0).all())
 
 
@@ -167,17 +167,17 @@ def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, ba
 
 
 def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
-    """Two classes, the second with scores of its own: it is predicted if its score is above 0, whatever the first one is.
+    """Two classes, the second with separate scores: it is predicted if its score is above 0, whatever the first one.
 
     If the first class has no weights at all, the second one is compared with 1/2 if no weight is negative.
     """
     nodes, output, given = _nodes(a, "class", 2)
     alone = set(a.ints("class_ids").tolist()) == {1}
     if not given[1] or (len(base) == 1 and not alone and not given[0]):
-        raise a.error("class_ids", "a class gets no weight from some leaves, and the runtime then has another rule")
+        raise a.error("class_ids", "a class gets no weight from some leaves, where the runtime has another rule")
     if len(base) > 1:
         raise a.error("base_values", "two base values where both classes have scores are not supported")
-    # Of a single base value only the first class gets one, if it has a score.
+    # With a single base value only the first class gets it, if it has a score.
     base = np.array([base[0] if len(base) and not alone else 0.0, 0.0])
     link = {"NONE": Identity(), "SOFTMAX": Softmax()}.get(transform, Raw())
     decides_at = 0.5 if alone and _positive(a) else 0.0
@@ -191,15 +191,15 @@ def _base(a: Attributes, base: NDArray[np.float64], outputs: int) -> NDArray[np.
 
 
 def _check_bases(a: Attributes, base: NDArray[np.float64], given: NDArray[np.bool_]) -> None:
-    """The runtime leaves the base out of outputs that no reached leaf has a weight for."""
+    """The runtime omits the base of outputs without a weight in any reached leaf."""
     if (base.astype(bool) & ~given).any():
         raise a.error("base_values", "an output with a base value gets no weight from some leaves")
 
 
 def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.int64], NDArray[np.bool_]]:
-    """Nodes, the output of each tree (-1: all), and the outputs that every row gets a weight for."""
+    """Nodes, the output of each tree (-1: all), and the outputs with a weight for every row."""
     if not 0 < outputs <= _MAX_OUTPUTS:
-        raise a.error(kind, f"{outputs} outputs make no sense")
+        raise a.error(kind, f"{outputs} outputs are not plausible")
     tree_ids, node_ids = a.ints("nodes_treeids"), a.ints("nodes_nodeids")
     n = len(tree_ids)
     if not n:
@@ -209,7 +209,7 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
     tracks = a.ints("nodes_missing_value_tracks_true")
     tracks = tracks if len(tracks) else np.zeros(n, dtype=np.int64)
     if not np.isin(tracks, (0, 1)).all():
-        raise a.error("nodes_missing_value_tracks_true", "neither 0 nor 1, and the runtime takes 1 alone for true")
+        raise a.error("nodes_missing_value_tracks_true", "neither 0 nor 1, and the runtime reads only 1 as true")
     lengths = {key: len(column) for key, column in columns.items()}
     lengths |= {"values": len(values), "modes": len(modes), "missing_value_tracks_true": len(tracks)}
     for key, length in lengths.items():
@@ -241,7 +241,7 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
     led = np.bincount(np.concatenate([(yes + start)[inner], (no + start)[inner]]), minlength=n)
     led[offset[:-1]] += 1
     if not led.all():
-        raise a.error("nodes_modes", "the runtime takes a node that no split leads to for the root of one more tree")
+        raise a.error("nodes_modes", "the runtime treats a node without a parent as another root")
     flipped = (mode == 2) | (mode == 3)  # x >= t and x > t: the other side of x < t and x <= t
     strict = (mode == 1) | (mode == 2)
     # x < t is x <= the float below t.

@@ -1,8 +1,8 @@
-"""Fields of a PMML file: the columns that a user gives, and what transformations make of one column.
+"""Fields of a PMML file: the user's columns, and functions of one column.
 
-A continuous field is a monotone function of one column, in the arithmetic of its data type. Any other one is a table over the
-categories of a column, or over intervals of a continuous field. A field of two columns, or a function that is not monotone, is
-refused by its name. PMML 4.4, Data Mining Group 2019: DataDictionary, MiningSchema, Transformations.
+A continuous field is a monotone function of one column, in the arithmetic of its data type. Other fields are tables over the
+categories of a column, or over intervals of a continuous field. Fields of two columns and functions that are not monotone are
+refused by name. PMML 4.4, Data Mining Group 2019: DataDictionary, MiningSchema, Transformations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from treesens.extensions.formats.pmml.xml import Element
 
 Function: TypeAlias = Callable[[Float64], Float64]
 Image: TypeAlias = str | float | None
-"""A value that a field may have: a text, a number, or none."""
+"""A value of a field: a text, a number, or None."""
 
 NUMBERS = ("double", "float", "integer")
 _NO_TRANSFORMATION = "move the transformation out of the file, or write it with constants and + - * / only"
@@ -37,7 +37,7 @@ _NO_TRANSFORMATION = "move the transformation out of the file, or write it with 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of the user: a number, or one of `categories` (texts as they are in the file; None: a number)."""
+    """A column of the user: a number, or one of `categories` (texts as in the file; None: a number)."""
 
     name: str
     index: int
@@ -49,7 +49,7 @@ class Column:
 class Number:
     """A continuous field: `value(x)` of the float64s of its column, not decreasing, or not increasing if it `falls`.
 
-    `missing` is what a missing value becomes (NaN: it stays missing).
+    `missing` replaces a missing value (NaN: it stays missing).
     """
 
     column: Column
@@ -59,11 +59,11 @@ class Number:
     missing: float = math.nan
 
     def parse(self, text: str, at: Element) -> float:
-        """A constant that is beside the field, in its type."""
+        """A constant operand of the field, in its type."""
         return parse_number(text, self.kind, at)
 
     def cut(self, bound: float, strictly_above: bool) -> float:
-        """The strict cut of the column at which `value >= bound` (`> bound`) begins, or ends if it falls; infinite for none."""
+        """The strict cut of the column where `value >= bound` (`> bound`) begins, or ends if it falls; infinite for none."""
 
         if self.value is identity and not self.falls and abs(bound) < np.finfo(np.float64).max:
             return next_up(bound, NumberType.FLOAT64) if strictly_above else bound + 0.0
@@ -82,7 +82,7 @@ class Number:
 class Category:
     """A field over categories: `images` of the codes of its column, and of all other codes last; None is missing.
 
-    `missing` is what a missing value becomes. Images are texts, or numbers of the type `kind`.
+    `missing` replaces a missing value. Images are texts, or numbers of the type `kind`.
     """
 
     column: Column
@@ -97,7 +97,7 @@ class Category:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """A field over intervals of a continuous one: the image of x is that of the interval between the cuts that it is in."""
+    """A field over intervals of a continuous one: x gets the image of the interval between the cuts that it is in."""
 
     number: Number
     cuts: tuple[float, ...]
@@ -120,7 +120,7 @@ Field: TypeAlias = Number | Category | Bins
 
 @dataclass(eq=False)
 class Fields:
-    """What names mean at one place of a file; `inner` is what a model inside of another one sees."""
+    """The scope of names at one place of a file; `inner` is the scope of a nested model."""
 
     columns: tuple[Column, ...]
     known: dict[str, Field] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class Fields:
         return Fields(self.columns, dict(self.known), dict(self.functions))
 
     def find(self, name: str, at: Element) -> Field:
-        """The field of a name; ModelError for one that is not there, or that another model makes."""
+        """The field of a name; ModelError for a missing one, or the output of another model."""
         if name not in self.known:
             raise at.error(f"there is no field `{name[:60]}`")
         return self.known[name]
@@ -157,7 +157,7 @@ def parse_number(text: str, kind: str, at: Element) -> float:
 
 
 def nearest_float32(text: str, value: float) -> float:
-    """The float32 nearest to a decimal text whose nearest float64 is given: by way of that it could be rounded twice."""
+    """The float32 nearest to a decimal text whose nearest float64 is given: direct conversion could round twice."""
     narrow, unsure = float32_of_decimals(np.array([value]))
     return float(round_to_float32(Fraction(text.strip()))) if unsure.any() else float(narrow[0])
 
@@ -172,7 +172,7 @@ def to_float32(x: Float64) -> Float64:
 
 
 def cast(number: Number, kind: str) -> Number:
-    """The field in another type: numbers are rounded to float32, and otherwise stay what they are."""
+    """The field in another type: numbers are rounded to float32, or unchanged."""
     if kind != "float":
         return number if number.kind != "float" or kind == "double" else _refused_cast(number, kind)
     inner = number.value
@@ -185,7 +185,7 @@ def _refused_cast(number: Number, kind: str) -> Number:
 
 
 def _derived(fields: Fields, element: Element) -> Field:
-    """The field of a DerivedField: its one expression, in its data type."""
+    """The field of a DerivedField: its single expression, in its data type."""
     found = [child for child in element.children if child.tag not in ("Extension", "Value", "Interval")]
     if len(found) != 1:
         raise element.error("a derived field is one expression")
@@ -197,7 +197,7 @@ def _derived(fields: Fields, element: Element) -> Field:
         return made if kind == made.kind else cast(made, kind)
     if isinstance(made, Number):
         raise element.error(f"a number becomes a {kind[:20]}, which is not supported", _NO_TRANSFORMATION)
-    # A categorical field keeps the texts of its values: they are compared as they are written.
+    # Categorical fields keep the texts of their values: they are compared as written.
     return _numbered(made, kind, element) if kind in NUMBERS and element.get("optype") == "continuous" else made
 
 
@@ -234,7 +234,7 @@ def _expression(fields: Fields, element: Element, bound: Mapping[str, Field | fl
 
 
 def _filled(found: Field | float, text: str | None, at: Element) -> Field | float:
-    """A field whose missing values are something."""
+    """A field with a replacement for missing values."""
     if text is None or isinstance(found, float):
         return found
     if isinstance(found, Number):
@@ -256,10 +256,10 @@ def _indicator(fields: Fields, element: Element, bound: Mapping[str, Field | flo
 
 
 def _applied(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field | float:
-    """An arithmetic function of a field and a constant in float64, or a function that the file defines."""
+    """An arithmetic function of a field and a constant in float64, or a function defined in the file."""
     name = element.require("function")
     if any(key in element.attributes for key in ("mapMissingTo", "defaultValue", "invalidValueTreatment")):
-        raise element.error("what a function does with missing or invalid values is not supported", _NO_TRANSFORMATION)
+        raise element.error("a function's rules for missing or invalid values are not supported", _NO_TRANSFORMATION)
     operands = [child for child in element.children if child.tag != "Extension"]
     arguments = [_expression(fields, child, bound) for child in operands]
     if name in fields.functions:
@@ -283,7 +283,7 @@ def _applied(fields: Fields, element: Element, bound: Mapping[str, Field | float
 
 
 def _monotone(number: Number, name: str, constant: float, at: Element) -> Number:
-    """A number beside a constant. Rounding keeps the order, so that the result is monotone in floats, too."""
+    """Arithmetic of a number and a constant. Rounding keeps the order, so the result is monotone in floats, too."""
     if name in "*/" and constant == 0:
         raise at.error(f"`{name}` by 0 is not supported", _NO_TRANSFORMATION)
     if number.kind == "integer" and name == "/":
@@ -329,7 +329,7 @@ def _called(fields: Fields, function: Element, arguments: Sequence[Field | float
     body = [child for child in function.children if child.tag not in ("Extension", "ParameterField")]
     if len(body) != 1:
         raise function.error("a function is one expression")
-    # Without the function itself: a file cannot make the reader call it for ever.
+    # Without the function itself: a file cannot cause endless recursion.
     others = Fields(fields.columns, {}, {n: f for n, f in fields.functions.items() if f is not function})
     return _expression(others, body[0], dict(zip(names, arguments, strict=True)))
 
@@ -360,7 +360,7 @@ def _discretised(fields: Fields, element: Element, bound: Mapping[str, Field | f
 
 
 def _contains(number: Number, interval: Element, value: float) -> bool:
-    """Whether a value of a field, and not of its column, is in an interval."""
+    """True if a value of a field, and not of its column, is in an interval."""
     if math.isnan(value):
         return False
     closure = interval.require("closure")
@@ -375,10 +375,10 @@ def _contains(number: Number, interval: Element, value: float) -> bool:
 
 
 def interval_cuts(number: Number, interval: Element) -> tuple[float, float]:
-    """The strict cuts of the column at which an interval of a field begins and ends."""
+    """The strict cuts of the column where an interval of a field begins and ends."""
     closure = interval.require("closure")
     if closure not in ("openClosed", "openOpen", "closedOpen", "closedClosed"):
-        raise interval.error(f"`{closure[:40]}` is no closure of an interval")
+        raise interval.error(f"`{closure[:40]}` is not a closure of an interval")
     low, high = -math.inf, math.inf
     if "leftMargin" in interval.attributes:
         low = number.cut(number.parse(interval.get("leftMargin"), interval), closure.startswith("open"))

@@ -42,12 +42,12 @@ _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
 _VERSIONS = ("4.0", "4.1", "4.2", "4.2.1", "4.3", "4.4", "4.4.1")
 _OUTSIDE = ("target", "predicted", "supplementary", "group", "order", "frequencyWeight", "analysisWeight")
 _OTHER = "\0 other"
-"""A category that is none of the listed ones, and that no predicate can name: XML has no such character."""
+"""Stands for unlisted categories; no predicate can name it: XML has no such character."""
 _HALF = Fraction(1, 2)
 
 
 class PMMLFrontend:
-    """Reads models that any program has exported; there is no live object."""
+    """Reads models exported by any program; there is no live object."""
 
     name = "pmml"
     library = "jpmml_evaluator"
@@ -55,7 +55,7 @@ class PMMLFrontend:
     def recognises_bytes(self, head: bytes) -> bool:
         return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and _ROOT.search(head) is not None
 
-    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are files alone
+    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are only files
         return False
 
     def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
@@ -94,7 +94,7 @@ class PMMLFrontend:
 
 
 def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
-    """A model, or models that vote, of which any may be a vote itself."""
+    """A model, or models that vote, each possibly a vote itself."""
     if not read.voters:
         return _ensemble(read, features, model, place, facts)
     return vote_of(
@@ -137,15 +137,15 @@ def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: 
 def _over_numbers(
     read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]
 ) -> Ensemble:
-    """A sum of coefficients times numbers, and of trees, which is open: each term is a member of it."""
+    """A sum of coefficients times numbers, and of trees, which is open: each term is a member."""
     (value, *others) = read.sums
     if others or value.rounded or value.first or value.scale != 1.0 or value.average != 1:
         raise model.error(
-            "several sums over numbers, and those that are changed, are not supported",
+            "several or transformed sums over numbers are not supported",
             "use two classes (logit), or bins (Discretize)",
         )
     if len(value.slopes) + len(value.trees) > MOST_TERMS:
-        raise model.error(f"more than {MOST_TERMS} coefficients beside numbers are not supported", "leave some out")
+        raise model.error(f"more than {MOST_TERMS} coefficients of numbers are not supported", "leave some out")
     members = [number_term(_open(slope.number), features, place) for slope in value.slopes]
     weights = [-slope.coefficient if slope.number.falls else slope.coefficient for slope in value.slopes]
     for tree in value.trees:
@@ -170,18 +170,18 @@ def _over_numbers(
 
 
 def _open(number: Number) -> OpenNumber:
-    """The number that a coefficient is of; one that falls stands with its sign changed, so that it rises."""
+    """The number of a coefficient; a falling one gets the opposite sign, so that it rises."""
     sign = -1.0 if number.falls else 1.0
     return OpenNumber(number.column.index, lambda x: sign * number.value(x), sign * number.missing)
 
 
 def _about_votes(values: Sequence[float]) -> str:
-    first = "; of equal votes those win that were cast first, which therefore count a part more"
+    first = "; ties go to the votes cast first, which therefore count slightly more"
     return "margins are votes" + (first if len(values) > 1 and values[0] != int(values[0]) else "")
 
 
 def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ...]]:
-    """The columns that a model takes, in the order of its schema, and what users should know of them."""
+    """The columns of a model, in schema order, and notes for users."""
     known = {element.require("name"): element for element in dictionary.each("DataField")}
     columns: list[Column] = []
     fields: dict[str, Number | Category] = {}
@@ -191,23 +191,23 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
         if used.get("usageType", "active") in _OUTSIDE:
             continue
         if used.get("usageType", "active") != "active":
-            raise used.error(f"`{used.get('usageType')[:40]}` is no usage of a field")
+            raise used.error(f"`{used.get('usageType')[:40]}` is not a usage of a field")
         if name not in known:
             raise used.error(f"the dictionary has no field `{name[:60]}`")
         if len(columns) >= MAX_FEATURES:
-            raise used.error(f"more than {MAX_FEATURES} fields make no sense")
+            raise used.error(f"more than {MAX_FEATURES} fields are not plausible")
         column, made = _column(known[name], used, len(columns))
         columns.append(column)
         fields[name] = made
         if known[name].child("Interval") is not None and used.get("invalidValueTreatment", "returnInvalid") != "asIs":
-            notes.append(f"the file refuses values of `{name}` outside of its intervals: declare the domain")
+            notes.append(f"the file rejects values of `{name}` outside its intervals: declare the domain")
     if not columns:
         raise model.error("the model takes no field")
     return Fields(tuple(columns), dict(fields)), tuple(notes)
 
 
 def _column(element: Element, used: Element, index: int) -> tuple[Column, Number | Category]:
-    """One column, and the field that the model sees: missing and extreme values are replaced as its schema says."""
+    """One column, and the model's field: missing and extreme values are replaced as its schema says."""
     name, kind = element.require("name"), element.require("dataType")
     optype = used.get("optype", element.require("optype"))
     if (
@@ -243,12 +243,12 @@ def _continuous(element: Element, used: Element, column: Column) -> tuple[Column
     if column.kind not in ("double", "float", "integer"):
         raise element.error(f"numbers of the type {column.kind[:20]} are not supported", "use double, float or integer")
     if any(v.get("property") != "missing" or v.get("value") != "NaN" for v in element.each("Value")):
-        raise element.error("a number of which some values mean something else is not supported", "remove its Value")
+        raise element.error("numbers with special values are not supported", "remove its Value")
     number = Number(column, "double" if column.kind == "float" else column.kind, identity)
     if column.kind == "float":
         number = cast(number, "float")
     if used.get("invalidValueTreatment", "returnInvalid") not in ("returnInvalid", "asIs"):
-        raise used.error("what becomes of invalid numbers is not supported", "use returnInvalid or asIs")
+        raise used.error("the treatment of invalid numbers is not supported", "use returnInvalid or asIs")
     outliers = used.get("outliers", "asIs")
     if outliers == "asExtremeValues":
         low, high = used.number("lowValue"), used.number("highValue")
@@ -274,7 +274,7 @@ def _features(fields: Fields, needed: frozenset[int], place: str) -> tuple[Featu
 
 
 def _label(text: str, kind: str) -> str | int | float:
-    """A category as a table has it: a number if the file says that it is one."""
+    """A category in the form of tables: a number if the file declares it as one."""
     try:
         value = float(text) if kind in ("integer", "double", "float") else math.nan
     except ValueError:

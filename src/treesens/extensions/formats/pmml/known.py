@@ -1,14 +1,14 @@
-"""Every attribute of the elements of PMML 4.4 that are read, and those that JPMML adds."""
+"""Every attribute of the supported elements of PMML 4.4, and those that JPMML adds."""
 
 from treesens.errors import ModelError
 from treesens.extensions.formats.pmml.xml import Element
 from treesens.frontends.documents import Meaning, Table, check_names, irrelevant, optional, refused, used
 
-_NAMES = irrelevant("a name for people", ("algorithmName", "displayName", "modelName", "name"))
-_COUNTED = irrelevant("what training has counted", ("confidence", "recordCount", "importance"))
-_PENALTY = "a confidence, which is no part of the prediction"
+_NAMES = irrelevant("a label for readers", ("algorithmName", "displayName", "modelName", "name"))
+_COUNTED = irrelevant("training counts", ("confidence", "recordCount", "importance"))
+_PENALTY = "a confidence, not part of the prediction"
 _REASONS = irrelevant(
-    "about reasons, and not the score",
+    "for reasons, not the score",
     ("baselineMethod", "baselineScore", "reasonCode", "reasonCodeAlgorithm", "useReasonCodes"),
 )
 _OF_VALUE = ("dataType", "optype")
@@ -18,82 +18,82 @@ _MODEL = {
     **optional("true", used("isScorable")),
     **optional("double", used("x-mathContext")),
 }
-_MISSING = optional("what is missing stays so", used("mapMissingTo"))
+_MISSING = optional("missing values stay missing", used("mapMissingTo"))
 _PREDICTOR = optional("the other attribute names the field", used("name", "field"))
-_DEFAULT = optional("what no bin or row has becomes missing", used("defaultValue"))
+_DEFAULT = optional("values in no bin or row become missing", used("defaultValue"))
 
 TABLE: Table = {
-    "PMML": {**used("version"), **irrelevant("where the format is described", ("schemaLocation",))},
-    "DataDictionary": irrelevant("a count of what follows", ("numberOfFields",)),
+    "PMML": {**used("version"), **irrelevant("a reference to the format", ("schemaLocation",))},
+    "DataDictionary": irrelevant("a count of the following elements", ("numberOfFields",)),
     "DataField": {
         **used("name", *_OF_VALUE),
         **_NAMES,
-        **refused("values that go round have no order", ("isCyclic", "taxonomy")),
+        **refused("cyclic values have no order", ("isCyclic", "taxonomy")),
     },
     "Value": {**used("value"), **optional("valid", used("property")), **_NAMES},
-    "Interval": {**used("closure"), **optional("no end on that side", used("leftMargin", "rightMargin"))},
+    "Interval": {**used("closure"), **optional("unbounded on that side", used("leftMargin", "rightMargin"))},
     "MiningField": {
         **used("name"),
         **optional("active", used("usageType")),
         **optional("that of the dictionary", used("optype")),
         **optional("asIs", used("outliers", "missingValueTreatment")),
-        **optional("numbers have no ends", used("lowValue", "highValue")),
-        **optional("what is missing stays so", used("missingValueReplacement")),
+        **optional("numbers are unbounded", used("lowValue", "highValue")),
+        **optional("missing values stay missing", used("missingValueReplacement")),
         **optional("returnInvalid", used("invalidValueTreatment")),
         **_COUNTED,
-        **refused("what becomes of invalid values is their own", ("invalidValueReplacement",)),
+        **refused("invalid values have their own treatment", ("invalidValueReplacement",)),
     },
     "DerivedField": {**used("name", *_OF_VALUE), **_NAMES},
-    "DefineFunction": {**used("name"), **irrelevant("the field says it, too", _OF_VALUE)},
-    "ParameterField": {**used("name"), **irrelevant("the argument says it, too", _OF_VALUE), **_NAMES},
+    "DefineFunction": {**used("name"), **irrelevant("given by the field", _OF_VALUE)},
+    "ParameterField": {**used("name"), **irrelevant("given by the argument", _OF_VALUE), **_NAMES},
     "FieldRef": {**used("field"), **_MISSING},
     "Constant": {
         **optional("the type that its text has", used("dataType")),
-        **refused("a constant that is missing", ("missing",)),
+        **refused("a missing constant", ("missing",)),
     },
     "Apply": {
         **used("function"),
         **_MISSING,
-        **optional("a result that is missing stays so", used("defaultValue")),
+        **optional("a missing result stays missing", used("defaultValue")),
         **optional("returnInvalid", used("invalidValueTreatment")),
     },
-    "NormDiscrete": {**used("field", "value"), **_MISSING, **irrelevant("the only method there is", ("method",))},
-    "Discretize": {**used("field"), **_MISSING, **_DEFAULT, **irrelevant("the field says it, too", _OF_VALUE)},
+    "NormDiscrete": {**used("field", "value"), **_MISSING, **irrelevant("the only method", ("method",))},
+    "Discretize": {**used("field"), **_MISSING, **_DEFAULT, **irrelevant("given by the field", _OF_VALUE)},
     "DiscretizeBin": used("binValue"),
-    "MapValues": {**used("outputColumn"), **_MISSING, **_DEFAULT, **irrelevant("the field says it, too", _OF_VALUE)},
+    "MapValues": {**used("outputColumn"), **_MISSING, **_DEFAULT, **irrelevant("given by the field", _OF_VALUE)},
     "FieldColumnPair": used("field", "column"),
     "MiningModel": _MODEL,
     "Segmentation": {
         **used("multipleModelMethod"),
-        **irrelevant("about values that no question may lack", ("missingPredictionTreatment", "missingThreshold")),
+        **irrelevant("about values that questions never lack", ("missingPredictionTreatment", "missingThreshold")),
     },
-    "Segment": {**optional("1", used("weight")), **irrelevant("a name for people", ("id",))},
+    "Segment": {**optional("1", used("weight")), **irrelevant("a label for readers", ("id",))},
     "TreeModel": {
         **_MODEL,
         **optional("none", used("missingValueStrategy")),
         **optional("returnNullPrediction", used("noTrueChildStrategy")),
         **irrelevant(_PENALTY, ("missingValuePenalty",)),
-        **irrelevant("the nodes show it", ("splitCharacteristic",)),
+        **irrelevant("given by the nodes", ("splitCharacteristic",)),
     },
     "Node": {
-        **optional("no name, no prediction, no side for what is missing", used("id", "score", "defaultChild")),
+        **optional("no name, no prediction, no side for missing values", used("id", "score", "defaultChild")),
         **_COUNTED,
     },
     "ScoreDistribution": {
         **used("value", "recordCount"),
-        **optional("the counts say it", used("probability")),
+        **optional("given by the counts", used("probability")),
         **irrelevant(_PENALTY, ("confidence",)),
     },
-    "SimplePredicate": {**used("field", "operator"), **optional("whether it is missing is asked", used("value"))},
+    "SimplePredicate": {**used("field", "operator"), **optional("it only tests for missing values", used("value"))},
     "SimpleSetPredicate": used("field", "booleanOperator"),
     "CompoundPredicate": used("booleanOperator"),
-    "Array": {**optional("nobody has counted", used("n")), **irrelevant("the field says it, too", ("type",))},
+    "Array": {**optional("no counts", used("n")), **irrelevant("given by the field", ("type",))},
     "RegressionModel": {
         **_MODEL,
         **optional("none", used("normalizationMethod")),
-        **irrelevant("the schema and the tables say it, too", ("modelType", "targetFieldName")),
+        **irrelevant("given by the schema and the tables", ("modelType", "targetFieldName")),
     },
-    "RegressionTable": {**used("intercept"), **optional("a value, and no class", used("targetCategory"))},
+    "RegressionTable": {**used("intercept"), **optional("a value, not a class", used("targetCategory"))},
     "NumericPredictor": {**used("coefficient"), **_PREDICTOR, **optional("1", used("exponent"))},
     "CategoricalPredictor": {**used("value", "coefficient"), **_PREDICTOR},
     "Scorecard": {**_MODEL, **optional("0", used("initialScore")), **_REASONS},
@@ -102,14 +102,14 @@ TABLE: Table = {
     "Target": {
         **optional("0", used("rescaleConstant")),
         **optional("1", used("rescaleFactor")),
-        **optional("no end, and no rounding", used("min", "max", "castInteger")),
+        **optional("no limits, no rounding", used("min", "max", "castInteger")),
         **irrelevant("there is one target", ("field", "optype")),
     },
     "OutputField": {
         **used("name"),
         **optional("that of the result", used("dataType")),
         **optional("predictedValue", used("feature")),
-        **irrelevant("what is shown of the result", ("displayName", "isFinalResult", "optype", "targetField", "value", "rank")),
+        **irrelevant("the display of the result", ("displayName", "isFinalResult", "optype", "targetField", "value", "rank")),
     },
 }  # fmt: skip
 _APART: dict[str, Meaning] = irrelevant(
@@ -119,7 +119,7 @@ _APART: dict[str, Meaning] = irrelevant(
 
 
 def check_attributes(root: Element) -> None:
-    """Refuses an attribute that no table has. ModelError with its element and line."""
+    """Refuses an attribute missing from the tables. ModelError with its element and line."""
     todo = [root]
     while todo:
         element = todo.pop()

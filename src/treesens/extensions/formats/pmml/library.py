@@ -1,6 +1,6 @@
 """Predictions of JPMML-Evaluator, the reference program for PMML, which needs Java and the package jpmml-evaluator.
 
-A score before its link is no result of a whole file, so that the model inside which makes it is asked as a file of its own.
+A whole file does not output scores before their link, so the nested model that computes them is evaluated as a separate file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMESPACE = "http://www.dmg.org/PMML-4_4"
 class Evaluator:
     """A file for JPMML-Evaluator; Java starts when it is asked first.
 
-    `within` is the model of the file if `model` is one inside of it.
+    `within` is the file's model if `model` is nested in it.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Evaluator:
         self._ballots: list[Any] = []
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Scores before the link [rows, outputs], in the arithmetic of the file; of models that vote those of all."""
+        """Scores before the link [rows, outputs], in the arithmetic of the file; for models that vote the scores of all."""
         if self._voters:
             return np.concatenate([voter.margins(rows).astype(np.float64) for voter in self._voters], axis=1)
         if self._read.ballots:
@@ -58,7 +58,7 @@ class Evaluator:
         return found
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
-        """What the whole file says: its probabilities, or its value, and its class."""
+        """The results of the whole file: its probabilities, or its value, and its class."""
         answers = self._ask(self._whole(), rows)
         if not ensemble.classes:
             return Predicted(np.array([[_number(answer)] for answer in answers]), None)
@@ -68,7 +68,7 @@ class Evaluator:
         return Predicted(shown, positions(labels, ensemble.classes))
 
     def _votes(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The votes for every class: each tree is asked by itself for the class that it predicts."""
+        """The votes for every class: each tree is evaluated separately for its predicted class."""
         trees = [tree for tree, _ in self._read.ballots]
         self._ballots = self._ballots or [_open(self._document(t, alone=True, around=t)) for t in trees]
         found, places = np.zeros((len(rows), len(self._read.classes))), np.arange(len(rows))
@@ -76,7 +76,7 @@ class Evaluator:
             said = np.array([str(_target(answer)) for answer in self._ask(evaluator, rows)])
             chosen = positions(said, self._read.classes)
             if (chosen < 0).any():
-                raise ModelError(f"JPMML predicted `{said[chosen < 0][0]}`, which is none of the classes")
+                raise ModelError(f"JPMML predicted `{said[chosen < 0][0]}`, which is not one of the classes")
             found[places, chosen] += value
         return found
 
@@ -111,7 +111,7 @@ class Evaluator:
         return answers
 
     def _document(self, model: Element, *, alone: bool, around: Element | None = None) -> str:
-        """The file with one model: the whole, or one inside that gives a sum, with what the models around it derive."""
+        """The file with one model: the whole, or a nested one that gives a sum, with the derived fields around it."""
         kept = [
             _written(child)
             for child in self._root.children
@@ -134,7 +134,7 @@ class Evaluator:
 
     @staticmethod
     def _last(model: Element) -> Element:
-        """The model that gives the probabilities: of a chain the last one."""
+        """The model that gives the probabilities: the last one of a chain."""
         while True:
             inside = model.child("Segmentation")
             if inside is None or inside.get("multipleModelMethod") != "modelChain":
@@ -180,7 +180,7 @@ def _of_table(model: Element, table: Element) -> Element:
 
 
 def _path(outer: Element, inner: Element) -> list[Element]:
-    """The elements from one down to another one."""
+    """The elements from one down to another."""
     if outer is inner:
         return [outer]
     for child in outer.children:
@@ -207,7 +207,7 @@ def _written(
     outputs_at: Element | None = None,
     outputs: str = "",
 ) -> str:
-    """An element as text again: a model with another schema and more derived fields, one model inside with outputs of ours."""
+    """An element as text again: a model with another schema and more derived fields, one nested model with our outputs."""
     shown = {name: value for name, value in element.attributes.items() if name != "isFinalResult"}
     attributes = "".join(f" {name}={quoteattr(value)}" for name, value in shown.items())
     replaced = (
@@ -235,7 +235,7 @@ def _written(
 
 
 def _value(column: Column, x: float) -> Any:
-    """A cell as Java takes it: None if it is missing, and a text or a number of its type otherwise."""
+    """A cell in Java's form: None if it is missing, otherwise a text or a number of its type."""
     if math.isnan(x):
         return None
     if column.categories is None:
@@ -246,7 +246,7 @@ def _value(column: Column, x: float) -> Any:
 
 
 def _target(answer: dict[str, Any]) -> Any:
-    """The predicted value, which is the first of an answer."""
+    """The predicted value, the first of an answer."""
     return _there(next(iter(answer.values()), None))
 
 

@@ -2,8 +2,8 @@
 scorecards, and regressions: coefficients of categories are trees, and a coefficient of a number is open until it has a domain
 (`treesens.extensions.formats.numbers.tables`).
 
-A chain is how exporters write boosted trees: the first models give sums to fields, and a RegressionModel with coefficients of 1
-makes probabilities of them.
+Exporters write boosted trees as a chain: the first models assign sums to fields, and a RegressionModel with coefficients of 1
+turns them into probabilities.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _IDENTITY = Identity()
 _CONTEXTS = ("double", "float")
 _VOTES = ("majorityVote", "weightedMajorityVote")
 _MOST_VOTES = 16
-"""Inside of each other."""
+"""Maximum nesting."""
 _EXPORT = "export the model without it"
 
 
@@ -66,8 +66,8 @@ class Slope:
 class Sum:
     """scale * (sum of trees) / average + base, in one float type; one value per output.
 
-    `model` is its element: a file of it alone says what the sum is, or of its `table` if it is one of a regression.
-    If `first`, the base is there before the trees.
+    `model` is its element: a file of it alone gives the sum, or of its `table` for a regression. If `first`, the base is added
+    before the trees.
     """
 
     trees: tuple[Grown, ...]
@@ -78,17 +78,17 @@ class Sum:
     average: int = 1
     first: bool = False
     rounded: bool = False
-    """Rounded to float32 in the end, if it is added up in float64."""
+    """Rounded to float32 at the end, if it is summed in float64."""
     table: Element | None = None
     handed_on: str = ""
-    """The field by which a model in a chain gives the sum to the next ones."""
+    """The field by which a model in a chain passes the sum on."""
     slopes: tuple[Slope, ...] = ()
-    """Added to the trees, in an order that nobody relies on."""
+    """Added to the trees, in an unspecified order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """A model: a sum per output, or sums of several values (`width` > 1), and what becomes of them."""
+    """A model: a sum per output, or sums of several values (`width` > 1), and their link."""
 
     sums: tuple[Sum, ...]
     task: Task
@@ -96,11 +96,11 @@ class Read:
     classes: tuple[str, ...] = ()
     width: int = 1
     chosen_from_half: bool = False
-    """Of two classes the second is chosen from a probability of 1/2 on, as it was rounded."""
+    """The second of two classes is predicted from a rounded probability of 1/2 on."""
     ballots: tuple[tuple[Element, float], ...] = ()
-    """Trees whose scores are votes, and what each vote counts; the sum is that of the votes for each class."""
+    """Trees whose scores are votes, and the weight of each vote; the sum is that of the votes for each class."""
     voters: tuple[Voter, ...] = ()
-    """Models of other kinds that vote; there is no sum then."""
+    """Voting models of other kinds; there is no sum then."""
 
     @property
     def unpredicted(self) -> frozenset[int]:
@@ -113,7 +113,7 @@ class Read:
 
 @dataclass(frozen=True, eq=False)
 class Voter:
-    """A model inside that predicts a class, and what its vote counts."""
+    """A nested model that predicts a class, and the weight of its vote."""
 
     model: Element
     read: Read
@@ -122,9 +122,9 @@ class Voter:
 
 @dataclass(frozen=True)
 class _Context:
-    """What a model inside of others knows: the arithmetic around it, and the sums that models before it gave names to.
+    """The context of a nested model: the surrounding arithmetic, and the named sums of earlier models.
 
-    `classes` are those of a vote around it, whose order votes of trees alone take; `votes` is the number of votes around it.
+    `classes` are those of an enclosing vote, whose order only votes of trees use; `votes` is the number of enclosing votes.
     """
 
     arithmetic: str = "double"
@@ -134,7 +134,7 @@ class _Context:
 
 
 def read_model(model: Element, fields: Fields) -> Read:
-    """What a file's model predicts. ModelError for what is no sum of trees."""
+    """The prediction of a file's model. ModelError for anything but sums of trees."""
     return _read(model, fields, _Context())
 
 
@@ -181,7 +181,7 @@ def _mining(model: Element, function: str, fields: Fields, context: _Context) ->
     if not segments:
         raise segmentation.error("a model of no segments")
     if votes and function == "classification":
-        # A majority counts each vote once, whatever the segments say of weights.
+        # A majority counts each vote once, whatever the segments' weights.
         given = [segment.number("weight", 1.0) for segment in segmentation.each("Segment")]
         return _elected(model, segments, given if method.startswith("weighted") else [1.0] * len(given), inner, context)
     if method == "modelChain":
@@ -204,7 +204,7 @@ def _mining(model: Element, function: str, fields: Fields, context: _Context) ->
 
 
 def _segment(segment: Element, fields: Fields, *, weighs: bool = False) -> Element:
-    """The model of a segment that holds for every input."""
+    """The model of a segment that applies to every input."""
     predicate = predicate_of(segment, fields)
     if not (isinstance(predicate, Always) and predicate.truth):
         raise segment.error("segments for some inputs only are not supported", "use the predicate True")
@@ -223,7 +223,7 @@ def _checked(model: Element, function: str, score: Score) -> Score:
 
 
 def _targeted(model: Element, read: Read, arithmetic: str) -> Read:
-    """A model whose Targets scale its value and add to it."""
+    """A model whose Targets scale or shift its value."""
     targets = model.child("Targets")
     if targets is None:
         return read
@@ -244,15 +244,15 @@ def _targeted(model: Element, read: Read, arithmetic: str) -> Read:
 
 
 def _changed(value: Sum, scale: float, base: float, at: Element, model: Element | None = None) -> Sum:
-    """scale * value + base, if that is one more step of a sum and not several."""
+    """scale * value + base, if that is a single step of a sum."""
     model = value.model if model is None else model
     if scale == 1.0 and base == 0.0:
         return value
     if value.slopes:
-        raise at.error("a sum of numbers that is scaled or moved is not supported", "put it into the coefficients")
+        raise at.error("a sum of numbers that is scaled or shifted is not supported", "put it into the coefficients")
     moved = value.base != 0.0 or value.first or value.rounded
     if moved or (scale != 1.0 and (value.scale != 1.0 or value.average != 1)):
-        raise at.error("a score that is scaled or moved twice is not supported", "do it once")
+        raise at.error("a score that is scaled or shifted twice is not supported", "do it once")
     if scale != 1.0 and value.context == "float":
         raise at.error("a score in float32 that is scaled is not supported", "put the factor into the scores")
     return replace(value, scale=value.scale * scale if 1.0 in (value.scale, scale) else scale, base=base)
@@ -278,7 +278,7 @@ def _chain(model: Element, segments: Sequence[Element], fields: Fields, context:
 
 
 def _handed_on(output: Element, value: Sum, own: dict[str, Sum]) -> Sum:
-    """What a field of a model in a chain is: its sum, or that times a constant and plus another one."""
+    """The meaning of a field of a model in a chain: its sum, times a constant, plus another one."""
     kind, feature = output.get("dataType", "double"), output.get("feature", "predictedValue")
     expressions = [child for child in output.children if child.tag != "Extension"]
     if kind not in _CONTEXTS or feature not in ("predictedValue", "transformedValue") or len(expressions) > 1:
@@ -311,7 +311,7 @@ def _linear(expression: Element, own: dict[str, Sum]) -> Sum:
 
 
 def _class_tree(model: Element, fields: Fields, arithmetic: str) -> Read:
-    """One tree: by its probabilities, or by the scores alone if these say otherwise."""
+    """One tree: by its probabilities, or by the scores alone if these differ."""
     if score_decides(model):
         return _ballots([model], [1.0], labels_of([model], voting=True), fields, model, arithmetic)
     return _classification([model], labels_of([model]), fields, model, arithmetic)
@@ -336,7 +336,7 @@ def _ballots(
     model: Element,
     arithmetic: str,
 ) -> Read:
-    """Trees whose votes are added up: there are no probabilities, and the greatest sum wins."""
+    """Trees whose votes are summed: there are no probabilities, and the greatest sum wins."""
     if arithmetic != "double":
         raise model.error("votes in float32 are not supported", "export the model without x-mathContext")
     grown = tuple(
@@ -351,17 +351,17 @@ def _ballots(
 def _elected(
     model: Element, segments: Sequence[Element], weights: Sequence[float], fields: Fields, context: _Context
 ) -> Read:
-    """Models that vote for a class: trees as sums of their votes if float64 holds them, others each with scores of its own."""
+    """Models that vote for a class: trees as sums of their votes if float64 holds them, others each with separate scores."""
     _no_targets(model)
     if context.outputs:
         raise model.error("votes of models that take sums of other models are not supported", _EXPORT)
     if min(weights) < 0 or not any(weights):
-        raise model.error("a weight of the vote is negative, or all are 0", "give the models inside it one by one")
-    # The vote of a tree is its score, so that its classes have any order, and so are votes of trees alone.
+        raise model.error("a weight of the vote is negative, or all are 0", "give the models inside one by one")
+    # The vote of a tree is its score, so that the order of classes is free for it, and for votes of trees alone.
     found = {id(s): trees for s in segments if (trees := _trees_alone(s))}
     inner = _Context(context.arithmetic, context.outputs, votes=context.votes + 1)
     if inner.votes > _MOST_VOTES:
-        raise model.error(f"more than {_MOST_VOTES} votes inside of each other", "give the models inside it one by one")
+        raise model.error(f"more than {_MOST_VOTES} nested votes", "give the models inside one by one")
     others = {id(s): _voting(s, fields, inner) for s in segments if id(s) not in found}
     if others:
         classes = next(iter(others.values())).classes
@@ -395,7 +395,7 @@ def _elected(
 
 
 def _trees_alone(model: Element) -> list[Element]:
-    """The trees of a tree, or of a vote of trees and such votes; none if other models are in it."""
+    """The trees of a tree, or of a vote of trees and such votes; empty if other models are in it."""
     if model.tag == "TreeModel":
         return [model]
     segmentation = model.child("Segmentation") if model.tag == "MiningModel" else None
@@ -463,7 +463,7 @@ def _is_empty(table: Element) -> bool:
 
 
 def _table(table: Element, model: Element, fields: Fields, context: _Context) -> Sum:
-    """One table: a sum that a model before it has given, or coefficients of categories."""
+    """One table: the sum of an earlier model, or coefficients of categories."""
     table.only("NumericPredictor", "CategoricalPredictor")
     intercept = number_in(table, "intercept", context.arithmetic)
     numeric = list(table.each("NumericPredictor"))
@@ -492,12 +492,12 @@ def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown | Slo
     if isinstance(found, Number):
         return Slope(found, coefficient)
     if found.kind not in NUMBERS:
-        raise predictor.error(f"`{name[:60]}` is no number, and has a coefficient of one")
+        raise predictor.error(f"`{name[:60]}` has a coefficient, but is not a number")
     return numeric_term(found, coefficient, predictor)
 
 
 def _terms(table: Element, fields: Fields, arithmetic: str) -> tuple[Grown, ...]:
-    """A tree per run of coefficients of one field; one of them is added, in the order of the table."""
+    """A tree per run of coefficients of one field; such trees are summed in the order of the table."""
     runs: list[tuple[str, list[Element]]] = []
     for predictor in table.each("CategoricalPredictor"):
         name = predictor.get("name") or predictor.require("field")
@@ -532,7 +532,7 @@ def _scorecard(model: Element, fields: Fields, arithmetic: str) -> Read:
 
 
 def accumulation_of(sums: Sequence[Sum], at: Element) -> Accumulation:
-    """How the sums are added up; ModelError if they are added up differently."""
+    """How the sums are added; ModelError if they differ."""
     kinds = {(one.context, one.first, one.scale != 1.0, one.average, one.rounded) for one in sums}
     if len(kinds) != 1:
         raise at.error("outputs that are added up in different ways are not supported", _EXPORT)

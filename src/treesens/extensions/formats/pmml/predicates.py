@@ -1,8 +1,8 @@
-"""Predicates of PMML: what each says of every cell of its columns, and of a missing value.
+"""Predicates of PMML: the truth of each in every cell of its columns, and for a missing value.
 
-A predicate is true, false, or unknown. Over one column it is a table over cells: intervals of a number between strict cuts,
-the codes of a category and all other codes, and the missing value last. Compound predicates are tables if they ask one column,
-and otherwise trees of tables. PMML 4.4, TreeModel: predicates and their truth tables.
+A predicate is true, false, or unknown. Over one column it is a table over cells: intervals of a number between strict cuts, the
+codes of a category and all other codes, and the missing value last. Compound predicates are tables if they use one column, and
+otherwise trees of tables. PMML 4.4, TreeModel: predicates and their truth tables.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _ORDERS = {
     "greaterThan": (True, True),
     "greaterOrEqual": (False, True),
 }
-"""Per order: whether it changes strictly above its bound, and whether it holds above."""
+"""Per operator: True if it changes strictly above its bound, and True if it holds above."""
 _UNARY = ("isMissing", "isNotMissing")
 _JOINTS = ("and", "or", "xor", "surrogate")
 
 
 @dataclass(frozen=True, eq=False)
 class Test:
-    """A question about one field: `holds` of its value, which is a float or a text; `missing` is its truth without a value."""
+    """A predicate about one field: `holds` of its value, which is a float or a text; `missing` is its truth without a value."""
 
     field: Field
     operator: str
@@ -56,7 +56,7 @@ class Test:
         return self.field.column
 
     def cuts(self) -> list[float]:
-        """The strict cuts of the column between which the truth is one."""
+        """The strict cuts of the column between which the truth is constant."""
         if isinstance(self.field, Bins):
             return list(self.field.cuts)
         if isinstance(self.field, Category) or self.operator in _UNARY:
@@ -68,7 +68,7 @@ class Test:
         return [cut for cut in cuts if math.isfinite(cut)]
 
     def on_numbers(self, cuts: Sequence[float]) -> tuple[Truth, ...]:
-        """The truth of every cell between the cuts (one more than them), and of a missing value last."""
+        """The truth of every cell between the cuts (one more than them), with that of a missing value last."""
         inside = [next_down(cuts[0], NumberType.FLOAT64) if cuts else 0.0, *cuts]
         if isinstance(self.field, Bins):
             images = [self.field.images[_place(self.field.cuts, x)] for x in inside]
@@ -107,7 +107,7 @@ class Test:
 
 
 def _place(cuts: Sequence[float], x: float) -> int:
-    """The interval of x: how many cuts are at most x."""
+    """The interval of x: the number of cuts at most x."""
     place = bisect_left(cuts, x)
     return place + 1 if place < len(cuts) and cuts[place] == x else place
 
@@ -135,7 +135,7 @@ def is_predicate(element: Element) -> bool:
 
 
 def predicate_of(holder: Element, fields: Fields) -> Predicate:
-    """The one predicate of a node, a segment, or an attribute."""
+    """The single predicate of a node, a segment, or an attribute."""
     found = [child for child in holder.children if is_predicate(child)]
     if len(found) != 1:
         raise holder.error(f"{len(found)} predicates where there is one")
@@ -143,7 +143,7 @@ def predicate_of(holder: Element, fields: Fields) -> Predicate:
 
 
 def tests_of(predicate: Predicate) -> Iterable[Test]:
-    """All questions inside of a predicate."""
+    """All simple predicates inside a predicate."""
     if isinstance(predicate, Test):
         yield predicate
     elif isinstance(predicate, Joint):
@@ -161,7 +161,7 @@ def _read(element: Element, fields: Fields) -> Predicate:
     if element.tag == "SimpleSetPredicate":
         operator: str = element.require("booleanOperator")
         if operator not in ("isIn", "isNotIn"):
-            raise element.error(f"`{operator[:40]}` is no operator of sets")
+            raise element.error(f"`{operator[:40]}` is not an operator of sets")
         array = element.need("Array")
         return among(field, operator, _words(array), array)
     operator = element.require("operator")
@@ -171,7 +171,7 @@ def _read(element: Element, fields: Fields) -> Predicate:
     if operator in ("equal", "notEqual"):
         return among(field, "isIn" if operator == "equal" else "isNotIn", (value,), element)
     if operator not in _ORDERS:
-        raise element.error(f"`{operator[:40]}` is no operator")
+        raise element.error(f"`{operator[:40]}` is not an operator")
     if field.kind not in NUMBERS:
         raise element.error(f"the categories of `{name[:40]}` have no order", "declare the field as continuous")
     return Test(field, operator, bounds=(parse_number(value, field.kind, element),))
@@ -186,7 +186,7 @@ def among(field: Field, operator: str, values: Sequence[str], at: Element) -> Te
 def _joint(element: Element, fields: Fields) -> Predicate:
     operator = element.require("booleanOperator")
     if operator not in _JOINTS:
-        raise element.error(f"`{operator[:40]}` is no operator of predicates")
+        raise element.error(f"`{operator[:40]}` is not an operator of predicates")
     parts = tuple(_read(child, fields) for child in element.children if child.tag != "Extension")
     if not parts:
         raise element.error("a compound of no predicates")

@@ -38,7 +38,7 @@ _MODEL_PARTS = (
 
 @dataclass(eq=False)
 class _Node:
-    """A node of the file with what it says."""
+    """A node of the file with its content."""
 
     element: Element
     predicate: Predicate
@@ -64,7 +64,7 @@ def tree_of(model: Element, fields: Fields, score: Score, width: int) -> Grown:
         raise model.error(f"the strategy `{strategy[:40]}` for missing values is not supported", "export without it")
     last = model.get("noTrueChildStrategy", "returnNullPrediction")
     if last not in ("returnNullPrediction", "returnLastPrediction"):
-        raise model.error(f"`{last[:40]}` is no strategy for nodes without a true child")
+        raise model.error(f"`{last[:40]}` is not a strategy for nodes without a true child")
     inner = fields_inside(model, fields)
     predicates: list[Predicate] = []
     root = _read_node(model.need("Node"), inner, score, strategy == "defaultChild", predicates)
@@ -75,7 +75,7 @@ def tree_of(model: Element, fields: Fields, score: Score, width: int) -> Grown:
 
 
 def fields_inside(model: Element, fields: Fields) -> Fields:
-    """The fields that a model inside sees: those outside, and its own transformations."""
+    """The fields that a nested model sees: those outside, and its own transformations."""
     inner = fields.inner()
     local = model.child("LocalTransformations")
     if local is not None:
@@ -98,7 +98,7 @@ def _read_node(element: Element, fields: Fields, score: Score, defaults: bool, p
 
 
 class _Walk:
-    """The rules by which a tree finds its node, in continuations of the grower."""
+    """The rules by which a tree finds its node, as continuations of the grower."""
 
     def __init__(self, grower: Grower, strategy: str, last: bool) -> None:
         self.grower, self.strategy, self.last = grower, strategy, last
@@ -125,7 +125,7 @@ class _Walk:
             case "lastPrediction":
                 unknown = lambda s: self._score(node, s)  # noqa: E731
             case "nullPrediction":
-                # Where a missing value goes does not matter if there is no prediction for it.
+                # The direction of a missing value is irrelevant if there is no prediction for it.
                 self.grower.unpredicted |= {test.column.index for test in tests_of(child.predicate)}
             case "defaultChild":
                 default = node.default
@@ -139,7 +139,7 @@ class _Walk:
         return self.grower.leaf(node.values)
 
     def _unpredicted(self, node: _Node, state: State) -> int:
-        """No prediction: only missing values may have none."""
+        """No prediction: allowed for missing values only."""
         leaf = self.grower.no_prediction(state)
         return self._no_prediction(node.element) if leaf is None else leaf
 
@@ -221,7 +221,7 @@ def attribute_tree(characteristic: Element, fields: Fields) -> Grown:
 
 
 def category_term(field: Field, coefficients: Sequence[tuple[str, float, Element]], place: str) -> Grown:
-    """What the categories of one field add to a regression: a coefficient each, and 0 for all others."""
+    """The contributions of one field's categories to a regression: a coefficient each, and 0 for all others."""
     tests = [among(field, "isIn", (value,), at) for value, _, at in coefficients]
     grower = Grower(tests, 1, place)
 

@@ -1,8 +1,8 @@
 """Trees of PMML, whose nodes have any number of children with predicates of their own, as binary trees.
 
-A node's children are asked in their order, and the first whose predicate is true is taken. What an unknown predicate does says
-`missingValueStrategy`, what happens if none is true `noTrueChildStrategy` (PMML 4.4, TreeModel). The binary tree asks one
-column after the other; on the way down it keeps which cells are left, so that no question is asked twice.
+A node's children are tested in order, and the first whose predicate is true is taken. `missingValueStrategy` handles unknown
+predicates, `noTrueChildStrategy` the case that none is true (PMML 4.4, TreeModel). The binary tree splits on one column at a
+time; it tracks the remaining cells on the way down, so that no split is repeated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from treesens.frontends.columns import Growing, Nodes
 
 @dataclass(frozen=True)
 class Interval:
-    """Cells first..last of a number, and whether it may be missing."""
+    """Cells first..last of a number, and True if it may be missing."""
 
     first: int
     last: int
@@ -40,13 +40,13 @@ class Interval:
 
 Left: TypeAlias = Interval | frozenset[int]
 State: TypeAlias = Mapping[int, Left]
-"""What is left, by column: cells of a number, or codes of a category (the last two are all other codes, and missing)."""
+"""The remaining values by column: cells of a number, or codes of a category (the last two are all other codes, and missing)."""
 Then: TypeAlias = Callable[[State], int]
-"""Makes what comes next for a state, and returns the number of its node."""
+"""Builds the continuation for a state, and returns the number of its node."""
 
 
 class Grower(Growing):
-    """One binary tree while it grows; `width` values are at a leaf."""
+    """One binary tree under construction, with `width` values at a leaf."""
 
     def __init__(self, predicates: Sequence[Predicate], width: int, place: str) -> None:
         super().__init__(width)
@@ -69,7 +69,7 @@ class Grower(Growing):
         self._truths: dict[int, tuple[Truth, ...]] = {}
 
     def grown(self, root: Then) -> Nodes:
-        """The tree whose root is made first."""
+        """The tree whose root is built first."""
         try:
             root(self.start)
         except RecursionError:
@@ -77,7 +77,7 @@ class Grower(Growing):
         return self.nodes()
 
     def missing(self, state: State) -> set[int]:
-        """The columns whose value is missing, or is a category that the file does not list."""
+        """The columns with a missing value, or a category that the file does not list."""
         found = set[int]()
         for column, left in state.items():
             if isinstance(left, Interval):
@@ -89,7 +89,7 @@ class Grower(Growing):
         return found
 
     def no_prediction(self, state: State) -> int | None:
-        """A leaf that no input with all its values reaches; None if some input with all its values does."""
+        """A leaf that no input without missing values reaches; None if some such input does."""
         lost = self.missing(state)
         self.unpredicted |= lost
         return self.leaf([0.0] * self.width) if lost else None
@@ -102,7 +102,7 @@ class Grower(Growing):
         return super().inner(feature, threshold, missing_left=missing_left)
 
     def ask(self, predicate: Predicate, state: State, true: Then, false: Then, unknown: Then) -> int:
-        """The node that goes on with what the predicate is."""
+        """The node that continues with the predicate's truth."""
         if isinstance(predicate, Always):
             return (true if predicate.truth else false)(state)
         if isinstance(predicate, Joint):
@@ -169,7 +169,7 @@ class Grower(Growing):
         return self._split_number(column, runs, then[outcome(truths[-1])] if left.missing else None, state)
 
     def _split_number(self, column: int, runs: list[tuple[int, int, Then]], missing: Then | None, state: State) -> int:
-        """Runs of cells with what comes next, and what comes next for a missing value, if it may be."""
+        """Runs of cells with their continuations, and the continuation of a missing value, if it may be."""
         if not runs:
             assert missing is not None
             return missing(state)
@@ -177,7 +177,7 @@ class Grower(Growing):
             first, last, then = runs[0]
             return then({**state, column: Interval(first, last, missing is not None)})
         if len(runs) == 1 or (missing is not None and all(missing is not then for _, _, then in runs)):
-            # No number lies below -infinity: missing values alone go left.
+            # No number lies below -infinity: only missing values go left.
             node = self.inner(column, -math.inf, missing_left=True)
             assert missing is not None
             self.left[node] = missing({**state, column: Interval(0, -1, True)})
@@ -193,7 +193,7 @@ class Grower(Growing):
 
 
 def _runs(truths: Sequence[Truth]) -> list[tuple[int, int, Outcome]]:
-    """Neighbouring cells of one truth: first, last, and what it is."""
+    """Neighbouring cells with equal truth: first, last, and the truth."""
     runs: list[tuple[int, int, Outcome]] = []
     for cell, truth in enumerate(truths):
         found = outcome(truth)

@@ -1,8 +1,8 @@
 """Trees that vote for classes (`majorityVote`, `weightedMajorityVote`), as sums of leaves whose greatest one wins.
 
-JPMML-Evaluator keeps the classes in the order in which they are voted for, and takes the first of the best. So a class wins a
-tie if the earliest vote for one of the tied classes is its own. A sum says that if each vote counts a part of the smallest
-difference of two sums more than its weight, and more than all later parts together: 1/2, 1/4, 1/8, …
+JPMML-Evaluator keeps the classes in voting order, and takes the first of the best. So a class wins a tie if the earliest vote
+for one of the tied classes is its own. Sums express that by adding to each vote's weight a part of the smallest difference of
+two sums, larger than all later parts together: 1/2, 1/4, 1/8, …
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from treesens.extensions.formats.pmml.xml import Element
 
 
 def labels_of(trees: Sequence[Element], *, voting: bool = False) -> list[str]:
-    """The classes of distributions, in the order in which they first appear: of equal shares the first one wins.
+    """The classes of distributions, in order of first appearance: of equal shares the first one wins.
 
     If `voting`, those of scores follow. ModelError for fewer than two.
     """
@@ -40,7 +40,7 @@ def labels_of(trees: Sequence[Element], *, voting: bool = False) -> list[str]:
 
 
 def _value(label: str) -> object:
-    """What a label may stand for: its field says whether it is a text, a number or a truth, and is not always there."""
+    """The possible readings of a label: its field says whether it is a text, a number or a truth, but may be missing."""
     try:
         return float(label)
     except ValueError:
@@ -56,20 +56,20 @@ def vote_score(labels: Sequence[str], value: float) -> Score:
                 raise node.error("a leaf without a score votes for nothing", "export the scores, too")
             return None
         if node.get("score") not in labels:
-            raise node.error(f"`{node.get('score')[:40]}` is none of the classes of the vote")
+            raise node.error(f"`{node.get('score')[:40]}` is not one of the vote's classes")
         return [value if label == node.get("score") else 0.0 for label in labels]
 
     return score
 
 
 def score_decides(tree: Element) -> bool:
-    """True if some node has a score that is not the first of its most probable classes: then the score is the class."""
+    """True if some node's score is not the first of its most probable classes: then the score is the class."""
     nodes, todo = [], list(tree.each("Node"))
     while todo:
         nodes.append(todo.pop())
         todo += nodes[-1].each("Node")
     scored = [node for node in nodes if "score" in node.attributes]
-    # A node above others may have a score that nothing reaches, as exporters write it.
+    # An inner node may have an unreachable score, as exporters write it.
     if any(node.child("ScoreDistribution", "Node") is None for node in scored):
         return True
     labels = labels_of([tree])
@@ -82,10 +82,10 @@ def score_decides(tree: Element) -> bool:
 
 
 def vote_values(weights: Sequence[float], classes: int) -> list[float] | None:
-    """What each vote counts, so that the class with the greatest sum wins. None if float64 cannot add that up exactly.
+    """The weight of each vote, so that the class with the greatest sum wins. None if float64 cannot add that exactly.
 
     Equal weights are votes of 1: their sums grow with their number, whatever is rounded. Two classes need a part for the first
-    vote alone, because one of two tied classes is the one that it is for; and none if no two sums are equal.
+    vote alone, since it is for one of the two tied classes; and none if no two sums are equal.
     """
     exact = [Fraction(1 if len(set(weights)) == 1 and weights[0] else weight) for weight in weights]
     scale = lcm(*(weight.denominator for weight in exact))

@@ -1,4 +1,4 @@
-"""XML of unknown origin as elements: without document types, entities, or depth that a stack cannot hold."""
+"""XML of unknown origin as elements: without document types, entities, or excessive depth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treesens.errors import ModelError
 
 MAX_DEPTH = 400
 MAX_ELEMENTS = 20_000_000
-_DAMAGED = "the file is damaged or not what its name says; export the model again"
+_DAMAGED = "the file is damaged or has another format; export the model again"
 
 
 @dataclass(eq=False)
@@ -48,13 +48,13 @@ class Element:
         return self.attributes.get(name, default)
 
     def require(self, name: str) -> str:
-        """An attribute; ModelError if it is not there."""
+        """An attribute; ModelError if it is missing."""
         if name not in self.attributes:
             raise self.error(f"the attribute `{name}` is missing")
         return self.attributes[name]
 
     def number(self, name: str, default: float | None = None) -> float:
-        """An attribute as a finite float64; ModelError if it is none."""
+        """An attribute as a finite float64; ModelError if it is not one."""
         if name not in self.attributes and default is not None:
             return default
         text = self.require(name)
@@ -63,7 +63,7 @@ class Element:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise self.error(f"`{name}` is no finite number: `{text[:40]}`")
+            raise self.error(f"`{name}` is not a finite number: `{text[:40]}`")
         return value
 
     def only(self, *tags: str) -> None:
@@ -74,7 +74,7 @@ class Element:
 
 
 def parse(data: bytes, place: str) -> Element:
-    """The root of a document. ModelError with the line for one that is no XML, or has what a model never needs."""
+    """The root of a document. ModelError with the line for anything but XML, and for features that models never need."""
     reader = _Reader(place)
     try:
         reader.parser.Parse(data, True)

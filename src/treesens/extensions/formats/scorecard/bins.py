@@ -1,4 +1,4 @@
-"""The bins of a scorecard as people and optbinning write them: intervals, comparisons, lists of categories, `Missing`."""
+"""The bins of a scorecard in the notation of people and optbinning: intervals, comparisons, lists of categories, `Missing`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Interval:
     low: float
     high: float
     digits: tuple[int, ...] = ()
-    """How many digits after the point each finite end is written with."""
+    """The number of decimals of each finite end."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Word:
-    """`missing`, `special`, or `other`: what is in no other bin."""
+    """`missing`, `special`, or `other`: values in no other bin."""
 
     name: str
 
@@ -44,7 +44,7 @@ _WORDS = {"missing": "missing", "special": "special", "other": "other", "else": 
 
 
 def parse_bin(text: str) -> Bin | None:
-    """The bin that a text says; None for a text that says none."""
+    """The bin of a text; None if it is not a bin."""
     text = text.strip()
     if text.lower() in _WORDS:
         return Word(_WORDS[text.lower()])

@@ -1,8 +1,8 @@
 """Scorecards as CSV: a line per bin with a feature, the bin and its points, as optbinning's `Scorecard.table()` writes them.
 
-The score is the sum of the points of the bins that an input is in, in float64, in the order of the features. Cuts are what the
-file says. optbinning prints its cuts with two digits, and scores with all digits: cuts that all have the same number of digits
-after the point are taken for printed ones, and a note says so. Siddiqi, Intelligent Credit Scoring, 2017.
+The score is the sum of the points of an input's bins, in float64, in the order of the features. Cuts are those of the file.
+optbinning prints its cuts with two decimals, and scores with all digits: if all cuts have the same number of decimals, a note
+warns that they look rounded. Siddiqi, Intelligent Credit Scoring, 2017.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ScorecardFrontend:
         first = head.partition(b"\n")[0].decode("utf-8", "replace")
         return _places([cell.strip().strip('"') for cell in first.split(_delimiter(first))]) is not None
 
-    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are files alone
+    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are only files
         return False
 
     def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
@@ -95,7 +95,7 @@ class ScorecardFrontend:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """The points of a row, looked up by bin: the file once more, without trees."""
+    """The points of a row, looked up by bin: an independent evaluation of the file, without trees."""
 
     base: float
     axes: list[Axis]
@@ -117,7 +117,7 @@ class _Table:
 
 @dataclass(eq=False)
 class _Term:
-    """The bins of one feature as they are read."""
+    """The bins of one feature, as read so far."""
 
     name: str
     place: str
@@ -168,7 +168,7 @@ def _delimiter(line: str) -> str:
 
 
 def _places(header: list[str]) -> dict[str, int] | None:
-    """Where feature, bin and points are; None if this is no scorecard."""
+    """The columns of feature, bin and points; None if this is not a scorecard."""
     words = [word.strip().strip("\ufeff").lower() for word in header]
     found = {}
     for wanted, names in _COLUMNS.items():
@@ -198,27 +198,27 @@ def _read(data: bytes, place: str) -> tuple[float, list[_Term]]:
             elif any(cell.strip() for cell in row):
                 base += _line(row, places, terms, at)
     except csv.Error as error:
-        raise ModelError(f"this is no CSV: {error}", place=f"{place}:{reader.line_num}", remedy=_REMEDY) from None
+        raise ModelError(f"this is not CSV: {error}", place=f"{place}:{reader.line_num}", remedy=_REMEDY) from None
     if not terms:
         raise ModelError("the scorecard has no bins", place=place, remedy=_REMEDY)
     return base, list(terms.values())
 
 
 def _line(row: list[str], places: dict[str, int], terms: dict[str, _Term], at: str) -> float:
-    """One line; returns points that every input gets."""
+    """One line; returns the points that every input gets."""
     if len(row) <= max(places.values()):
         raise ModelError(f"the line has {len(row)} cells", place=at, remedy=_REMEDY)
     name, text, given = (row[places[part]].strip() for part in ("feature", "bin", "points"))
     points = _number(given)
     if points is None:
-        raise ModelError(f"`{given[:40]}` are no points", place=at, remedy=_REMEDY)
+        raise ModelError(f"`{given[:40]}` are not points", place=at, remedy=_REMEDY)
     if name.lower() in _BASE and not text:
         return float(points)
     if not name:
         raise ModelError("a line without a feature", place=at, remedy=_REMEDY)
     found = parse_bin(text)
     if found is None:
-        raise ModelError(f"`{text[:60]}` is no bin", place=at, remedy=_REMEDY)
+        raise ModelError(f"`{text[:60]}` is not a bin", place=at, remedy=_REMEDY)
     _add(terms.setdefault(name, _Term(name, at)), found, float(points), at)
     return 0.0
 

@@ -1,7 +1,7 @@
 """Models of models in scikit-learn: votes, stacks, bags of anything, and the folds of a calibration.
 
-All of them average: probabilities, values, or either with coefficients that were learnt. The members may be of any library.
-A forest is a sum, and so is an average of forests. Of models with a link or a calibration each score stays by itself
+All of them average: probabilities, values, or either with learnt coefficients. The members may be of any library. A forest is a
+sum, and so is an average of forests. Models with a link or a calibration keep separate scores
 (`treesens.compiler.model.blend`).
 """
 
@@ -37,7 +37,7 @@ from treesens.frontends.sklearn.rows import predictor, replayer
 from treesens.links import Identity, Logistic, Mean, Softmax
 
 _BOOSTED_INSIDE = "a stack over boosted models takes a logistic function of sums of logistic functions"
-_ONE_BY_ONE = "give the models inside it one by one"
+_ONE_BY_ONE = "give the models inside one by one"
 _STACK_FORESTS = f"stack forests, vote (VotingClassifier, voting='soft'), or {_ONE_BY_ONE}"
 _VOTING, _STACKING = ("VotingClassifier", "VotingRegressor"), ("StackingClassifier", "StackingRegressor")
 _BAGGING = ("BaggingClassifier", "BaggingRegressor")
@@ -45,7 +45,7 @@ _BAGGING = ("BaggingClassifier", "BaggingRegressor")
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """The members with what each counts, and how the library makes one prediction of theirs."""
+    """The members with their weights, and how the library combines their predictions."""
 
     members: Sequence[LoadedModel]
     shares: Sequence[Fraction]
@@ -53,11 +53,11 @@ class _Parts:
     weights: Sequence[float] | None = None
     intercept: float = 0.0
     decides: bool = False
-    """Whether a logistic function stands behind the sum."""
+    """True if a logistic function follows the sum."""
 
 
 def is_blend(obj: Any) -> bool:
-    """True if an estimator predicts what several others predict together."""
+    """True if an estimator combines the predictions of several others."""
     kind = type(obj)
     if not kind.__module__.startswith("sklearn."):
         return False
@@ -69,7 +69,7 @@ def is_blend(obj: Any) -> bool:
 
 
 def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
-    """The model of a fitted vote, stack, bag or calibration. ModelError names what stands in the way."""
+    """The model of a fitted vote, stack, bag or calibration. ModelError names an unsupported part."""
     place, kind = source.path, type(obj).__name__
     if is_calibrated(obj) and len(obj.classes_) > 2 and len(folds_of(obj)) < 2:
         return read_calibrated_classes(obj, load, source, name)
@@ -82,7 +82,7 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
         parts = _parts_of(obj, load, source, name)
     except AttributeError as error:
         message = f"the {kind} lacks `{error.name}`, which scikit-learn 1.4 and later have"
-        raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
+        raise ModelError(message, place=place, remedy="fit it again with the installed scikit-learn") from None
     for model in parts.members:
         _check(model.ensemble, len(classes), place)
     if parts.decides and len(classes) > 2:
@@ -134,7 +134,7 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
 
 
 def _of_classes(obj: Any, parts: _Parts, classes: tuple[str | int, ...], source: ModelSource, name: str) -> LoadedModel:
-    """A stack with a score for each class."""
+    """A stack with one score per class."""
     place, names = source.path, names_of(obj)
     if not all(_is_sum(model.ensemble) for model in parts.members):
         raise ModelError(_BOOSTED_INSIDE, place=place, remedy=_STACK_FORESTS)
@@ -166,7 +166,7 @@ def _predict(parts: _Parts, classes: Sequence[Any]) -> Callable[[Any, Any], Any]
 
 
 def _in_one_thread(obj: Any) -> Any:
-    """A copy whose forests add up in one thread, which has one order."""
+    """A copy whose forests sum in one thread, in a fixed order."""
     fixed = copy.copy(obj)
     fixed.estimators_ = [copy.copy(member) for member in obj.estimators_]
     for member in fixed.estimators_:
@@ -176,7 +176,7 @@ def _in_one_thread(obj: Any) -> Any:
 
 
 def _is_sum(e: Ensemble) -> bool:
-    """True if what a model predicts is a sum of its leaves."""
+    """True if the prediction of a model is a sum of its leaves."""
     return e.link.is_linear and e.n_outputs == max(1, len(e.classes))
 
 
@@ -186,7 +186,7 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
         raise ModelError(message, place=place, remedy="train all of them on all classes")
     votes = e.link.votes and not e.link.compares_members
     if not e.link.is_known or votes or (isinstance(e.link, Logistic) and e.n_outputs > 1):
-        message = f"a model inside ({e.source.format}) has probabilities that are no function of its scores here"
+        message = f"a model inside ({e.source.format}) has probabilities that are not a function of its scores here"
         raise ModelError(
             message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
         )
@@ -195,13 +195,13 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
 
 
 def _of_second_class(model: LoadedModel) -> LoadedModel:
-    """A forest of two classes by the share of votes of the second one alone."""
+    """A forest of two classes as the vote share of the second one alone."""
     e = model.ensemble
     if not _is_sum(e):
         return model
     trees = e.tree_output if e.leaf_value.shape[1] == 1 else np.full(e.n_trees, 1)
     if (trees != 1).any() or e.blend is not None:
-        raise ModelError("a vote inside of a vote with boosted models is not supported", remedy=_ONE_BY_ONE)
+        raise ModelError("a nested vote with boosted models is not supported", remedy=_ONE_BY_ONE)
     second = replace(e, leaf_value=e.leaf_value[:, 1:], tree_output=np.zeros(e.n_trees, np.int32), base=e.base[1:])
     return replace(model, ensemble=second, margins=lambda rows: np.asarray(model.margins(rows))[:, 1:])
 
@@ -239,7 +239,7 @@ def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     known = LOGISTIC if classifier else LINEAR
     if type(final).__name__ not in known or not type(final).__module__.startswith("sklearn."):
         raise ModelError(
-            f"its last model is {type(final).__name__}, which asks for the predictions of the others",
+            f"its last model is {type(final).__name__}, which uses the predictions of the others",
             place=f"{place}.final_estimator",
             remedy=f"use one of {', '.join(known)}, or {_ONE_BY_ONE}",
         )
@@ -251,7 +251,7 @@ def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
         raise ModelError(message, place=place, remedy="use stack_method='predict_proba'")
     if classifier and len(obj.classes_) > 2:
         if not is_softmax(final, len(obj.classes_)):
-            message = "its last model asks about each class against all others"
+            message = "its last model compares each class with all others"
             raise ModelError(message, place=place, remedy="use LogisticRegression() as it is: a softmax of all classes")
         members = [load(e) for e in obj.estimators_]
         return _Parts(members, [Fraction(1)] * len(members), Way.MATRIX, None, 0.0, True)
@@ -303,8 +303,7 @@ def stack_of_classes(
     """The ensemble of a stack over members whose probabilities are sums of leaves, with one score for each class.
 
     The last model gives each class k the score b_k + the sum over members i and classes j of w_kij p_ij. The probability p_ij
-    of a forest is a sum of leaves, and so the score of a class is one, too: an ensemble of one output over the columns (i, j),
-    once for each k.
+    of a forest is a sum of leaves, hence the score of a class, too: an ensemble of one output over the columns (i, j), per k.
     """
     check_finite(final, place)
     weights, intercepts = np.asarray(final.coef_, np.float64), np.ravel(final.intercept_).astype(np.float64)
@@ -347,9 +346,9 @@ def stack_of_classes(
 
 
 def _column(e: Ensemble, j: int) -> Ensemble:
-    """The probability of one class alone, of a model whose probabilities are sums of leaves."""
+    """The probability of one class, for a model whose probabilities are sums of leaves."""
     if e.blend is not None:
-        raise ModelError("a vote inside of a stack of several classes is not supported", remedy="stack its members")
+        raise ModelError("a vote inside a stack of several classes is not supported", remedy="stack its members")
     if e.leaf_value.shape[1] > 1:
         value = e.leaf_value[:, j : j + 1]
     else:

@@ -1,12 +1,11 @@
-"""`CalibratedClassifierCV` of scikit-learn: a model inside, whose score becomes a probability.
+"""`CalibratedClassifierCV` of scikit-learn: a model whose score is mapped to a probability.
 
-A mean over several folds is one of several such models (`blends.py`).
+A mean over several folds averages several such models (`blends.py`).
 
 Of more than two classes each has a score, its decision function or its share of votes, and a calibrator of its own. Its
 probability is the calibrated score divided by the sum over all classes, and the class with the greatest one is predicted. The
-sum is the same for all, and so the class is a comparison of functions of one score each (`binder/scores.py`). Several folds
-have a sum each: they are members of a mean (`blends.py`) whose probabilities are means of quotients
-(`compiler/query/quotients.py`).
+sum is the same for all, so the class compares functions of one score each (`binder/scores.py`). Several folds have a sum each:
+they are members of a mean (`blends.py`) whose probabilities are means of quotients (`compiler/query/quotients.py`).
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from treesens.frontends.sklearn.rows import replayer
 from treesens.links import Calibrated, Compared, Logistic
 
 _NAME = "CalibratedClassifierCV"
-_INSIDE = "give the model inside it, and ask about its own probability"
+_INSIDE = "give the model inside, and use its own probability"
 
 _NOTE = (
-    "each class has a calibrated score, and the probabilities are these divided by their sum: ask for classes, and for no "
+    "each class has a calibrated score, and the probabilities are these divided by their sum: use classes instead of "
     "probabilities or margins"
 )
 
@@ -45,18 +44,18 @@ def is_calibrated(obj: Any) -> bool:
 
 
 def folds_of(obj: Any) -> Sequence[Any]:
-    """The models that were calibrated, one per fold; none if it has not been fitted."""
+    """The models that were calibrated, one per fold; empty before fitting."""
     return getattr(obj, "calibrated_classifiers_", None) or ()
 
 
 def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Learnt]:
-    """The model inside one fold of a calibration, and its calibrator. ModelError for what is no function of one score."""
+    """The model of one fold of a calibration, and its calibrator. ModelError if it is not a function of one score."""
     inner, (calibration,) = _fold(obj, place, fold, 1)
     return inner, calibration
 
 
 def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Learnt, ...]]:
-    """The model inside one fold, and the calibrators of so many scores. ModelError for what is no function of one score."""
+    """The model of one fold, and its calibrators for so many scores. ModelError if they are not functions of one score each."""
     folds = folds_of(obj)
     if not folds:
         raise ModelError("the CalibratedClassifierCV has not been fitted", place=place, remedy="fit it first")
@@ -67,7 +66,7 @@ def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Lear
     if type(_last(inner)).__name__.startswith("AdaBoost"):
         message = "calibrated AdaBoost is not supported: its decision function is divided by the sum of its weights"
         raise ModelError(message, place=place, remedy=_INSIDE)
-    # scikit-learn calibrates the decision function of models that have one, and the probability of others.
+    # scikit-learn calibrates decision functions where models have one, and otherwise probabilities.
     of_probability = not hasattr(inner, "decision_function")
     read = tuple(_read(calibrator, of_probability, place) for calibrator in calibrators)
     if len(read) != scores:
@@ -76,7 +75,7 @@ def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Lear
 
 
 def _last(estimator: Any) -> Any:
-    """The estimator that predicts in the end, inside of pipelines, searches, cut-offs and frozen ones."""
+    """The final estimator inside pipelines, searches, cut-offs and frozen ones."""
     while True:
         kind = type(estimator).__name__
         if kind == "Pipeline":
@@ -102,7 +101,7 @@ def _read(calibrator: Any, of_probability: bool, place: str) -> Learnt:
     scores, values = (np.asarray(a) for a in (calibrator.X_thresholds_, calibrator.y_thresholds_))
     _check_knots(scores, values, place)
     single = bool(scores.dtype == np.float32)
-    # The shortest decimals of a float32 are those of the float32, not of the double it is.
+    # A float32 has shorter decimals than its double.
     written = [float(str(v)) for v in values] if single else values.tolist()
     return Isotonic(tuple(scores.tolist()), tuple(map(float, written)), of_probability, single)
 
@@ -115,7 +114,7 @@ def _check_knots(scores: NDArray[Any], values: NDArray[Any], place: str) -> None
 
 
 def calibrated(model: LoadedModel, calibration: Learnt, place: str) -> LoadedModel:
-    """A model whose probability is calibrated; its margin stays what the calibrator takes."""
+    """A model with calibrated probability; its margin is the calibrator's input."""
     e = model.ensemble
     if len(e.classes) != 2:
         raise ModelError("calibration needs a model of two classes", place=place, remedy=_INSIDE)
@@ -126,12 +125,12 @@ def calibrated(model: LoadedModel, calibration: Learnt, place: str) -> LoadedMod
             margins=lambda rows: np.asarray(model.margins(rows))[:, 1:],
         )
     if e.n_outputs != 1 or (calibration.of_probability and not isinstance(e.link, Logistic)):
-        raise ModelError("the scores that are calibrated are no sums of leaves here", place=place, remedy=_INSIDE)
+        raise ModelError("the calibrated scores are not sums of leaves here", place=place, remedy=_INSIDE)
     return replace(model, ensemble=replace(e, link=Calibrated(calibration), cutoff=None, class_at_zero=0))
 
 
 def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
-    """A forest whose one score is the share of votes of the second class."""
+    """A forest whose single score is the vote share of the second class."""
     return replace(
         e,
         leaf_value=e.leaf_value[:, 1:],
@@ -145,7 +144,7 @@ def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
 def read_calibrated_classes(
     obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str
 ) -> LoadedModel:
-    """The model of a fitted calibration with one fold. ModelError for scores that are no sums of leaves, one for each class."""
+    """The model of a fitted calibration with one fold. ModelError unless scores are sums of leaves, one per class."""
     model = read_fold(obj, load, source, name)
     rows = rows_of_members(obj, [model], model.ensemble, source.path)
     kind = f"CalibratedClassifierCV of {len(model.ensemble.classes)} classes: {model.notes[0]}"
@@ -189,7 +188,7 @@ def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:
         raise ModelError(
             "the probabilities that are calibrated depend on the scores of all classes (a softmax)"
             if calibration.of_probability
-            else "the scores that are calibrated are no sums of leaves here, one for each class",
+            else "the calibrated scores are not sums of leaves here, one for each class",
             place=place,
             remedy="calibrate a forest, or a model that has a decision function (HistGradientBoostingClassifier, LightGBM); "
             "or give the model inside it",

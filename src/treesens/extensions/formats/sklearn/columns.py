@@ -1,7 +1,7 @@
-"""What preprocessing makes of each of the user's columns: monotone functions of numbers, images of categories.
+"""Preprocessing of each of the user's columns: monotone functions of numbers, images of categories.
 
-Every column that reaches the model stems from one column of the user's. Steps for which that is not so, or whose functions
-are not monotone, are refused by name.
+Every column that reaches the model is made of one column of the user's. Other steps, and functions that are not monotone, are
+refused by name.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def _same(x: Float64) -> Float64:
 class Column:
     """A column on its way to the model.
 
-    `source` is the user's column. `present` maps its numbers, never decreasing; `images` [n + 1] hold what became of its
-    `categories` and of every other value once it is encoded; `missing` is what became of NaN. `filled` replaces missing
-    raw values before an encoder. If `present` takes few values only, `levels` are these, ascending; `picks` is what a
-    column is at each of them if that does not ascend, as of a bin of its own.
+    `source` is the user's column. `present` maps its numbers, never decreasing; `images` [n + 1] are the encoded `categories`
+    and, last, every other value; `missing` is the image of NaN. `filled` replaces missing raw values before an encoder. If
+    `present` has few values only, `levels` are these, ascending; `picks` are the column's values at them if these do not
+    ascend, as for a one-hot bin.
     """
 
     source: int
@@ -46,7 +46,7 @@ class Column:
     levels: Float64 | None = None
     picks: Float64 | None = None
     mark: str | None = None
-    """How an encoder knows a missing value, `None` or `NaN`; the other one is a category that it does not know."""
+    """The encoder's missing value, `None` or `NaN`; the other one is a category unknown to it."""
 
     def mapped(self, function: Function) -> Column:
         """The column after an increasing function (of NaN too)."""
@@ -62,17 +62,17 @@ class Column:
 
     @property
     def raw(self) -> bool:
-        """True if it still holds what the user gave."""
+        """True if it still holds the user's values."""
         return self.present is _same and self.images is None
 
 
 def thresholds_of(column: Column, goes: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
-    """The last number of the user's column that goes left at each of `count` splits of its image, as `goes` decides."""
+    """The last number of the user's column that goes left at each of `count` splits of its image, decided by `goes`."""
     return largest_true(lambda x: goes(column.present(x)), count)
 
 
 def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    """The columns after a fitted transformer; ModelError names steps that cannot be followed."""
+    """The columns after a fitted transformer; ModelError names unsupported steps."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return list(columns)
     kind = type(step)
@@ -90,7 +90,7 @@ def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[
         return follow(step, columns, place)
     except AttributeError as error:
         message = f"the step {kind.__name__} lacks `{error.name}`, which scikit-learn 1.4 and later have"
-        raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
+        raise ModelError(message, place=place, remedy="fit it again with the installed scikit-learn") from None
 
 
 def _pipeline(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
@@ -114,9 +114,9 @@ def _column_transformer(step: Any, columns: Sequence[Column], place: str) -> lis
 def _function(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     if step.func is not None:
         name = getattr(step.func, "__name__", "a function")
-        # Logarithms and powers are monotone, but their last digit is not, and differs between processors.
+        # Logarithms and powers are monotone except for their last digit, which differs between processors.
         rounds = isinstance(step.func, np.ufunc) and name in _ROUNDED
-        why = "whose last digit differs between processors" if rounds else "which may be anything"
+        why = "whose last digit differs between processors" if rounds else "which is arbitrary"
         raise ModelError(
             f"FunctionTransformer applies {name}, {why}",
             place=place,
@@ -243,7 +243,7 @@ def _filler(value: np.float64) -> Function:
 
 
 def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[Column, list[Any], int | None]]:
-    """Per column: itself, its categories that are present, and the place of NaN among all."""
+    """Per column: itself, its present categories, and the place of NaN among all."""
     if getattr(step, "_infrequent_enabled", False):
         raise ModelError(
             f"{type(step).__name__} merges infrequent categories",
@@ -254,7 +254,7 @@ def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[
     for column, values in zip(columns, step.categories_, strict=True):
         if not column.raw:
             raise ModelError(
-                f"{type(step).__name__} encodes what another step has changed",
+                f"{type(step).__name__} encodes a column that another step has changed",
                 place=place,
                 remedy="encode columns directly",
             )
@@ -303,7 +303,7 @@ def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 
 def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    """The mean of the target per category, as `transform` gives it (what `fit_transform` gave in training is another one)."""
+    """The mean of the target per category, as in `transform` (`fit_transform` of training gives another one)."""
     means = np.ravel(np.asarray(step.target_mean_, dtype=np.float64))
     result = []
     for i, (column, present, absent) in enumerate(_categories(step, columns, place)):
@@ -316,7 +316,7 @@ def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
 _MIXED = ("it makes a column of several", "give the model behind it alone, over the columns that this step makes")
-_SPREAD = ("it makes several columns of one, which are no steps of it", _MIXED[1])
+_SPREAD = ("it makes several columns of one, which are not steps of it", _MIXED[1])
 _DIGITS = (
     "its last digits do not ascend, and differ between processors",
     "trees do not need powers or quantiles: leave it out, or use KBinsDiscretizer(encode='ordinal')",
@@ -358,7 +358,7 @@ _STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
 
 
 def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble, place: str) -> RowMaker:
-    """Rows as a model takes them whose members are these."""
+    """Rows for a model with these members."""
     categories: dict[int, Sequence[Any]] = {}
     marks: dict[int, str] = {}
     for model in members:
@@ -373,7 +373,7 @@ def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble
 
 
 def add_mark(marks: dict[int, str], column: int, mark: str, place: str) -> None:
-    """Adds how a missing value of a column is written. ModelError if another step or model writes it otherwise."""
+    """Records the missing mark of a column. ModelError if another step or model uses another."""
     if marks.setdefault(column, mark) != mark:
         message = f"column {column} is read in two ways, which know None and NaN for missing values"
         raise ModelError(message, place=place, remedy=NAN_ALONE)

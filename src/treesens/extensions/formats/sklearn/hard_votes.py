@@ -1,7 +1,7 @@
-"""`VotingClassifier(voting="hard")`: the class that most members predict, the first one of several.
+"""`VotingClassifier(voting="hard")`: the class predicted by most members, the first one of several.
 
-Votes of single trees are sums of leaves: each leaf votes for one class. Members of other kinds keep scores of their own, and
-the class is a formula about what each of them predicts (`binder/classes.py`).
+Votes of single trees are sums of leaves: each leaf votes for one class. Members of other kinds keep separate scores, and the
+class is a formula over their predicted classes (`binder/classes.py`).
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 from treesens.frontends.sklearn.trees import tree_nodes
 from treesens.links import Raw
 
-_SOFT = "use whole numbers as weights, or voting='soft'; or give the models inside it one by one"
+_SOFT = "use whole numbers as weights, or voting='soft'; or give the models inside one by one"
 
 
 def counts_votes(obj: Any) -> bool:
-    """True if a vote of scikit-learn counts classes, and does not average probabilities."""
+    """True if a scikit-learn vote counts classes instead of averaging probabilities."""
     return type(obj).__name__ == "VotingClassifier" and obj.voting == "hard"
 
 
 def weights_of(obj: Any, place: str) -> list[float] | None:
-    """What the members of a vote count; None if all count the same. ModelError for weights that make no vote."""
+    """The weights of a vote's members; None if all are equal. ModelError for invalid weights."""
     try:
         given = obj._weights_not_none
         weights = None if given is None else [float(w) for w in given]
     except (IndexError, TypeError, ValueError):
-        message = "the models of the vote, or their weights, are no lists of either"
+        message = "the models of the vote, or their weights, are not lists"
         raise ModelError(message, place=place, remedy="the file is damaged; save the model again") from None
     if weights is None:
         return None
@@ -49,7 +49,7 @@ def weights_of(obj: Any, place: str) -> list[float] | None:
         raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
     if min(weights) < 0 or not any(weights):
         message = "a weight of the vote is negative, or all are 0"
-        raise ModelError(message, place=place, remedy="give the models inside it one by one")
+        raise ModelError(message, place=place, remedy="give the models inside one by one")
     return weights
 
 
@@ -58,7 +58,7 @@ def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelS
     place, classes = source.path, plain_classes(obj, source.path)
     weights = weights_of(obj, place)
     trees = all(type(e).__name__ in SINGLE_TREES and type(e).__module__.startswith("sklearn.") for e in obj.estimators_)
-    # Sums that are rounded are told by the table of all combinations.
+    # The table of all combinations accounts for rounded sums.
     if trees and adds_up(weights):
         return _of_trees(obj, weights, classes, source, name)
     members = [load(e) for e in obj.estimators_]
@@ -91,7 +91,7 @@ def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelS
 def _of_trees(
     obj: Any, weights: Sequence[float] | None, classes: tuple[str | int, ...], source: ModelSource, name: str
 ) -> LoadedModel:
-    """Each leaf holds the votes of its tree: its weight for the first of its most likely classes, and 0 for the others."""
+    """Each leaf holds its tree's vote: its weight for the first of its most likely classes, and 0 for the others."""
     count = len(classes)
     trees = []
     for tree, weight in zip(obj.estimators_, weights or [1.0] * len(obj.estimators_), strict=True):
@@ -125,7 +125,7 @@ def _of_trees(
 
 
 def _votes(estimator: Any, x: Any) -> NDArray[np.float64]:
-    """The votes for every class as scikit-learn counts them, float64[rows, classes]."""
+    """The votes for every class, counted like scikit-learn, float64[rows, classes]."""
     weights, count = estimator._weights_not_none, len(estimator.classes_)
     counted = [np.bincount(row, weights=weights, minlength=count) for row in np.asarray(estimator.transform(x))]
     return np.asarray(counted, np.float64).reshape(-1, count)

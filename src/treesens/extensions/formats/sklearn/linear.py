@@ -1,8 +1,8 @@
 """Linear models behind encoders and bins: a coefficient times a column of finitely many values is a table.
 
-Regressions, linear SVMs, ridges and perceptrons differ in what is made of the sum alone. Each column is a tree of its values,
-and the model is their sum with the coefficients as weights, as a scorecard is. Of three classes or more each has a sum of its
-own over the same columns. A column that is a number is open until a question gives it a domain
+Regressions, linear SVMs, ridges and perceptrons differ only in the function of the sum. Each column is a tree of its values,
+and the model is their sum with the coefficients as weights, like a scorecard. Each of three or more classes has its own sum
+over the same columns. A column that is a number is open until a question gives it a domain
 (`treesens.extensions.formats.numbers.tables`).
 """
 
@@ -60,13 +60,13 @@ class Linear:
 
 
 def is_linear(estimator: Any) -> bool:
-    """True if an estimator of scikit-learn predicts by one product of columns and coefficients."""
+    """True if a scikit-learn estimator predicts by one product of columns and coefficients."""
     kind = type(estimator)
     return kind.__module__.startswith(_HOMES) and kind.__name__ in (*_VALUES, *_CLASSES)
 
 
 def is_softmax(final: Any, classes: int) -> bool:
-    """Whether a logistic regression is a softmax of one sum for each class, and not one against all others."""
+    """True if a logistic regression is a softmax of one sum per class, rather than one against all others."""
     own = getattr(final, "multi_class", "auto")
     return (
         len(final.classes_) == classes > 2
@@ -76,8 +76,8 @@ def is_softmax(final: Any, classes: int) -> bool:
 
 
 def _link_of(estimator: Any, classes: int) -> Link:
-    """What makes a probability of the sums; of margins (SVMs, perceptrons, ridges) nothing does. If each class is asked about
-    against all others, its probability is a quotient of several sums, which no link here is.
+    """The link from sums to probabilities; none for margins (SVMs, perceptrons, ridges). One-against-rest probabilities are
+    quotients of several sums, which no link here covers.
     """
     name = type(estimator).__name__
     if name in _VALUES:
@@ -89,7 +89,7 @@ def _link_of(estimator: Any, classes: int) -> Link:
 
 
 def check_finite(estimator: Any, place: str) -> None:
-    """ModelError for a coefficient or an intercept that is no number."""
+    """ModelError for a coefficient or an intercept that is not finite."""
     if not all(np.isfinite(np.asarray(part, np.float64)).all() for part in (estimator.coef_, estimator.intercept_)):
         raise ModelError("a coefficient is not finite", place=place, remedy="the file is damaged; fit it again")
 
@@ -97,7 +97,7 @@ def check_finite(estimator: Any, place: str) -> None:
 def read_linear(
     estimator: Any, columns: Sequence[Column], features: tuple[Feature, ...], place: str, *, sparse: bool
 ) -> Linear:
-    """The model over the user's columns. ModelError for several targets or labels, and for numbers up to their last digits."""
+    """The model over the user's columns. ModelError for several targets or labels, and for numbers with inexact last digits."""
     if not hasattr(estimator, "coef_"):
         raise ModelError("the linear model has not been fitted", place=place, remedy="fit it first")
     classifier = type(estimator).__name__ in _CLASSES
@@ -139,7 +139,7 @@ def read_linear(
         rows = zip(weights.reshape(scores, -1).tolist(), np.broadcast_to(intercepts, scores).tolist(), strict=True)
         of_classes = [added_up(row, intercept, Way.LINEAR, **inside) for row, intercept in rows]
         ensemble = blend_of(of_classes, [Fraction(1)] * scores, Way.MATRIX, names, place, is_sum=False, **facts)
-        # One product makes all scores, of rows that may be sparse, in an order that is not known.
+        # One product computes all scores, of possibly sparse rows, in an unknown order.
         ensemble = replace(ensemble, accumulation=Accumulation.FLOAT64_ANY_ORDER)
     return Linear(ensemble, (lambda e, x: e.decision_function(x)) if classifier else (lambda e, x: e.predict(x)))
 
@@ -163,11 +163,11 @@ def _axis(column: Column) -> tuple[Axis, NDArray[np.float64]]:
     below = thresholds_of(column, lambda x: x <= levels[:-1], len(levels) - 1)
     values = levels if column.picks is None else column.picks[np.searchsorted(column.levels, levels)]
     cuts = np.nextafter(below, np.inf)
-    # A level that no number reaches has no bin of its own.
+    # A level that no number reaches has no bin.
     kept = np.isfinite(cuts) & (np.append(cuts[1:], np.inf) > cuts) if len(cuts) else np.zeros(0, np.bool_)
     return Numbers(column.source, cuts[kept]), np.append(values[:1], values[1:][kept])
 
 
 def _number(column: Column) -> OpenNumber:
-    """A column that is a number."""
+    """A numeric column."""
     return OpenNumber(column.source, column.present, column.missing)

@@ -30,7 +30,7 @@ _GIVE_ONE = "give a tree, a forest, a MultiOutputClassifier or a MultiOutputRegr
 
 
 class OneOutput(BaseEstimator):  # type: ignore[misc]
-    """One output of a fitted estimator of several, with the calls of an estimator of one. The library predicts all of them."""
+    """One output of a fitted multi-output estimator, as a single-output one. The library predicts all of them."""
 
     def __init__(self, whole: Any, output: int) -> None:
         self.whole, self.output = whole, output
@@ -41,7 +41,7 @@ class OneOutput(BaseEstimator):  # type: ignore[misc]
             self.classes_ = whole.classes_[output]
 
     def fit(self, *_: Any) -> Any:
-        """Nothing is fitted here."""
+        """Fitting is not supported."""
         raise ModelError("one output of a fitted model is not trained again")
 
     def _in_one_thread(self) -> Any:
@@ -51,7 +51,7 @@ class OneOutput(BaseEstimator):  # type: ignore[misc]
         return fixed
 
     def predict(self, x: Any) -> Any:
-        """This column of what the library predicts, [rows]."""
+        """This column of the library's predictions, [rows]."""
         return np.asarray(self._in_one_thread().predict(x))[:, self.output]
 
     def predict_proba(self, x: Any) -> Any:
@@ -59,12 +59,12 @@ class OneOutput(BaseEstimator):  # type: ignore[misc]
         return self._in_one_thread().predict_proba(x)[self.output]
 
     def apply(self, x: Any) -> Any:
-        """The leaves, which all outputs share."""
+        """The leaves, shared by all outputs."""
         return self._in_one_thread().apply(x)
 
 
 def one_output(obj: Any, output: int, place: str) -> Any:
-    """An estimator of one output. ModelError for what has one, or for kinds that are not known."""
+    """An estimator of one output. ModelError for single-output estimators, and for unknown kinds."""
     kind = type(obj)
     try:
         if is_pipeline(obj):

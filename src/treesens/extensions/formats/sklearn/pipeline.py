@@ -1,8 +1,8 @@
 """Pipelines in front of a tree model: its splits, pulled back to the user's own columns.
 
-A split "cast(g(x)) is left of the cut" of a column that a monotone g made of x holds for all floats up to some threshold.
-That threshold is found by bisection over the floats, with the arithmetic of the library, so the same leaf is reached bit for
-bit. Splits of encoded categories become sets of categories.
+A split "cast(g(x)) is left of the cut", with g monotone, holds for all floats up to some threshold. That threshold is found by
+bisection over the floats, with the arithmetic of the library, so the same leaf is reached bit for bit. Splits of encoded
+categories become sets of categories.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_pipeline(obj: Any) -> bool:
 
 
 def predicting(pipeline: Any) -> Any:
-    """The pipeline as it predicts: steps that draw rows anew (imbalanced-learn) do so in training alone."""
+    """The pipeline in prediction: steps that resample rows (imbalanced-learn) act in training only."""
     from sklearn.pipeline import Pipeline
 
     steps = getattr(pipeline, "steps", None)
@@ -44,7 +44,7 @@ def predicting(pipeline: Any) -> Any:
 
 
 def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) -> LoadedModel:
-    """The model at the end of a pipeline, over the columns that the pipeline takes."""
+    """The model at the end of a pipeline, over the pipeline's columns."""
     pipeline = predicting(given)
     first = next((step for _, step in pipeline.steps if step is not None and not isinstance(step, str)), None)
     if first is None or not hasattr(first, "n_features_in_"):
@@ -58,16 +58,16 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     model = None if is_linear(last) else load(last)
     if model is not None and len(columns) != model.ensemble.n_features:
         raise ModelError(
-            f"{len(columns)} columns reach a model of {model.ensemble.n_features} features",
+            f"{len(columns)} columns are passed to a model of {model.ensemble.n_features} features",
             place=place,
             remedy="report this pipeline, please",
         )
     if model is not None and model.ensemble.open_features:
-        # A linear model is read with the columns that reach it: what stands around it stands around the pipeline, too.
-        message = f"{type(last).__name__} over a linear model stands behind other steps"
+        # A linear model is read with the columns that reach it: its wrappers become wrappers of the pipeline.
+        message = f"{type(last).__name__} over a linear model follows other steps"
         remedy = f"put it around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
         if model.frontend != "sklearn":
-            message = f"{type(last).__name__} with a linear booster stands behind other steps"
+            message = f"{type(last).__name__} with a linear booster follows other steps"
             remedy = "use a linear model of scikit-learn at the end, or give the booster alone"
         raise ModelError(message, place=place, remedy=remedy)
     categories = _categories(columns, place)
@@ -125,7 +125,7 @@ def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, .
 
 
 def _marks(columns: Sequence[Column], place: str) -> dict[int, str]:
-    """How a missing value of each column is written, where a step knows one of the two ways alone."""
+    """The missing mark of each column, where a step accepts only one of the two."""
     result: dict[int, str] = {}
     for column in columns:
         if column.mark is not None:
@@ -134,7 +134,7 @@ def _marks(columns: Sequence[Column], place: str) -> dict[int, str]:
 
 
 def read_alone(estimator: Any, place: str) -> LoadedModel:
-    """A linear model that takes the user's columns as they are."""
+    """A linear model over the user's own columns."""
     if not hasattr(estimator, "n_features_in_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
     names = getattr(estimator, "feature_names_in_", None)

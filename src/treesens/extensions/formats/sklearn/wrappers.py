@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn that hold one fitted model: searches over settings, cut-offs of the decision, calibration."""
+"""scikit-learn estimators around one fitted model: searches over settings, cut-offs of the decision, calibration."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ _CUTOFFS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """The model inside, what it was in from the outside inwards, the cut-off of the outermost that has one, and what makes its
-    scores probabilities.
-    """
+    """The model inside, its wrappers from outside in, the cut-off of the outermost with one, and the score calibration."""
 
     model: Any
     wrappers: tuple[str, ...] = ()
@@ -27,18 +25,18 @@ class Unwrapped:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know of it."""
+        """A note for users."""
         if not self.wrappers:
             return ()
         cut = "" if self.threshold is None else f", which decides by probability >= {float(self.threshold):g}"
-        notes = (f"the model inside of {' of '.join(self.wrappers)}{cut}",)
+        notes = (f"the model inside {' of '.join(self.wrappers)}{cut}",)
         return (
             notes if self.calibration is None else (*notes, "prob(P) is calibrated, margin(P) is the score before it")
         )
 
 
 def unwrap(obj: Any, place: str) -> Unwrapped:
-    """The model that predicts in the end. ModelError for a search that kept none, and for cut-offs of other scores."""
+    """The model that predicts in the end. ModelError for a search without a fitted model, and for cut-offs of other scores."""
     wrappers: list[str] = []
     threshold: Fraction | None = None
     calibration: Learnt | None = None
@@ -52,7 +50,7 @@ def unwrap(obj: Any, place: str) -> Unwrapped:
                 raise ModelError("the model is calibrated twice", place=where, remedy="calibrate it once")
             obj, calibration = calibration_of(obj, where)
         elif name in _CUTOFFS:
-            # What a model decides by itself is nothing to one that calibrates it.
+            # Calibration ignores the cut-off of the model inside.
             threshold = threshold if threshold is not None or calibration else _cutoff(obj, name, where)
             obj = getattr(obj, "estimator_", None) or _fitted(obj, "estimator", where, "fit it first")
         else:
@@ -63,7 +61,7 @@ def unwrap(obj: Any, place: str) -> Unwrapped:
 def _name(obj: Any) -> str | None:
     kind = type(obj)
     known = kind.__name__ in (*_SEARCHES, *_CUTOFFS, "FrozenEstimator")
-    # A mean over folds is a model of its own, and so is a comparison of several classes.
+    # A mean over folds is a separate model, and so is a comparison of several classes.
     known = known or (is_calibrated(obj) and len(folds_of(obj)) <= 1 and len(getattr(obj, "classes_", ())) <= 2)
     return kind.__name__ if known and kind.__module__.startswith("sklearn.") else None
 
@@ -76,9 +74,7 @@ def _fitted(obj: Any, name: str, place: str, remedy: str) -> Any:
 
 
 def _cutoff(obj: Any, name: str, place: str) -> Fraction:
-    """The least probability of the second class with which it is predicted, as it is written: votes are rounded decimals too,
-    so that 2 of 10 of them reach 0.2.
-    """
+    """The least probability with which the second class is predicted, as written: rounded votes, so 2 of 10 reach 0.2."""
     given = _fitted(obj, "best_threshold_", place, "fit it first") if name == _CUTOFFS[1] else obj.threshold
     if getattr(obj, "response_method", "auto") == "decision_function":
         raise ModelError(
@@ -98,7 +94,7 @@ def _cutoff(obj: Any, name: str, place: str) -> Fraction:
         )
     threshold = Fraction(1, 2) if given == "auto" else Fraction(repr(float(given)))
     if not 0 < threshold < 1:
-        raise ModelError(f"the cut-off {given} is no probability", place=place, remedy="give the model inside")
+        raise ModelError(f"the cut-off {given} is not a probability", place=place, remedy="give the model inside")
     return threshold
 
 

@@ -1,4 +1,4 @@
-"""A folder that Spark has written, or a zip archive of it: metadata as JSON, tables as Parquet, and folders of its parts."""
+"""A folder written by Spark, or a zip archive of it: metadata as JSON, tables as Parquet, and folders of its parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_OF_METADATA = 1 << 24
 
 @dataclass(frozen=True)
 class Folder:
-    """What lies below a path of the files of a model; `path` is empty or ends with `/`."""
+    """The files of a model below a path; `path` is empty or ends with `/`."""
 
     archive: Files
     path: str = ""
@@ -36,21 +36,21 @@ class Folder:
         return sorted({parts[0] for parts in below if len(parts) > 1})
 
     def files(self) -> list[str]:
-        """The names of its files that Spark reads: those that begin with `_` or `.` are none of them."""
+        """The names of its files that Spark reads: not those that begin with `_` or `.`."""
         below = [name[len(self.path) :] for name in self.archive.names if name.startswith(self.path)]
         return sorted(name for name in below if "/" not in name and not name.startswith(("_", ".")))
 
     def blobs(self) -> list[bytes]:
-        """The Parquet files of a table, in the order of their names. ModelError if there is none, or another file."""
+        """The Parquet files of a table, in name order. ModelError if there is none, or another file."""
         found = self.files()
         others = [name for name in found if not name.endswith(".parquet")] + self.folders()
         if others or not found:
-            what = f"`{others[0][:60]}` is no Parquet file" if others else "there is no Parquet file"
+            what = f"`{others[0][:60]}` is not a Parquet file" if others else "there is no Parquet file"
             raise ModelError(what, place=self.place, remedy=DAMAGED)
         return [self.archive.blob(self.path + name) for name in found]
 
     def metadata(self) -> Field:
-        """The JSON object in the first line of `metadata/part-*`. ModelError if there is none, or more than that."""
+        """The JSON object in the first line of `metadata/part-*`. ModelError if it is missing, or not the only one."""
         written = self.inside("metadata")
         parts = [name for name in written.files() if name.startswith("part-")]
         lines = [line for name in parts for line in self.archive.text(written.path + name).split("\n") if line.strip()]
@@ -64,7 +64,7 @@ class Folder:
         return Field(parse_document(lines[0].encode(), place), place)
 
     def unpack(self, place: Path) -> None:
-        """Writes all files below `place`, by their names in the archive. ModelError for a name that leads out of it."""
+        """Writes all files below `place`, by their names in the archive. ModelError for a name that leaves it."""
         for name in self.archive.names:
             if name.startswith(self.path):
                 target = place / _safe(name, self.archive)
@@ -73,7 +73,7 @@ class Folder:
 
 
 def _safe(name: str, archive: Files) -> PurePosixPath:
-    """A name that stays below the place that it is asked of."""
+    """A name that stays below its folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
         raise ModelError(f"a file `{name[:60]}`, whose name leads elsewhere", place=archive.place, remedy=DAMAGED)

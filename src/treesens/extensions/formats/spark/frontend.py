@@ -1,15 +1,15 @@
 """Models of Apache Spark (2 to 4): decision trees, random forests and boosted trees, as folders or zip files of them.
 
 How Spark scores (`RandomForestClassificationModel`, `DecisionTreeClassificationModel` and those of regression): inputs,
-thresholds, leaves and sums are float64. A leaf of a classifier holds how many rows of training each class has; divided by their
-sum these are the probabilities of a tree, and what it adds to the votes of a forest. A forest predicts the class with the most
-votes, the first of several; its probabilities are the votes divided by their sum, which is the number of trees up to its last
-digits. Here they are divided by that number. A forest of regression divides the sum of its leaves by the number of trees.
+thresholds, leaves and sums are float64. A leaf of a classifier holds the training rows of each class; divided by their sum
+these are the probabilities of a tree, and its votes in a forest. A forest predicts the class with the most votes, the first of
+several; its probabilities are the votes divided by their sum, which is the number of trees up to its last digits. Here they are
+divided by that number. A forest of regression divides the sum of its leaves by the number of trees.
 
-Boosted trees add up leaves times weights by the `ddot` of a library for linear algebra. Which one, and in what order it adds,
-depends on the machine: Java has four sums at once with fused products, native ones have others. Here each product is rounded,
-and sums are those of one order; those of every other order lie within the numerical band (`Accumulation.FLOAT64_ANY_ORDER`). Of
-two classes the second is predicted above 0, and its probability is a sigmoid of twice the sum, which is the margin here.
+Boosted trees add up leaves times weights by the `ddot` of a library for linear algebra. Which one, and its order, depends on
+the machine: Java has four parallel sums with fused products, native ones differ. Here each product is rounded, and sums have a
+fixed order; those of every other order lie within the numerical band (`Accumulation.FLOAT64_ANY_ORDER`). Of two classes the
+second is predicted above 0, and its probability is a sigmoid of twice the sum, which is the margin here.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _CLASSES = "org.apache.spark.ml.classification."
 _NUMBERS = "org.apache.spark.ml.regression."
 _LIST = "list of trees"
 _COLUMNS, _LATER_COLUMNS = ("treeID", "metadata", "weights"), ("_1", "_2", "_3")
-"""The columns of that list, and what Spark 4.3 calls them."""
+"""The columns of that list, and their names in Spark 4.3."""
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
-_ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is read, and you can compare both on your rows"
+_ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is supported; compare both on your rows"
 _BOOSTED = (
-    "Spark adds up boosted trees in an order that depends on the machine: what only rounding decides is left open; margins of "
+    "Spark adds up boosted trees in an order that depends on the machine: results within rounding stay open; margins of "
     "two classes are log-odds, twice the raw predictions of Spark"
 )
 _DIVIDED = (
@@ -66,7 +66,7 @@ _ZERO = "Spark puts -0.0 into the bucket before the one that begins at 0; -0.0 i
 
 @dataclass(frozen=True)
 class _Kind:
-    """A class of models: whether it has many trees, whether it predicts a class, and whether its trees are boosted."""
+    """A class of models: True if it has many trees, if it predicts a class, and if its trees are boosted."""
 
     many: bool
     classifies: bool
@@ -84,7 +84,7 @@ _KINDS = {
 
 
 class SparkFrontend:
-    """Reads the folder that `model.save` has written, or a zip file of it; a live model lives in Java."""
+    """Reads the folder written by `model.save`, or a zip file of it; a live model lives in Java."""
 
     name = "spark"
     library = "pyspark"
@@ -127,12 +127,14 @@ class SparkFrontend:
 
 
 def _kind(model: Stage) -> _Kind:
-    """What the metadata say that the model is. ModelError if it is not read, or has a field or a setting that is not known."""
+    """The class that the metadata declare. ModelError for unsupported ones, and for unknown fields or settings."""
     metadata = model.metadata
     name = metadata["class"].text()
     if name not in _KINDS:
         known = ", ".join(sorted(known.rpartition(".")[2] for known in _KINDS))
-        raise metadata["class"].error(f"a model of the class {name[:80]} is not read", f"read are {known}; {_ANOTHER}")
+        raise metadata["class"].error(
+            f"a model of the class {name[:80]} is not read", f"supported: {known}; {_ANOTHER}"
+        )
     check_document(TABLE, metadata.value, metadata.place)
     version = metadata["sparkVersion"].text()
     if version.partition(".")[0] not in ("2", "3", "4"):
@@ -154,7 +156,7 @@ def _kind(model: Stage) -> _Kind:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """The trees of a model, the number of its features, how many classes its leaves vote for (0: none), and all its classes."""
+    """The trees, the number of features, the number of classes that leaves vote for (0: none), and all classes."""
 
     grown: Grown
     width: int
@@ -167,7 +169,7 @@ def _grow(model: Stage, kind: _Kind, columns: Columns, trees: Rows | None) -> _R
     metadata = model.metadata
     width = metadata["numFeatures"].integer()
     if not 0 < width <= MAX_FEATURES:
-        raise metadata["numFeatures"].error(f"{width} features make no sense")
+        raise metadata["numFeatures"].error(f"{width} features are not plausible")
     weights = _weights(metadata, kind, trees, model.folder.inside("treesMetadata"))
     votes = _classes(metadata) if kind.classifies and not kind.boosted else 0
     place = model.folder.inside("data").place
@@ -200,7 +202,7 @@ def _loaded(
         raise ModelError(
             "a split uses a feature that does not exist", place=model.folder.inside("data").place, remedy=DAMAGED
         )
-    # The numbers that are made of one column of labels are one feature.
+    # The numbers made of one column of labels are one feature.
     which, of_slot = _columns(slots)
     needed = {of_slot[number] for number, slot in enumerate(slots) if slot.values_only}
     features: list[Feature] = []
@@ -221,7 +223,7 @@ def _loaded(
         raise metadata.error(f"{len(names)} names for {read.classes} classes, or one of them twice", DAMAGED)
     trees = len(nodes.tree_offset) - 1
     divided = _thresholds(model, read)
-    # Of boosted trees two probabilities that add up to 1 are divided: that is a cut-off of the second one.
+    # For boosted trees this divides two probabilities that add up to 1: a cut-off of the second.
     thresholds, cutoff = (None, divided.cut) if divided is not None and kind.boosted else (divided, None)
     ensemble = ensemble_of(
         nodes,
@@ -262,13 +264,13 @@ def _loaded(
 def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
     """One number of the vector for each column of the table, and the column of each number.
 
-    Numbers of one column are put together if all of them are made of its labels in the same way, or of itself.
+    Numbers of one column are merged if all encode its labels in the same way, or are the column itself.
     """
     first: dict[object, int] = {}
     which: list[int] = []
     of_slot: list[int] = []
     for number, slot in enumerate(slots):
-        # Labels that came twice, as codes, would be two features of one name, which is refused.
+        # Labels used twice, as codes, would be two features of one name, which is refused.
         alone = slot.labels is not None and slot.ones is None
         key: object = number if alone else (slot.column, slot.labels, slot.kept)
         if key not in first:
@@ -279,7 +281,7 @@ def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
 
 
 def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
-    """What probabilities are divided by before classes are compared. ModelError for 0, and another number of them."""
+    """Divisors of probabilities before classes are compared. ModelError for 0, and for a wrong number of them."""
     given = model.setting("thresholds")
     if given is None:
         return None
@@ -287,13 +289,13 @@ def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
     if len(values) != read.classes or not all(2.0**-40 <= value <= 2.0**40 for value in values):
         raise given.error(
             f"{len(values)} thresholds for {read.classes} classes, or one that is 0",
-            "clear them, and ask `prob(P, CLASS) >= c`: with a threshold of 0 a class is predicted wherever it is possible",
+            "clear them, and use `prob(P, CLASS) >= c`: with a threshold of 0 a class is predicted wherever it is possible",
         )
     return Thresholds(tuple(values))
 
 
 def _names_of(names: list[str]) -> tuple[str | int, ...]:
-    """Classes as people write them: whole numbers if all of them are."""
+    """Classes in readable form: integers if all of them are."""
     found = labels_of_texts(names)
     whole = [label for label in found or () if isinstance(label, int)]
     return tuple(whole) if len(whole) == len(names) else tuple(names)
@@ -303,24 +305,24 @@ def _classes(metadata: Field) -> int:
     """The number of classes."""
     count = metadata["numClasses"].integer()
     if not 2 <= count <= _MOST_CLASSES:
-        raise metadata["numClasses"].error(f"{count} classes make no sense")
+        raise metadata["numClasses"].error(f"{count} classes are not plausible")
     return count
 
 
 def _weighted(nodes: Nodes, weights: NDArray[np.float64], *, twice: bool) -> Nodes:
-    """The nodes of boosted trees, with what each leaf adds to the margin."""
+    """The nodes of boosted trees, with each leaf's contribution to the margin."""
     of_node = np.repeat(weights, np.diff(nodes.tree_offset))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return replace(nodes, leaf_value=nodes.leaf_value * of_node[:, None] * (2.0 if twice else 1.0))
 
 
 def _weights(metadata: Field, kind: _Kind, trees: Rows | None, folder: Folder) -> NDArray[np.float64]:
-    """The weights of all trees, by their numbers. ModelError if their list does not have each of them once."""
+    """The weights of all trees, by number. ModelError unless each is listed once."""
     if trees is None:
         return np.ones(1)
     count = metadata["numTrees"].integer()
     if not 0 < count <= _MOST_TREES:
-        raise metadata["numTrees"].error(f"{count} trees make no sense")
+        raise metadata["numTrees"].error(f"{count} trees are not plausible")
     which, told, weight = _LATER_COLUMNS if "_1" in trees.names else _COLUMNS
     check_columns(trees.names, (which, told, weight), folder.place)
     listed = sorted(Field(list(trees.rows), folder.place).items(), key=lambda row: row[which].integer())

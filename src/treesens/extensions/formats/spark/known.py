@@ -1,4 +1,4 @@
-"""Every field of the metadata of Spark's tree models, and every setting of them, and what it means."""
+"""Every field of the metadata of Spark's tree models, every setting of them, and their meaning."""
 
 from treesens.frontends.documents import ANY, Meaning, Table, inside, irrelevant, optional, used
 

@@ -1,4 +1,4 @@
-"""Predictions of Spark itself, by pyspark in this process, which starts Java when it is asked first."""
+"""Predictions of Spark itself, by pyspark in this process, which starts Java on first use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Pyspark:
     ) -> None:
         self._root, self._model, self._stages = root, model, stages
         self._slots, self._ensemble = slots, ensemble
-        # Margins, leaves and classes of the same rows are asked one after the other.
+        # Margins, leaves and classes of the same rows are requested in turn.
         self._last: tuple[bytes, list[Any]] | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
@@ -56,7 +56,7 @@ class Pyspark:
         return np.array(numbers).astype(np.int64)
 
     def predicts(self, rows: NDArray[np.float64]) -> Predicted:
-        """What `transform` says: probabilities and the class, or the value."""
+        """The results of `transform`: probabilities and the class, or the value."""
         found = self._transformed(rows)
         told = [row[self._column("prediction")] for row in found]
         if not self._ensemble.classes:
@@ -69,12 +69,12 @@ class Pyspark:
         return np.array([row[self._column(column)].toArray() for row in found], np.float64)
 
     def _column(self, name: str) -> str:
-        """The name of a column that the model reads or makes."""
+        """The name of a column that the model reads or writes."""
         value = self._model.setting(f"{name}Col")
         return name if value is None or value.value == "" else value.text()
 
     def _transformed(self, rows: NDArray[np.float64]) -> list[Any]:
-        """The rows that Spark makes of these, in their order. ModelError if it does not take them all."""
+        """Spark's results for these rows, in order. ModelError if it refuses some."""
         asked = rows.tobytes()
         if self._last is not None and self._last[0] == asked:
             return self._last[1]
@@ -92,14 +92,14 @@ class Pyspark:
         return self._last[1]
 
     def _frame(self, session: Any, rows: NDArray[np.float64]) -> Any:
-        """The rows as columns of a table, or as one of vectors if nothing assembles these."""
+        """The rows as columns of a table, or as vectors if no stage assembles them."""
         columns = [self._values(number, rows[:, number]) for number in range(len(self._slots))]
         if any(stage.kind == "assembler" for stage in self._stages):
             from pyspark.sql import types
 
             kinds = [types.StringType() if _is_text(slot) else types.DoubleType() for slot in self._slots]
             fields = [types.StructField(slot.column, kind) for slot, kind in zip(self._slots, kinds, strict=True)]
-            # Columns that reach no model, and that a stage asks for all the same.
+            # Unused columns that a stage requires nevertheless.
             others = self._unused()
             fields += [
                 types.StructField(name, types.StringType() if isinstance(value, str) else types.DoubleType())
@@ -116,7 +116,7 @@ class Pyspark:
         return session.createDataFrame(list(enumerate(vectors)), [_ROW, name])
 
     def _unused(self) -> dict[str, float | str]:
-        """Columns that stages take and that are no features, with a value that they take."""
+        """Columns that stages need and that are not features, with an accepted value."""
         known = {slot.column for slot in self._slots}
         before = [stage for stage in self._stages if stage.kind in OUTPUTS]
         asked = {name for stage in before for name in stage.columns("input")}
@@ -128,7 +128,7 @@ class Pyspark:
             if stage.kind in ("imputer", "binarizer", "bucketizer", "assembler"):
                 found.update(dict.fromkeys((name for name in given if name not in known), 0.0))
             elif stage.kind == "string indexer":
-                # Labels of classes are made in training alone: no stage asks for their numbers.
+                # Class labels are indexed in training only: no stage needs their numbers.
                 labels = next(indexers).labelsArray
                 for name, target, own in zip(given, made, labels, strict=True):
                     if name not in known and target in asked:
@@ -137,7 +137,7 @@ class Pyspark:
         return found
 
     def _values(self, number: int, codes: NDArray[np.float64]) -> list[Any]:
-        """A column as the table has it. A fraction is a code that the column does not list, to Spark: whole ones are given."""
+        """A column of the table. Spark treats a fraction as an unlisted code: integers are passed."""
         slot, count = self._slots[number], self._ensemble.features[number].categories
         if not count:
             return list((codes + 0.0 if slot.parts_at_zero else codes).tolist())
@@ -158,7 +158,7 @@ class Pyspark:
 
     @cached_property
     def _opened(self) -> tuple[Any, Any]:
-        """The session and the model. ModelError if pyspark or Java is not there, or Spark does not read the model."""
+        """The session and the model. ModelError if pyspark or Java is missing, or Spark cannot read the model."""
         session = _session()
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
@@ -167,7 +167,7 @@ class Pyspark:
         name = self._model.metadata["class"].text() if alone else PIPELINE
         module, _, kind = name.removeprefix("org.apache.spark.ml.").rpartition(".")
         reader = getattr(import_module(f"pyspark.ml.{module}".rstrip(".")), kind)
-        # Spark reads the table of an imputer when it is used, and not before.
+        # Spark reads an imputer's table only when it is used.
         self._scratch = tempfile.TemporaryDirectory(prefix="treesens-spark-")
         self._root.unpack(Path(self._scratch.name))
         try:
@@ -189,7 +189,7 @@ def _is_text(slot: Slot) -> bool:
 
 
 def _parts(model: Any) -> Iterator[Any]:
-    """The stages of a pipeline, also of one in it, or the model alone."""
+    """The stages of a pipeline, with nested ones, or the model alone."""
     for stage in getattr(model, "stages", [model]):
         inside = getattr(stage, "bestModel", stage)
         yield from _parts(inside) if inside is not stage or hasattr(stage, "stages") else [stage]
@@ -200,7 +200,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _session() -> Any:
-    """The session of this process, or a small one. ModelError if pyspark or Java is not there."""
+    """The session of this process, or a small new one. ModelError if pyspark or Java is missing."""
     try:
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""Tables that Spark has written as Parquet, read by pyarrow in a process of its own: a damaged file may crash its reader."""
+"""Parquet tables written by Spark, read by pyarrow in a separate process: a damaged file may crash its reader."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ sys.stdout.write(json.dumps(rows))
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns of numbers by name, those of a structure as `structure.name`; of a column of lists all values in a row.
+    """Columns of numbers by name, with structure fields as `structure.name`; a column of lists has all its values concatenated.
 
     `lengths` has the lengths of those lists.
     """
@@ -84,7 +84,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Rows:
-    """A small table: the names of its columns, and its rows as they are in JSON."""
+    """A small table: its column names, and its rows in JSON form."""
 
     names: tuple[str, ...]
     rows: tuple[Mapping[str, Any], ...]
@@ -120,7 +120,7 @@ def _columns(path: Path) -> Columns:
 
 
 def check_columns(names: Sequence[str], needed: Sequence[str], place: str, allowed: Sequence[str] = ()) -> None:
-    """ModelError for a column that is missing, or that is not known here."""
+    """ModelError for missing or unknown columns."""
     for name in needed:
         if name not in names:
             raise ModelError(f"the table has no column `{name}`", place=place, remedy=DAMAGED)

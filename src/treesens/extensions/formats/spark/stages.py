@@ -1,11 +1,11 @@
-"""Pipelines of Spark: stages that make the vector of features of a tree model out of columns of a table.
+"""Pipelines of Spark: stages that make the feature vector of a tree model from columns of a table.
 
 Read are `StringIndexerModel` (a label becomes its number), `VectorAssembler` (columns become a vector), `VectorIndexerModel`
 (some numbers of a vector become categories), `OneHotEncoderModel` (numbers of labels become a vector of zeros with one 1),
 `VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, `Bucketizer`, scalers (`StandardScalerModel`,
-`MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes). `handleInvalid` says what
-becomes of labels and numbers that they do not know, and of missing ones: `keep` makes one more category of them (or leaves NaN
-in the vector), `error` and `skip` predict nothing.
+`MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes). `handleInvalid` controls
+unknown and missing labels and numbers: `keep` makes one more category of them (or leaves NaN in the vector), `error` and `skip`
+predict nothing.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ _READ = {
 }
 """Stages around a tree model, with the tables of their settings."""
 _MIXED = frozenset(_FEATURE + name for name in ("PCAModel", "PolynomialExpansion", "Interaction", "Normalizer", "DCT"))
-"""Stages whose numbers are no functions of one column each."""
+"""Stages whose numbers are not functions of one column each."""
 UNKNOWN_CLASS = "__unknown"
-"""What Spark calls labels of classes that an indexer does not know, if it keeps them."""
+"""Spark's label for classes unknown to an indexer that keeps them."""
 _SCALERS = ("standard scaler", "min-max scaler", "max-abs scaler")
 _WITH_DATA = ("string indexer", "vector indexer", "one-hot encoder", "imputer", *_SCALERS)
 OF_VECTORS = ("vector indexer", "slicer", *_SCALERS)
 """Stages whose column is a vector."""
 OUTPUTS = tuple(kind for kind in _READ.values() if kind != "names")
-"""Stages that make columns for others."""
+"""Stages that make columns for later ones."""
 _ALONE = "give the tree model alone"
 _SPECIAL = {"-Inf": -math.inf, "Inf": math.inf, "-Infinity": -math.inf, "Infinity": math.inf}
-"""How Spark writes the ends of all numbers into JSON."""
+"""Spark's JSON for the ends of all numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A stage with its folder; `kind` is that of its settings, or `model` for whatever is no known stage around one."""
+    """A stage with its folder; `kind` is that of its settings, or `model` for unknown stages."""
 
     folder: Folder
     metadata: Field
@@ -69,11 +69,11 @@ class Stage:
 
     @property
     def has_table(self) -> bool:
-        """True if the stage has a table beside its settings."""
+        """True if the stage has a table in addition to its settings."""
         return self.kind in _WITH_DATA
 
     def setting(self, name: str) -> Field | None:
-        """A setting as it is set, or its default."""
+        """A setting's value, or its default."""
         return self.metadata["paramMap"].get(name) or self.metadata["defaultParamMap"].get(name)
 
     def text(self, name: str) -> str:
@@ -84,7 +84,7 @@ class Stage:
         return value.text()
 
     def number(self, name: str) -> float:
-        """A setting that is a finite number. ModelError if it is none."""
+        """A setting that is a finite number; otherwise a ModelError."""
         value = self.setting(name)
         if value is None:
             raise self.metadata.error(f"the setting `{name}` is missing")
@@ -94,7 +94,7 @@ class Stage:
         return found
 
     def flag(self, name: str) -> bool:
-        """A setting that is true or false. ModelError if it is neither."""
+        """A setting that is true or false; otherwise a ModelError."""
         value = self.setting(name)
         if value is None or not isinstance(value.value, bool):
             raise (value or self.metadata).error(f"the setting `{name}` is neither true nor false")
@@ -107,22 +107,21 @@ class Stage:
 
     @property
     def keeps_invalid(self) -> bool:
-        """True if what is not known is kept. ModelError for a way that is not known."""
+        """True if unknown values are kept. ModelError for an unknown mode."""
         value = self.setting("handleInvalid")
         told = "error" if value is None else value.text()
         if value is not None and told not in ("error", "skip", "keep"):
-            raise value.error(f"`{told[:40]}` is no way to handle what is not known")
+            raise value.error(f"`{told[:40]}` is not a way to handle unknown values")
         return told == "keep"
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A number in the vector of features: the column of the table that it comes from, and how.
+    """A number in the vector of features: its table column, and how it is made.
 
-    `labels` are the values of the column in the order of their codes; None for a number that stays as it is. Whatever is none
-    of them is the code after the last one if it is `kept`, and nothing is predicted for it otherwise. `values_only`: nothing is
-    predicted if it is missing. The number is the code, or with `ones` it is 1 for these codes and 0 for others. It goes through
-    `steps` then.
+    `labels` are the values of the column in code order; None for an unchanged number. Other values have the code after the last
+    one if `kept`, and otherwise no prediction. `values_only`: no prediction if it is missing. The number is the code, or with
+    `ones` it is 1 for these codes and 0 for others. Then `steps` are applied.
     """
 
     column: str
@@ -141,7 +140,7 @@ class Slot:
 
     @property
     def parts_at_zero(self) -> bool:
-        """True if a bucket of the number begins at 0: Spark puts -0.0 into the one before it."""
+        """True if a bucket of the number begins at 0: Spark puts -0.0 into the one before."""
         return any(0.0 in step.edges for step in self.steps)
 
     def then(self, *steps: Step) -> Slot:
@@ -151,20 +150,20 @@ class Slot:
 
 @dataclass
 class Flow:
-    """What the stages before a model have made: columns of one number, and vectors of several."""
+    """The results of the stages before a model: columns of one number, and vectors of several."""
 
     scalars: dict[str, Slot] = field(default_factory=dict)
     vectors: dict[str, list[Slot]] = field(default_factory=dict)
 
     def scalar(self, name: str) -> Slot:
-        """A column that a stage has made, or else one of the table."""
+        """A column made by a stage, or else one of the table."""
         return self.scalars.get(name, Slot(name))
 
 
 def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
-    """The stages of a pipeline in their order, those of pipelines in it included (one for a model alone), and its folder.
+    """The stages of a pipeline in order, with those of nested pipelines (one for a model alone), and its folder.
 
-    Of a search for the best settings it is the best model that is read.
+    For a search over settings, the best model is read.
     """
     found: list[Stage] = []
     waiting, root = [folder], folder
@@ -186,14 +185,14 @@ def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
         check_document(TABLE, metadata.value, metadata.place, "pipeline")
         names = metadata["paramMap"]["stageUids"].texts()
         if not 0 < len(found) + len(waiting) + len(names) <= _MOST_STAGES:
-            raise metadata.error(f"{len(names)} stages make no sense")
+            raise metadata.error(f"{len(names)} stages are not plausible")
         digits = len(str(len(names)))
         waiting += [here.inside(f"stages/{i:0{digits}d}_{uid}") for i, uid in reversed(list(enumerate(names)))]
     return found, root
 
 
 def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
-    """What is made of the columns of a table; `tables` by the folder of a stage."""
+    """The results of stages on the columns of a table; `tables` by the folder of a stage."""
     flow = Flow()
     for stage in stages:
         match stage.kind:
@@ -220,7 +219,7 @@ def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
                 why = ", because it makes each number of several columns" if name in _MIXED else ""
                 raise stage.metadata["class"].error(
                     f"a stage {name[:80]} before the model is not read{why}",
-                    f"read are {', '.join(name.rpartition('.')[2] for name in _READ)}; or give the tree model alone",
+                    f"supported: {', '.join(name.rpartition('.')[2] for name in _READ)}; or give the tree model alone",
                 )
     return flow
 
@@ -231,7 +230,7 @@ def _index(stage: Stage, table: Rows, flow: Flow) -> None:
     row = Field(list(table.rows), stage.folder.inside("data").place)
     rows = list(row.items())
     if len(rows) != 1 or len(table.names) != 1 or table.names[0] not in ("labels", "labelsArray"):
-        raise row.error("this is no table of labels", DAMAGED)
+        raise row.error("this is not a table of labels", DAMAGED)
     told = rows[0][table.names[0]]
     labels = [told.texts()] if table.names[0] == "labels" else [part.texts() for part in told.items()]
     if not len(labels) == len(given) == len(made):
@@ -246,12 +245,12 @@ def _index(stage: Stage, table: Rows, flow: Flow) -> None:
 
 
 def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
-    """A code of labels becomes a vector of zeros with one 1, or with none for the last code, if that is dropped."""
+    """A code of labels becomes a one-hot vector; without a 1 for the last code, if that is dropped."""
     given, made = stage.columns("input"), stage.columns("output")
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
     if len(rows) != 1 or table.names != ("categorySizes",):
-        raise ModelError("this is no table of sizes", place=place, remedy=DAMAGED)
+        raise ModelError("this is not a table of sizes", place=place, remedy=DAMAGED)
     sizes = [size.integer() for size in rows[0]["categorySizes"].items()]
     if not len(sizes) == len(given) == len(made):
         raise rows[0].error(f"sizes of {len(sizes)} columns where {len(given)} are encoded", DAMAGED)
@@ -269,7 +268,7 @@ def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
         if size != codes:
             raise rows[0].error(f"{size} categories of `{source[:60]}`, which has {codes}", DAMAGED)
         width = size + stage.keeps_invalid - dropped
-        # With `keep` there is one more number, for codes that are not there: it is 0.
+        # With `keep` there is one more number, for invalid codes: it is 0.
         flow.vectors[target] = [
             replace(slot, ones=frozenset((number,)) if number < size else frozenset()) for number in range(width)
         ]
@@ -281,12 +280,12 @@ def _assemble(stage: Stage, flow: Flow) -> list[Slot]:
     for name in stage.columns("input"):
         slots = flow.vectors.get(name, [flow.scalar(name)])
         for slot in slots:
-            # Of labels an indexer has said what becomes of a missing one, and a filling leaves none.
+            # An indexer has handled a label's missing value, and imputing leaves none.
             missing = slot.labels is None and bool(np.isnan(follow(slot.steps, np.array([np.nan]))[0]))
             strict = not stage.keeps_invalid and missing
             made.append(replace(slot, values_only=slot.values_only or strict))
     if len(made) > MAX_FEATURES:
-        raise stage.metadata.error(f"{len(made)} features make no sense")
+        raise stage.metadata.error(f"{len(made)} features are not plausible")
     return made
 
 
@@ -296,7 +295,7 @@ def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
     if len(rows) != 1 or set(table.names) != {"numFeatures", "categoryMaps"}:
-        raise ModelError("this is no table of categories", place=place, remedy=DAMAGED)
+        raise ModelError("this is not a table of categories", place=place, remedy=DAMAGED)
     width = rows[0]["numFeatures"].integer()
     slots = flow.vectors.get(given) or [Slot(f"f{number}") for number in range(min(max(width, 0), MAX_FEATURES))]
     if len(slots) != width:
@@ -307,7 +306,7 @@ def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
         codes = {code.integer(): value for value, code in (tuple(entry.items()) for entry in inside.items())}
         values = [codes[code].value for code in range(len(codes)) if code in codes]
         if not 0 <= number.integer() < width or len(values) != len(list(inside.items())) or not values:
-            raise pair.error("these are no categories of a feature", DAMAGED)
+            raise pair.error("these are not categories of a feature", DAMAGED)
         slot = slots[number.integer()]
         if slot.labels is not None or slot.steps:
             raise stage.metadata.error(f"the column `{slot.column[:60]}` is indexed after it has been changed", _ALONE)
@@ -319,14 +318,14 @@ def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
 
 
 def _scale(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
-    """Every number of a vector, moved and scaled by constants of its own."""
+    """Every number of a vector, shifted and scaled by its own constants."""
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
     needed = {"standard scaler": ("mean", "std"), "min-max scaler": ("originalMin", "originalMax")}.get(
         stage.kind, ("maxAbs",)
     )
     if len(rows) != 1 or set(table.names) != set(needed):
-        raise ModelError("this is no table of a scaler", place=place, remedy=DAMAGED)
+        raise ModelError("this is not a table of a scaler", place=place, remedy=DAMAGED)
     if stage.kind != "standard scaler" and stage.metadata["sparkVersion"].text().startswith("2."):
         raise stage.metadata["sparkVersion"].error(
             "Spark 2 divides where later ones multiply by a quotient", "save the pipeline with Spark 3 or 4"
@@ -368,23 +367,23 @@ def _vector(told: Field) -> Float64:
     size, places = told["size"].integer(), [place.integer() for place in told["indices"].items()]
     ascending = all(one < other for one, other in pairwise(places))
     if kind != 0 or not 0 < size <= MAX_FEATURES or len(places) != len(values) or not ascending:
-        raise told.error("this is no vector", DAMAGED)
+        raise told.error("this is not a vector", DAMAGED)
     if places and not 0 <= places[0] <= places[-1] < size:
-        raise told.error("this is no vector", DAMAGED)
+        raise told.error("this is not a vector", DAMAGED)
     made = np.zeros(size)
     made[places] = values
     return made
 
 
 def _slots_of(stage: Stage, flow: Flow, width: int) -> list[Slot]:
-    """The vector that a stage takes; if no stage has made it, it is one of the table with that width."""
+    """The vector that a stage takes; if no stage has made it, the table's vector of that width."""
     return flow.vectors.get(stage.text("inputCol")) or [
         Slot(f"f{number}") for number in range(min(max(width, 0), MAX_FEATURES))
     ]
 
 
 def _slice(stage: Stage, flow: Flow) -> list[Slot]:
-    """Some numbers of a vector, by their places."""
+    """Some numbers of a vector, by index."""
     names, places = stage.setting("names"), stage.setting("indices")
     if names is not None and names.texts():
         raise names.error("a VectorSlicer that chooses by names is not read", f"choose by indices, or {_ALONE}")
@@ -393,17 +392,17 @@ def _slice(stage: Stage, flow: Flow) -> list[Slot]:
         raise stage.metadata.error("a VectorSlicer takes a vector that no stage before it makes", _ALONE)
     chosen = [place.integer() for place in places.items()]
     if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= place < len(slots) for place in chosen):
-        raise places.error(f"these are no places in a vector of {len(slots)} numbers", DAMAGED)
+        raise places.error(f"these are not places in a vector of {len(slots)} numbers", DAMAGED)
     return [slots[place] for place in chosen]
 
 
 def _impute(stage: Stage, table: Rows, flow: Flow) -> None:
-    """What is missing in a column of numbers becomes a constant."""
+    """Missing values in a column of numbers become a constant."""
     given, made = stage.columns("input"), stage.columns("output")
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
     if len(rows) != 1 or set(table.names) != set(given) or len(given) != len(made):
-        raise ModelError("this is no table of fillings", place=place, remedy=DAMAGED)
+        raise ModelError("this is not a table of imputed values", place=place, remedy=DAMAGED)
     absent = stage.setting("missingValue")
     if (
         absent is not None
@@ -424,7 +423,7 @@ def _impute(stage: Stage, table: Rows, flow: Flow) -> None:
 
 
 def _binarize(stage: Stage, flow: Flow) -> None:
-    """1 for numbers above a threshold, and 0 for others: of one column, of several, or of a vector."""
+    """1 for numbers above a threshold, and 0 for others: for one column, several, or a vector."""
     given, made = stage.columns("input"), stage.columns("output")
     several = stage.setting("thresholds") if stage.setting("inputCols") is not None else None
     thresholds = [stage.number("threshold")] * len(given) if several is None else several.floats().tolist()
@@ -441,7 +440,7 @@ def _binarize(stage: Stage, flow: Flow) -> None:
 
 
 def _put_into_buckets(stage: Stage, flow: Flow) -> None:
-    """The number of the bucket, from 0 on, of one column or of several."""
+    """The number of the bucket, from 0 on, for one column or several."""
     given, made = stage.columns("input"), stage.columns("output")
     told = stage.setting("splitsArray" if stage.setting("inputCols") is not None else "splits")
     if told is None:
@@ -466,7 +465,7 @@ def _put_into_buckets(stage: Stage, flow: Flow) -> None:
             raise stage.metadata.error(f"the column `{source[:60]}` of labels is put into buckets", _ALONE)
         missing = float(len(ends) - 1) if stage.keeps_invalid else math.nan
         step = Step(Operation.BUCKET, missing, tuple(ends[1:-1]))
-        # Whatever stands before may have filled what is missing.
+        # Earlier stages may have imputed missing values.
         strict = not stage.keeps_invalid and math.isnan(follow(slot.steps, np.array([np.nan]))[0])
         flow.scalars[target] = replace(slot.then(step), values_only=slot.values_only or strict)
 
@@ -474,7 +473,7 @@ def _put_into_buckets(stage: Stage, flow: Flow) -> None:
 def class_names(
     before: Sequence[Stage], tables: Mapping[str, Rows], model: Stage, after: Sequence[Stage]
 ) -> list[str] | None:
-    """The names of the classes, as the stages after a model write them, or as labels were indexed; None if nobody has said."""
+    """The names of the classes, as written by stages after a model, or as labels were indexed; None if unknown."""
     predicted = _column(model, "prediction")
     for stage in after:
         if stage.kind != "names" or stage.text("inputCol") != predicted:

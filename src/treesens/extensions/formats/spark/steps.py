@@ -1,11 +1,10 @@
-"""Steps before trees: functions of a number that never fall, with the arithmetic of Spark (3 and 4), and splits behind them.
+"""Steps before trees: monotone functions of a number, in the arithmetic of Spark (3 and 4), and splits behind them.
 
-Scalers multiply by a quotient that they have rounded before: `StandardScalerModel` (x - mean) * (1 / deviation),
-`MaxAbsScalerModel` x * (1 / largest), `MinMaxScalerModel` (x - least) * (width / range) + min. Java fuses no operations.
+Scalers multiply by a rounded quotient: `StandardScalerModel` (x - mean) * (1 / deviation), `MaxAbsScalerModel` x * (1 /
+largest), `MinMaxScalerModel` (x - least) * (width / range) + min. Java fuses no operations.
 
 A split behind such steps is a split of the number itself. A split by buckets, of which some go left and some right, becomes
-several splits one after the other. Its subtrees are copied for each run of buckets that goes to them, because nodes of a tree
-have one parent.
+several successive splits. Its subtrees are copied for each run of buckets, because nodes of a tree have one parent.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _MOST_NODES = 4_000_000
 
 
 class Operation(Enum):
-    """What is done with a number and a constant."""
+    """Operations on a number and a constant."""
 
     SUBTRACT = "-"
     MULTIPLY = "*"
@@ -39,7 +38,7 @@ class Operation(Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """One operation with its constant; of a bucket that is what a missing number becomes, and `edges` part the buckets."""
+    """One operation with its constant, which replaces missing numbers in buckets; `edges` separate the buckets."""
 
     operation: Operation
     constant: float
@@ -47,18 +46,18 @@ class Step:
 
     @property
     def rises(self) -> bool:
-        """True if the step never falls, and says something: a column that was constant in training is multiplied by 0."""
+        """True if the step is monotone and not constant: a column constant in training is multiplied by 0."""
         if self.operation is Operation.BUCKET:
             return True
         return bool(np.isfinite(self.constant)) and (self.operation is not Operation.MULTIPLY or self.constant > 0)
 
     @property
     def levels(self) -> int:
-        """How many whole numbers, from 0 on, the step makes of numbers; 0 if there is no end of them."""
+        """The number of integers, from 0 on, that the step can return; 0 if unbounded."""
         return {Operation.ABOVE: 2, Operation.BUCKET: len(self.edges) + 1}.get(self.operation, 0)
 
     def after(self, x: Float64) -> Float64:
-        """The step of numbers float64[n]."""
+        """The step applied to numbers float64[n]."""
         c = np.float64(self.constant)
         match self.operation:
             case Operation.SUBTRACT:
@@ -76,7 +75,7 @@ class Step:
 
 
 def follow(steps: Sequence[Step], x: Float64) -> Float64:
-    """All steps of numbers float64[n], one after the other."""
+    """All steps applied to numbers float64[n], in order."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for step in steps:
             x = step.after(x)
@@ -84,13 +83,14 @@ def follow(steps: Sequence[Step], x: Float64) -> Float64:
 
 
 def thresholds_before(steps: Sequence[Step], thresholds: Float64) -> Float64:
-    """The greatest number of which the steps are at most a threshold, for each of float64[n]; -infinity if there is none."""
+    """The greatest number whose image is at most a threshold, for each of float64[n]; -infinity if there is none."""
     return largest_true(lambda x: np.asarray(follow(steps, x) <= thresholds), len(thresholds))
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Numbers up to `cuts` float64[n], ascending, go left if `left` bool[n + 1] says so, numbers beyond as its last entry says.
+    """Numbers up to `cuts` float64[n], ascending, go left where `left` bool[n + 1] is set; its last entry is for larger
+    numbers.
 
     `missing_left`: so does a missing number.
     """
@@ -101,7 +101,7 @@ class Runs:
 
 
 def unfold(nodes: Nodes, runs: Mapping[int, Runs], place: str) -> Nodes:
-    """The nodes, with several thresholds in place of each node in `runs`. ModelError if there are too many of them."""
+    """The nodes, with several thresholds in place of each node in `runs`. ModelError if there are too many."""
     source: list[int] = []  # the old node of each new one
     left: list[int] = []
     right: list[int] = []
@@ -110,7 +110,7 @@ def unfold(nodes: Nodes, runs: Mapping[int, Runs], place: str) -> Nodes:
     offset = [0]
     for start in nodes.tree_offset[:-1].tolist():
         first = offset[-1]
-        # An old node, which of its cuts is next, and whose side it is.
+        # An old node, its next cut, and the parent's side.
         waiting = [(start, 0, -1, False)]
         while waiting:
             node, number, parent, is_right = waiting.pop()

@@ -1,8 +1,8 @@
 """Trees in the tables of Spark: a row for each node, numbered in pre-order.
 
-A number goes left if it is at most the threshold, so that NaN goes right. Of a category the file has the codes that go left.
-Spark keeps the smaller side, or the left one if both are equal, and what is not in it goes to the other side: codes that
-the column does not list, fractions and NaN included (`CategoricalSplit` in Spark 2 to 4).
+A number goes left if it is at most the threshold, so that NaN goes right. For a category the file has the codes that go left.
+Spark stores the smaller side, or the left one if both are equal; other values go to the other side, including unlisted codes,
+fractions and NaN (`CategoricalSplit` in Spark 2 to 4).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Grown:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Columns [N] of nodes, tree after tree, and the bounds of the lists of a column [N + 1]."""
+    """Columns [N] of nodes, tree after tree, and the bounds of a column's lists [N + 1]."""
 
     columns: Columns
     prefix: str
@@ -45,7 +45,7 @@ class _Table:
     place: str
 
     def number(self, name: str) -> NDArray[np.int64]:
-        """A column of whole numbers."""
+        """A column of integers."""
         return self.columns.values[self.prefix + name][self.order].astype(np.int64)
 
     def real(self, name: str) -> NDArray[np.float64]:
@@ -53,7 +53,7 @@ class _Table:
         return self.columns.values[self.prefix + name][self.order].astype(np.float64)
 
     def lists(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-        """All numbers of a column of lists, in the order of the file, with the first place and the length of each row's."""
+        """All numbers of a column of lists, in file order, with the start and length of each row's list."""
         lengths = self.columns.lengths[self.prefix + name]
         first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)[:-1]
         return self.columns.values[self.prefix + name].astype(np.float64), first[self.order], lengths[self.order]
@@ -70,7 +70,7 @@ class _Table:
 def grow(columns: Columns, place: str, *, trees: int | None, classes: int) -> Grown:
     """The trees of a table: of several `trees`, or of one alone (None); with values for `classes`, or one prediction (0).
 
-    ModelError with the place for whatever Spark would not read, or predicts nothing for.
+    ModelError with the place for anything that Spark cannot read, or does not predict.
     """
     table = _table(columns, place, trees)
     count, size = len(table.order), np.diff(table.offset)
@@ -104,7 +104,7 @@ def grow(columns: Columns, place: str, *, trees: int | None, classes: int) -> Gr
 
 
 def _table(columns: Columns, place: str, trees: int | None) -> _Table:
-    """The columns, with the nodes of each tree in the order of their numbers."""
+    """The columns, with the nodes of each tree in numeric order."""
     prefix = "" if trees is None else "nodeData."
     needed = [prefix + name for name in (*_NODE, *_SPLIT)] + ([] if trees is None else ["treeID"])
     check_columns(list(columns.values), needed, place, [f"{prefix}rawCount"])
@@ -131,7 +131,7 @@ def _table(columns: Columns, place: str, trees: int | None) -> _Table:
 
 
 def _misplaced(start: NDArray[np.int64], inner: NDArray[np.bool_], right: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Nodes [N] whose right side does not begin behind their left one."""
+    """Nodes [N] whose right child does not follow their left subtree."""
     size, wrong = [1] * len(inner), np.zeros(len(inner), np.bool_)
     beginning, to, branches = start.tolist(), right.tolist(), inner.tolist()
     for node in range(len(size) - 1, -1, -1):
@@ -145,7 +145,7 @@ def _misplaced(start: NDArray[np.int64], inner: NDArray[np.bool_], right: NDArra
 def _splits(
     table: _Table, inner: NDArray[np.bool_], feature: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], dict[int, NDArray[np.bool_]], dict[int, int]]:
-    """Thresholds, where NaN goes, the sets of the codes that go left, and the number of categories by feature."""
+    """Thresholds, the direction of NaN, the sets of codes that go left, and the number of categories by feature."""
     values, first, length = table.lists("split.leftCategoriesOrThreshold")
     count = table.number("split.numCategories")
     by_category = inner & (count != -1)
@@ -181,7 +181,7 @@ def _splits(
 
 
 def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np.float64]:
-    """What the rows of training of each leaf say of the classes [N, classes], added up and divided as Spark does it."""
+    """The class shares of each leaf's training rows [N, classes], added and divided like Spark."""
     values, first, length = table.lists("impurityStats")
     table.refuse(~inner & (length != classes), f"a leaf has another number of values than the {classes} classes")
     counts = np.zeros((len(inner), classes))
@@ -193,7 +193,7 @@ def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np
     table.refuse(~inner & ~((counts >= 0) & np.isfinite(counts)).all(axis=1), "a leaf counts fewer rows than none")
     table.refuse(~inner & ~((total > 0) & np.isfinite(total)), "a leaf counts no rows")
     shares: NDArray[np.float64] = counts / np.where(inner, 1.0, total)[:, None]
-    # A single tree predicts what it has written in `transform` alone; both are the same in files of Spark.
+    # Only `transform` uses a single tree's stored prediction; both agree in files of Spark.
     best = counts.argmax(axis=1)
     table.refuse(~inner & (table.real("prediction") != best), "a leaf predicts another class than it counts")
     table.refuse(
@@ -205,8 +205,7 @@ def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np
 def by_labels(nodes: Nodes, slots: Sequence[Slot], features: Sequence[int], place: str) -> Nodes:
     """The nodes over the columns of a table: `features` are their numbers, by the number in the vector of features.
 
-    At every split of a number that is made of labels it has the set of labels. What is no label, and what is missing, has the
-    code after the last one.
+    Splits of a number made of labels have the set of labels. Unlisted and missing ones have the code after the last.
     """
     sets, default_left = dict(nodes.left_sets), nodes.default_left.copy()
     named = np.isin(nodes.feature, [number for number, slot in enumerate(slots) if slot.labels is not None])
@@ -227,16 +226,14 @@ def by_labels(nodes: Nodes, slots: Sequence[Slot], features: Sequence[int], plac
 
 
 def _in_set(listed: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether numbers go left at a set bool[categories + 1]; what is no code of it goes where the last entry says."""
+    """True where numbers go left at a set bool[categories + 1]; its last entry is for invalid codes."""
     last = len(listed) - 1
     known = (values >= 0) & (values < last) & (values == np.floor(values))
     return listed[np.where(known, values, last).astype(np.int64)]
 
 
 def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[int, Runs], place: str) -> Nodes:
-    """The nodes `at` some numbers, over the column that `slot` has made these of. Sets of buckets may need several cuts: `runs`
-    gets these.
-    """
+    """The nodes `at` some numbers, over the column of `slot`. Sets of buckets may need several cuts, added to `runs`."""
     for step in slot.steps:
         if not step.rises:
             raise ModelError(
@@ -255,7 +252,7 @@ def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[in
         levels = slot.steps[-1].levels
         if not levels:
             raise ModelError(
-                f"a split asks for categories of `{slot.column[:60]}`, which a stage has changed",
+                f"a split uses categories of `{slot.column[:60]}`, which a stage has changed",
                 place=place,
                 remedy="give the tree model alone",
             )
@@ -267,7 +264,7 @@ def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[in
             cuts = thresholds_before(slot.steps, ends.astype(np.float64))
             runs[node] = Runs(cuts, goes_left[[*ends, levels - 1]], bool(default_left[node]))
         elif not goes_left[0]:
-            # What goes right is asked for: the sides change places.
+            # The set has the codes that go right: the sides are swapped.
             left[node], right[node] = right[node], left[node]
             default_left[node] = not default_left[node]
     if not (follow(slot.steps, np.array([-np.inf])) <= threshold[at]).all():

@@ -23,7 +23,7 @@ def callback_of(rounds: Rounds) -> Callable[[Any], None]:
 
     def kept(env: Any) -> None:
         if not hasattr(env.model, "rollback_one_iter") or not hasattr(env.model, "current_iteration"):
-            raise UsageError("a budget is kept in one training, and lightgbm.cv is many", remedy="call lightgbm.train")
+            raise UsageError("a budget covers one training, and lightgbm.cv runs many", remedy="call lightgbm.train")
         if id(env.model) not in trainers:
             trainers[id(env.model)] = _Trainer(env.model, rounds)
         rounds.after_round(trainers[id(env.model)])
@@ -41,11 +41,9 @@ class _Trainer:
         told = booster.model_to_string(num_iteration=1)
         kind, rate, factors = (form.search(told) for form in (_KIND, _RATE, _FACTORS))
         if kind is None or rate is None:
-            raise UsageError("this version of lightgbm tells no parameters", remedy="update lightgbm")
+            raise UsageError("this version of lightgbm does not report parameters", remedy="update lightgbm")
         if kind[1] not in ("gbdt", "goss"):
-            raise UsageError(
-                f"rounds of boosting={kind[1]} do not leave earlier ones as they are", remedy="train with boosting=gbdt"
-            )
+            raise UsageError(f"rounds of boosting={kind[1]} change earlier ones", remedy="train with boosting=gbdt")
         self._rate = float(rate[1])
         given = [float(text) for text in factors[1].split(",")] if factors is not None and factors[1] else []
         self._factors = given or [1.0] * len(self.names)

@@ -135,7 +135,7 @@ class Rounds:
                 return "as it was" if step == 1 else "smaller"
         trainer.again(1.0, without=varied)
         if trainer.asked() & varied:
-            raise UsageError("the library asks for features that it was told to leave out", remedy="update the library")
+            raise UsageError("the library splits on excluded features", remedy="update the library")
         self._left, self._rest = self._rest, min(_LONGEST_REST, 2 * self._rest)
         trainer.leave_out(varied)
         return "without"

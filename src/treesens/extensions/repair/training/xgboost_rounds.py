@@ -98,11 +98,9 @@ def _check_kind(config: Any) -> None:
     """UsageError for boosters whose rounds change the results of earlier ones."""
     kind = config.get("name", "gbtree")
     if kind != "gbtree":
-        raise UsageError(
-            f"rounds of the booster `{kind}` do not leave earlier ones as they are", remedy="train with booster=gbtree"
-        )
+        raise UsageError(f"rounds of the booster `{kind}` change earlier ones", remedy="train with booster=gbtree")
     if config.get("gbtree_train_param", {}).get("process_type", "default") != "default":
-        raise UsageError("process_type=update changes trees that are there", remedy="leave it out")
+        raise UsageError("process_type=update changes existing trees", remedy="leave it out")
 
 
 def _found(config: Any, name: str) -> str:
@@ -113,7 +111,7 @@ def _found(config: Any, name: str) -> str:
         for value in config.values():
             if found := _found_in(value, name):
                 return found
-    raise UsageError(f"this version of xgboost tells no `{name}`", remedy="update xgboost")
+    raise UsageError(f"this version of xgboost does not report `{name}`", remedy="update xgboost")
 
 
 def _found_in(config: Any, name: str) -> str:

@@ -146,7 +146,7 @@ def told(summary: Summary) -> str:
     shared = f" ({summary.shared} of them by the pair of a harder one)" if summary.shared else ""
     parts = [f"{summary.asked} asked{shared}"]
     numbers = {"implied by others": summary.implied, "from the journal": summary.reused}
-    numbers |= {"failed (--retry asks these again)": summary.failed, "left": summary.left}
+    numbers |= {"failed (--retry repeats these)": summary.failed, "left": summary.left}
     parts += [f"{number} {word}" for word, number in numbers.items() if number]
     memory = f"peak memory {summary.rss / 1e6:.0f} MB here, {summary.worker_rss / 1e6:.0f} MB in a worker"
     return f"{', '.join(parts)}\n{summary.seconds:.1f} s, {summary.cpu:.1f} s of CPU; {memory}"
