@@ -164,7 +164,7 @@ def test_rows_outside_of_the_domain_have_no_score(tmp_path: Path) -> None:
     table.loc[0, "age"] = 55
     domain = tmp_path / "domain.sens"
     domain.write_text("feature age: integer in [18, 40]\nfeature debt: integer in [0, 12]\n")
-    with pytest.raises(DataError, match="55 is no value of the domain of `age`"):
+    with pytest.raises(DataError, match="55 is not a value of the domain of `age`"):
         ts.groups(ts.load(fitted("scaled")), table, by=["town"], favourable=1, label="y", domain=domain)
 
 

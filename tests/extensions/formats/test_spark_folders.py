@@ -245,7 +245,7 @@ def test_names_that_are_no_plain_text_are_refused(name: str, folder: Path) -> No
 def test_folders_of_any_size_are_refused_in_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = folder.joinpath(*["d"] * 30)
     deep.mkdir(parents=True)
-    refused(folder, "lie in more than")
+    refused(folder, "nested more than")
     shutil.rmtree(folder / "d")
     monkeypatch.setattr(folders, "MOST_FILES", 12)
     refused(folder, "more than 12 files")
