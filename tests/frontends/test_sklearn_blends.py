@@ -360,7 +360,7 @@ def test_what_is_no_mean_of_readable_models_is_refused_by_name() -> None:
     against_all = stack(members("three", "F"), cv=2).fit(x, three)
     against_all.final_estimator_.solver = "liblinear"  # what older versions of scikit-learn fit
     refused = {
-        "no function of its scores": vote([ada, *members("two", "F")], voting="soft").fit(x, y),
+        "not a function of its scores": vote([ada, *members("two", "F")], voting="soft").fit(x, y),
         "GaussianNB is not supported": vote([("l", naive_bayes.GaussianNB()), *members("two", "F")], voting="soft").fit(
             x, y
         ),
@@ -370,7 +370,7 @@ def test_what_is_no_mean_of_readable_models_is_refused_by_name() -> None:
         ).fit(x, y),
         "passthrough": stack(members("two", "F"), passthrough=True, cv=2).fit(x, y),
         "stack over boosted models takes": stack(members("three", "FX"), cv=2).fit(x, three),
-        "each class against all others": against_all,
+        "each class with all others": against_all,
         "not been fitted": vote(members("two", "F"), voting="soft"),
     }
     for message, model in refused.items():

@@ -123,7 +123,7 @@ def test_what_is_no_vote_of_readable_models_is_refused_by_name() -> None:
         "lacks `voting`": vote(members("two", "F"), voting="hard").fit(x, y),
         "lacks `weights`": vote(members("two", "F"), voting="hard").fit(x, y),
     }
-    for message, changed in (("are no lists", {"estimators": None}), ("1 weights for 2", {"weights": [1]})):
+    for message, changed in (("are not lists", {"estimators": None}), ("1 weights for 2", {"weights": [1]})):
         refused[message] = vote(members("two", "FG"), voting="hard", weights=[1, 2]).fit(x, y)
         vars(refused[message]).update(changed)
     del refused["lacks `voting`"].voting

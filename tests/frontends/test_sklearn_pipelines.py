@@ -170,7 +170,7 @@ def test_wrong_readers_are_caught(mutant: Any) -> None:
         ([preprocessing.SplineTransformer()], "it makes several columns of one"),
         ([impute.SimpleImputer(), preprocessing.KBinsDiscretizer()], "KBinsDiscretizer makes a column of every bin"),
         ([impute.SimpleImputer(missing_values=-1, strategy="mean")], "replaces the value -1"),
-        ([preprocessing.StandardScaler(), preprocessing.OrdinalEncoder()], "what another step has changed"),
+        ([preprocessing.StandardScaler(), preprocessing.OrdinalEncoder()], "a column that another step has changed"),
         ([preprocessing.OneHotEncoder(min_frequency=5, handle_unknown="ignore")], "infrequent"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What comes with the compiler and is not part of its core; each extension registers in `treesens/builtin.py`."""
+"""The extensions of the compiler's core; each registers in `treesens/builtin.py`."""
 
 from typing import TYPE_CHECKING
 

@@ -34,7 +34,7 @@ def test_no_word_is_forgotten() -> None:
         ("near", "looks like the rows"),
         ("expect", "a test"),
         ("integer", "Whole numbers"),
-        ("domain", "what the table holds"),
+        ("domain", "the table's values"),
     ],
 )
 def test_the_cursor_on_a_word(word: str, part: str) -> None:

@@ -53,7 +53,7 @@ TRACKS = "nodes_missing_value_tracks_true"
         # It predicts nothing for no outputs.
         ("skops, forest", ("/n_outputs_",), 0, "n_outputs_"),
         # The nodes below a root that becomes a leaf are trees of their own to the runtime.
-        ("onnx, value", ("graph", "node", 0, "attribute", "nodes_modes", "strings", 0), "TEVBRg==", "one more tree"),
+        ("onnx, value", ("graph", "node", 0, "attribute", "nodes_modes", "strings", 0), "TEVBRg==", "another root"),
         # treelite reads what lies behind a field that is too short, and transforms the first of two classes alone.
         ("treelite, two classes", (1, "leaf_value"), [0.0], "leaf_value has no value"),
         ("treelite, forest of two classes", (0, "postprocessor"), "sigmoid", "the first of several classes"),

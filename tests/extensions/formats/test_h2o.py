@@ -580,7 +580,7 @@ def test_a_leaf_of_a_balanced_forest_is_a_share(tmp_path: Path) -> None:
     tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(0.25), leaf(1))
     assert isinstance(load(written(tmp_path, tree, targets=("no", "yes"), **info)).ensemble.link, Calibrated)
     tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(0.25), leaf(1.5))
-    with pytest.raises(ModelError, match="no share of rows"):
+    with pytest.raises(ModelError, match="not a share of rows"):
         load(written(tmp_path, tree, targets=("no", "yes"), **info))
 
 
@@ -608,16 +608,16 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"algorithm": "Distributed Random Forest"}, "`algo` is gbm"),
     ({"mojo_version": "1.10"}, "version 1.1"),
     ({"mojo_version": "1.50"}, "version 1.5"),
-    ({"endianness": "BIG_ENDIAN"}, "highest byte first"),
+    ({"endianness": "BIG_ENDIAN"}, "big-endian"),
     ({"_genmodel_encoding": "LabelEncoder"}, "LabelEncoder"),
     ({"_genmodel_encoding": "OneHotExplicit"}, "`_n_orig_names` is missing"),
     ({"supervised": "false"}, "without a target"),
     ({"n_classes": "3"}, "1 trees of each round for 3 classes"),
     ({"n_classes": "3", "n_trees_per_class": "3"}, "3 classes of the category Binomial"),
-    ({"n_classes": "99999"}, "no number up to"),
-    ({"balance_classes": "true", "prior_class_distrib": "[0.5]"}, "no list of 2 finite numbers"),
-    ({"balance_classes": "true", "prior_class_distrib": "[0.5, nan]"}, "no list of 2 finite numbers"),
-    ({"balance_classes": "true", "model_class_distrib": "0.5, 0.5"}, "no list of 2 finite numbers"),
+    ({"n_classes": "99999"}, "not a number up to"),
+    ({"balance_classes": "true", "prior_class_distrib": "[0.5]"}, "not a list of 2 finite numbers"),
+    ({"balance_classes": "true", "prior_class_distrib": "[0.5, nan]"}, "not a list of 2 finite numbers"),
+    ({"balance_classes": "true", "model_class_distrib": "0.5, 0.5"}, "not a list of 2 finite numbers"),
     ({"balance_classes": "true", "prior_class_distrib": "[-0.5, 1.5]"}, "a share below 0"),
     ({"balance_classes": "true", "model_class_distrib": "[-0.5, 1.5]"}, "too far apart, or below 0"),
     ({"balance_classes": "true", "prior_class_distrib": "[1e-300, 1]"}, "too far apart, or below 0"),
@@ -626,17 +626,17 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"category": "Ordinal"}, "Ordinal"),
     ({"link_function": "log"}, "the link log"),
     ({"default_threshold": "1.5"}, "same class"),
-    ({"default_threshold": "nan"}, "no finite number"),
+    ({"default_threshold": "nan"}, "not a finite number"),
     ({"offset_column": "age"}, "offset"),
     ({"a_field_of_tomorrow": "1"}, "a_field_of_tomorrow"),
-    ({"_orig_projection_array": "[1, 2]"}, "other columns"),
+    ({"_orig_projection_array": "[1, 2]"}, "encoded before the trees"),
     ({"n_columns": "7"}, "6 columns"),
     ({"n_features": "6"}, "6 features"),
     ({"n_domains": "4"}, "3 domains"),
     ({"n_trees": "0"}, "no trees"),
     ({"n_trees": "5"}, "t00_004.bin"),
-    ({"n_trees": "99999999999999"}, "no number up to"),
-    ({"init_f": "inf"}, "no finite number"),
+    ({"n_trees": "99999999999999"}, "not a number up to"),
+    ({"init_f": "inf"}, "not a finite number"),
 ]
 
 
@@ -651,14 +651,14 @@ def test_what_is_not_represented_is_refused_by_name(case: int, tmp_path: Path) -
 
 ONE_HOT: list[tuple[dict[str, str], str]] = [
     ({"_n_orig_names": "5"}, "`_orig_names` has 6 lines"),
-    ({"_n_orig_names": "99999999"}, "no number up to"),
+    ({"_n_orig_names": "99999999"}, "not a number up to"),
     ({"_n_orig_domain_values": "5"}, "labels of another number"),
     ({"_m_orig_domain_values_2": "39"}, "`_orig_domain_values_2` has 40 lines"),
-    ({"_m_orig_domain_values_2": "x"}, "no number up to"),
+    ({"_m_orig_domain_values_2": "x"}, "not a number up to"),
     ({"_m_orig_domain_values_3": "0"}, "`flag` has no categories"),
     ({"_m_orig_domain_values_0": "3"}, "no file `_orig_domain_values_0`"),
     ({"_genmodel_encoding": "Eigen"}, "the encoding Eigen"),
-    ({"_genmodel_encoding": "Enum"}, "other columns"),
+    ({"_genmodel_encoding": "Enum"}, "encoded before the trees"),
     ({"_m_orig_domain_values_x": "1"}, "_m_orig_domain_values_x"),
     ({"mojo_version": "1.30"}, "the encoding OneHotExplicit of categories is not read in version 1.3"),
 ]
@@ -758,8 +758,8 @@ DAMAGED: list[tuple[bytes, str]] = [
     (CASES[0][0] + b"\0", "something follows"),
     (node(BOTH, 9, NA_LEFT, leaf(1), leaf(1), leaf(2)), "column 9"),
     (node(BOTH, 0, 9, leaf(1), leaf(1), leaf(2)), "which is nowhere"),
-    (node(BOTH | 4, 0, NA_LEFT, leaf(1), leaf(1), leaf(2)), "not known"),
-    (node(BOTH | SHORT, 0, NA_LEFT, INNER_SET, leaf(1), leaf(2)), "not known"),
+    (node(BOTH | 4, 0, NA_LEFT, leaf(1), leaf(1), leaf(2)), "unknown kind of split"),
+    (node(BOTH | SHORT, 0, NA_LEFT, INNER_SET, leaf(1), leaf(2)), "unknown kind of split"),
     (node(BOTH, 0, NA_LEFT, leaf(math.nan), leaf(1), leaf(2)), "NaN"),
     (node(BOTH, 0, NA_LEFT, leaf(1), leaf(math.inf), leaf(2)), "not finite"),
     (node(BOTH | LONG, 1, NA_LEFT, struct.pack("<HI", 0, 2**31), leaf(1), leaf(2)), "longer than the tree"),

@@ -76,7 +76,7 @@ def _changed(**attributes: Any) -> Any:
         ({"nodes_values": [float("nan")] * 9}, "threshold is NaN"),
         ({"nodes_values": [0.0]}, "1 entries for 9 nodes"),
         ({"nodes_truenodeids": [99, 3, 5, 7, 0, 0, 0, 0, 0]}, "a child does not exist"),
-        ({"nodes_truenodeids": [1, 0, 5, 7, 0, 0, 0, 0, 0]}, "two parents|twice|one more tree"),
+        ({"nodes_truenodeids": [1, 0, 5, 7, 0, 0, 0, 0, 0]}, "two parents|twice|another root"),
         ({"nodes_featureids": [9] * 9}, "feature 9 of 2"),
         ({"nodes_featureids": [-1] * 9}, "does not exist"),
         ({"nodes_nodeids": [0] * 9}, "same number"),

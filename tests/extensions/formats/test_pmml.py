@@ -113,7 +113,7 @@ def test_the_smallest_tree_is_read(tmp_path: Path) -> None:
         (a_tree(SPLIT.replace('field="x"', 'field="y"')), 7, "there is no field `y`"),
         (a_tree(SPLIT.replace('field="x"', 'field="c"')), 7, "have no order"),
         (a_tree(SPLIT.replace("lessThan", "nearly")), 7, "`nearly` is not an operator"),
-        (a_tree(SPLIT.replace('score="1"', 'score="NaN"')), 7, "`score` is no finite number"),
+        (a_tree(SPLIT.replace('score="1"', 'score="NaN"')), 7, "`score` is not a finite number"),
         (a_tree(SPLIT.replace('<Node score="2"><True/></Node>', "")), 5, "have no prediction here"),
         (a_tree(SPLIT, ' missingValueStrategy="weightedConfidence"'), 4, "weightedConfidence"),
         (a_tree(SPLIT, ' missingValueStrategy="defaultChild"'), 5, "`defaultChild` is missing"),

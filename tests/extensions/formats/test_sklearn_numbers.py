@@ -93,7 +93,7 @@ def test_what_stands_around_a_linear_model_stands_around_its_pipeline() -> None:
     x, score = rows()
     voting = ensemble.VotingClassifier([("a", linear.LogisticRegression())], voting="soft")
     some = ensemble.BaggingRegressor(linear.Ridge(), 2, max_features=1, random_state=1)
-    inside = {"VotingClassifier over a linear model stands behind": piped("passthrough", voting).fit(x, score > 0)}
+    inside = {"VotingClassifier over a linear model follows": piped("passthrough", voting).fit(x, score > 0)}
     inside["some of the columns alone"] = some.fit(x[NUMBERS], score)
     for message, made in inside.items():
         with pytest.raises(ModelError, match=message) as caught:
@@ -244,6 +244,6 @@ def test_repair_says_that_coefficients_have_no_leaves(tmp_path: Path) -> None:
     x, score = rows()
     x.assign(y=(score > 0).astype(int)).to_csv(tmp_path / "d.csv", index=False)
     model, output = ts.load(fitted("scaled")), tmp_path / "out.skops"
-    with pytest.raises(ModelError, match="a coefficient has none") as caught:
+    with pytest.raises(ModelError, match="a repair changes leaves, not coefficients") as caught:
         ts.repair(model, tmp_path / "d.csv", vary=["town"], label="y", gap=0.1, output=output)
     assert "without the columns" in str(caught.value.remedy)

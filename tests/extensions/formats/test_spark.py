@@ -1098,16 +1098,16 @@ def test_numbers_that_no_threshold_follows_are_refused(tmp_path: Path) -> None:
         (lambda: changed_by(tmp_path, ages, scaler({5: 0.1}, {1: 2.0})), "this is not a vector"),
         (
             lambda: changed_by(tmp_path, ages, stage(FEATURE + "StandardScalerModel", RAW, vectors(mean=[0, 0]))),
-            "no table",
+            "not a table",
         ),
         (
             lambda: changed_by(tmp_path, ages, stage(FEATURE + "MaxAbsScalerModel", RAW, vectors(mean=[0, 0]))),
-            "no table",
+            "not a table",
         ),
         (lambda: changed_by(tmp_path, ages, named), "by names"),
-        (lambda: changed_by(tmp_path, ages, far), "no places in a vector of 2"),
+        (lambda: changed_by(tmp_path, ages, far), "not places in a vector of 2"),
         (lambda: changed_by(tmp_path, far), "no stage before it"),
-        (lambda: pipeline(tmp_path / "1.zip", ages, scaler([0, 0], [1, 1]), by_code), "asks for categories"),
+        (lambda: pipeline(tmp_path / "1.zip", ages, scaler([0, 0], [1, 1]), by_code), "uses categories"),
         (
             lambda: changed_by(tmp_path, bucketizer([0.0, 1.0, 2.0]), assembler(["bucket", "debt"])),
             "outside of the splits",
@@ -1128,7 +1128,7 @@ def test_numbers_that_no_threshold_follows_are_refused(tmp_path: Path) -> None:
         ),
         (
             lambda: changed_by(tmp_path, imputer({"age": 1}, inputCols=["debt"], outputCols=["x"]), ages),
-            "no table of fillings",
+            "not a table of imputed values",
         ),
         (
             lambda: changed_by(tmp_path, binarizer("age", "high", 0.5), assembler(["high", "debt"]), threshold=-1.0),

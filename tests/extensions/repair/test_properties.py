@@ -131,7 +131,7 @@ def test_what_cannot_hold_together_is_refused(tmp_path: Path) -> None:
             ts.repair(model, data, label="y", time_limit=20.0, output=tmp_path / "o.json", **options)
         assert not (tmp_path / "o.json").exists()
 
-    refused("cannot stay as it is", vary=["f"], gap=0.05, keep_rows=twins)
+    refused("cannot stay unchanged", vary=["f"], gap=0.05, keep_rows=twins)
     refused("not both", increasing=["a"], keep_rows=twins)
     refused("increasing and decreasing", increasing=["a"], decreasing=["a"])
     refused("no feature `z`", increasing=["z"])

@@ -146,7 +146,7 @@ V2 = "(vnnlib-version <2.0>) (declare-network f (declare-input X real [2]) (decl
         (V1 + "(assert (<= X_1 1))", "`X_1` is not declared", len(V1) + 13),
         (V1 + "(assert (<= (* X_0 Y_0) 1))", "not linear", len(V1) + 13),
         (V1 + "(assert (<= X_0 1e999999))", "too long", len(V1) + 17),
-        (V1 + "(assert (sin X_0))", "`sin` is no comparison", len(V1) + 9),
+        (V1 + "(assert (sin X_0))", "`sin` is not a comparison", len(V1) + 9),
         (V1 + "(assert (<= X_0 $))", "`$` means nothing", len(V1) + 17),
         ("(" * 100, "nested too deeply", 65),
         ("(declare-const Z_0 Real)", "variables are X_0", 1),
@@ -156,7 +156,7 @@ V2 = "(vnnlib-version <2.0>) (declare-network f (declare-input X real [2]) (decl
         (V2.replace("<2.0>", "<3.0>"), "versions are", 1),
         ("(declare-network f (declare-hidden H real [2]))", "nothing else here", 20),
         (")", "not opened", 1),
-        ("(pop 1)", "`pop` is no declaration", 1),
+        ("(pop 1)", "`pop` is neither a declaration", 1),
     ],
 )
 def test_mistakes_have_a_place(text: str, message: str, column: int) -> None:

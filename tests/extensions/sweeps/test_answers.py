@@ -163,7 +163,7 @@ def test_executors_and_journals_that_do_not_work_are_errors(folder: Path) -> Non
     (folder / "text.sqlite").write_text("this is no database, " * 100)
     done = run(folder, "sweep", "sweep.toml", "--journal", "text.sqlite")
     assert done.returncode == 2
-    assert "no journal" in done.stderr
+    assert "not a journal" in done.stderr
     with sqlite3.connect(folder / "sweep.sqlite.lock", isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")
         done = run(folder, "sweep", "sweep.toml")
@@ -266,4 +266,4 @@ def test_options_of_check_and_bench_reach_the_key() -> None:
 @pytest.mark.parametrize("failed", [0, 3])
 def test_a_summary_says_how_failed_questions_are_asked_again(failed: int) -> None:
     said = told(Summary(questions=9, asked=9, failed=failed))
-    assert ("--retry asks these again" in said) == (failed > 0)
+    assert ("--retry repeats these" in said) == (failed > 0)

@@ -75,7 +75,7 @@ def test_ctrl_c_keeps_what_is_done(folder: Path) -> None:
     done = stopped_after(folder, 10, signal.SIGINT)
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr
-    assert "the same command goes on" in done.stdout
+    assert "the same command continues" in done.stdout
     assert len(answers(folder / "sweep.sqlite")) >= 10
     assert run(folder, "sweep", "sweep.toml", "-j", "2", "--no-share").returncode == 0
     assert len(answers(folder / "sweep.sqlite")) == QUESTIONS

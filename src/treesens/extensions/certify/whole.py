@@ -134,7 +134,9 @@ class _Further:
         return {"statement": self.statement(constraints), **self.of(constraints)}
 
     def statement(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
-        """The statement with single-cell bounds of sums; it omits what it cannot say, and known cavities if all are checked."""
+        """The statement with single-cell bounds of sums; it omits inexpressible constraints, and known cavities if all are
+        checked.
+        """
         constraints = (c for c in flat(constraints) if self.in_cells or not isinstance(c, AvoidCavities))
         asked = replace(self.query, constraints=tuple(constraints), objective=None)
         asked = with_cell_rows(asked) if self.in_cells else asked

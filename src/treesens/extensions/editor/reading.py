@@ -216,7 +216,7 @@ def code_tokens(text: str) -> list[Token]:
 
 
 def _declaration_is_broken(source: Source, syntax: Diagnostics) -> bool:
-    """True if something other than a query does not parse: references to it are no mistakes then."""
+    """True if something other than a query does not parse: references to it are not errors then."""
     places = [message.span.start for message in syntax.errors if message.span is not None]
     code = code_tokens(source.text) if places else []
     if not code:

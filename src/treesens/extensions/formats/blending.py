@@ -17,7 +17,7 @@ from treesens.compiler.model.blend import Blend, Way
 from treesens.errors import ModelError
 
 _MOST_AVERAGED = 1 << 40
-"""Larger common denominators are no counts of votes: weights are rounded instead."""
+"""Larger common denominators are not vote counts: weights are rounded instead."""
 
 
 def blend_of(

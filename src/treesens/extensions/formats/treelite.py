@@ -2,8 +2,8 @@
 
 GTIL (gtil/predict.cc of version 4): inputs and thresholds are of the model's threshold type; NaN takes the default child; a
 category below 0 or without its number in the list does not match. Leaves are summed in the leaf type from 0 in the order of the
-trees, then averaged if asked for, then float64 base scores are added. Further steps of the training library (scikit-learn's
-cast to float32, LightGBM's zero band) are not in the checkpoint: this is treelite's model.
+trees, optionally averaged, then float64 base scores are added. Further steps of the training library (scikit-learn's cast to
+float32, LightGBM's zero band) are not in the checkpoint: this is treelite's model.
 """
 
 from __future__ import annotations

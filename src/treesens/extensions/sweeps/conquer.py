@@ -286,7 +286,7 @@ class Coordinator:
         return {self.shipment.document.digest: self.shipment}
 
     def task(self, part: Part, limit: Fraction | None, seconds: float, *, certify: bool = False) -> Task:
-        """What a worker is told of a part."""
+        """The task of a worker for a part."""
         options = replace(self.options.uncertified, time_limit=seconds, library_predict=None)
         key = json.dumps(part.plain())
         asked = PartTask(part, limit, certify)

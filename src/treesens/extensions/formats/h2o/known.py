@@ -1,4 +1,4 @@
-"""Every line of the first section of `model.ini` in a MOJO of trees, and what it means."""
+"""Every line of the first section of `model.ini` in a MOJO of trees, and its meaning."""
 
 from treesens.frontends.documents import Table, irrelevant, optional, refused, used
 

@@ -1,8 +1,8 @@
 """ONNX models: one TreeEnsembleClassifier or TreeEnsembleRegressor, read with the onnx package, replayed in onnxruntime.
 
 How onnxruntime evaluates (tree_ensemble_common.h, tree_ensemble_aggregator.h): float32 inputs against float32 values by the
-mode of each node; NaN takes the false branch unless missing_value_tracks_true. Scores are summed in float32 from 0 in the
-order of the trees, then averaged if asked for, then base_values are added, then the transform is applied.
+mode of each node; NaN takes the false branch unless missing_value_tracks_true. Scores are summed in float32 from 0 in the order
+of the trees, optionally averaged, then base_values are added, then the transform is applied.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _NAMESPACE = "http://www.dmg.org/PMML-4_4"
 
 
 class Evaluator:
-    """A file for JPMML-Evaluator; Java starts when it is asked first.
+    """A file for JPMML-Evaluator; Java starts on first use.
 
     `within` is the file's model if `model` is nested in it.
     """

@@ -54,7 +54,7 @@ def weights_of(obj: Any, place: str) -> list[float] | None:
 
 
 def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
-    """The model of a fitted vote. ModelError for members whose class is no function of their scores here."""
+    """The model of a fitted vote. ModelError if a member's class is not a function of its scores."""
     place, classes = source.path, plain_classes(obj, source.path)
     weights = weights_of(obj, place)
     trees = all(type(e).__name__ in SINGLE_TREES and type(e).__module__.startswith("sklearn.") for e in obj.estimators_)

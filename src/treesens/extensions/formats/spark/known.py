@@ -7,7 +7,7 @@ _COLUMN = "the name of a column"
 
 
 def _setting(*names: str) -> dict[str, Meaning]:
-    """Settings, each of which is in one of two maps."""
+    """Settings, each in one of two maps."""
     return optional("it is in the other map, or has Spark's own default", used(*names))
 
 
