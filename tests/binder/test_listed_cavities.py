@@ -94,7 +94,7 @@ def test_a_number_is_rounded_as_a_threshold_of_the_model(world: World) -> None:
     ("content", "message"),
     [
         ("[[]]", "at least one literal"),
-        ("{}", "no list of clauses"),
+        ("{}", "not contain a list of clauses"),
         ("[[[1, 2]]]", 'a literal is a feature, "<" or ">="'),
         ('[[["f0", "<=", 1]]]', "clause 0, literal 0"),
         ('[[["f0", "<", 1e999]]]', "clause 0, literal 0"),

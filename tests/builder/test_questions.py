@@ -136,7 +136,7 @@ def test_what_is_not_given_is_named(stump: Path) -> None:
     with pytest.raises(UsageError, match="`models` is one thing, and the questions name `m`, `n`"):
         two.answer(stump)
     live = q.sensitive(ts.load(stump), "sex", margin=0.5)
-    with pytest.raises(UsageError, match="`model` stands for two different objects"):
+    with pytest.raises(UsageError, match="`model` refers to two different objects"):
         q.file(live, q.sensitive(ts.load(stump), "age", margin=0.5).named("other"))
     with pytest.raises(UsageError, match="`near` steers towards data"):
         ts.sensitivity(stump, vary=["sex"], margin=0.5, near="both")

@@ -180,7 +180,8 @@ TEST_CASE("packed trees lead where the trees lead, at once and in two parts") {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         Sample s(300 + seed, seed % 2 == 0 ? 3 : 12, seed % 4 > 1);
         const CellTrees trees = s.trees();
-        const ChoiceTrees choice_trees(trees, s.nodes(), std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
+        const ChoiceTrees choice_trees(trees, s.nodes(), std::vector<Cell>(kFeatures, kCells), s.values, 2,
+                                       s.choices());
         PackedTrees packed(choice_trees);
         std::vector<Cell> cells;
         std::vector<std::int32_t> rows;

@@ -182,7 +182,7 @@ def test_a_file_that_is_not_utf8_or_not_there(tmp_path: Path) -> None:
         read_table(tmp_path / "absent.csv")
     with pytest.raises(DataError, match="no column `lable`"):
         read_table(write(tmp_path / "u.csv", "label\n1\n"), label="lable")
-    with pytest.raises(DataError, match="no data frame"):
+    with pytest.raises(DataError, match="not a data frame"):
         read_table(object())
 
 

@@ -134,9 +134,9 @@ def test_a_table_with_the_other_one_is_refused(name: str, lost: object) -> None:
         # A number for NaN may lie on the side of the unknown categories.
         differs = not np.array_equal(model.predict_proba(table), model.predict_proba(x))
         assert differs or name in ("histograms", "ordinal with a number for NaN")
-        with pytest.raises(TreesensError, match="takes for an unknown category"):
+        with pytest.raises(TreesensError, match="treats as an unknown category"):
             ts.audit(loaded, data=table, gap=0.1)
-        with pytest.raises(TreesensError, match="takes for an unknown category"):
+        with pytest.raises(TreesensError, match="treats as an unknown category"):
             ts.check_text(text, models={"m": loaded}, data={"d": table})
 
 
@@ -145,5 +145,5 @@ def test_marks_of_columns_whose_names_are_numbers_are_compared() -> None:
     x, y = rows(np.nan)
     loaded = ts.load(one_hot().fit(x.set_axis(["0", "1"], axis=1), y))
     ts.audit(loaded, data=x.set_axis([0, 1], axis=1), gap=0.1)
-    with pytest.raises(TreesensError, match="takes for an unknown category"):
+    with pytest.raises(TreesensError, match="treats as an unknown category"):
         ts.audit(loaded, data=rows(None)[0].set_axis([0, 1], axis=1), gap=0.1)

@@ -75,7 +75,7 @@ def test_several_labels_at_once_are_refused_by_name() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 2))
     model = xgboost.XGBClassifier(n_estimators=2).fit(x, (x > 0).astype(int))
-    with pytest.raises(ModelError, match="several labels at once are no one model"):
+    with pytest.raises(ModelError, match="several labels at once are not one model"):
         ts.load(model)
 
 

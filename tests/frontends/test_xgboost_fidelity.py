@@ -211,7 +211,7 @@ def test_a_tree_is_at_its_id_wherever_it_is_listed(name: str, tmp_path: Path) ->
 def test_ids_that_are_no_places_are_refused(order: list[int], tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     path.write_bytes(_with_ids(order))
-    with pytest.raises(Exception, match=r"trees\[[01]\]\.id: .* (is no place among|have the) "):
+    with pytest.raises(Exception, match=r"trees\[[01]\]\.id: .* (is not a position among|have the) "):
         load(path)
 
 

@@ -66,7 +66,7 @@ def test_results_that_contradict_each_other_are_an_error_of_ours(sense: Sense, s
             combine(one, other)
     reached, proved = (turned(r, sense, sign) for r in (found, result(Verdict.FOUND, 2.0, 2.5)))
     for one, other in ((reached, proved), (proved, reached)):
-        with pytest.raises(InternalError, match="nothing is better"):
+        with pytest.raises(InternalError, match="no value is better"):
             combine(one, other)
 
 

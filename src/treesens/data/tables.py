@@ -133,7 +133,7 @@ class Table:
         if lost:
             row = int(np.flatnonzero(values == lost[0])[0])
             raise DataError(
-                f"column `{column}` holds {lost[0]:g} in row {row}, which is not a category of the model",
+                f"column `{column}` holds {lost[0]:g} in row {row}, which is no category of the model",
                 place=f"{self.name}, row {row}, column `{column}`",
                 remedy=f"the model calls its categories {_listed(known)}: write these, not codes, or leave such rows out",
             )
@@ -147,7 +147,7 @@ class Table:
         row = int(np.flatnonzero(values == text)[0])
         others = sum(v is not None and _stored(v, known) is None for v in values) - 1
         more = f" (and text in {others} more row{'s' if others > 1 else ''})" if others else ""
-        what = "which is not a category of the model" if known.names else "where the model reads a number"
+        what = "which is no category of the model" if known.names else "where the model reads a number"
         error = TextError(
             f"column `{column}` holds the text `{text[:40]}` in row {row}{more}, {what}",
             place=f"{self.name}, row {row}, column `{column}`",

@@ -140,7 +140,7 @@ class Field:
         if isinstance(value, (bool, float)) or not isinstance(value, (int, np.integer)):
             raise self.error(f"expected a whole number, found {_kind(value)}")
         if not -_LARGEST <= value <= _LARGEST:
-            raise self.error(f"numbers of {len(str(abs(int(value))))} digits are not supported here")
+            raise self.error(f"numbers of {len(str(abs(int(value))))} digits make no sense here")
         return int(value)
 
     def number(self) -> float:

@@ -160,13 +160,13 @@ def _lies_in(path: Path, known: set[Path]) -> bool:
 
 
 def _writes_into(path: Path) -> OverwriteError:
-    words = "it is inside a folder that this run reads as a model, and would change that model"
+    words = "it lies in a folder that this run reads as a model, which would be another model with it"
     return OverwriteError(words, place=str(path), remedy="name an output outside of that folder")
 
 
 def _overwrites(path: Path) -> OverwriteError:
     return OverwriteError(
-        "the file is an input of this run, and would be overwritten", place=str(path), remedy="name another output"
+        "the file is an input of this run, and would be written over", place=str(path), remedy="name another output"
     )
 
 

@@ -82,7 +82,7 @@ def read_estimator(estimator: Any, place: str) -> Read:
         )
     width = getattr(estimator, "n_features_in_", 1)
     if not isinstance(width, int | np.integer) or not 0 < width <= MAX_FEATURES:
-        raise ModelError(f"{str(width)[:40]} is not a possible number of features", place=place)
+        raise ModelError(f"{str(width)[:40]} features make no sense", place=place)
     if not hasattr(estimator, "n_features_in_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
     try:

@@ -224,7 +224,7 @@ def count_outputs(parameters: Field) -> int:
     target = parameters.get("num_target")
     targets = target.integer() if target else 1
     if classes < 0 or targets < 0 or max(classes, targets) > _MAX_OUTPUTS:
-        raise parameters.error(f"num_class {classes} and num_target {targets} are not possible together")
+        raise parameters.error(f"num_class {classes} and num_target {targets} make no sense")
     return max(classes, targets, 1)
 
 

@@ -49,7 +49,7 @@ def read_features(learner: Field, count: Field) -> tuple[Feature, ...]:
     """Names and kinds; f0, f1, … if the file has no names. Category counts are set with the trees."""
     n = count.integer()
     if not 0 < n <= MAX_FEATURES:
-        raise count.error(f"{n} is not a possible number of features")
+        raise count.error(f"{n} features make no sense")
     names, types = (field.texts() if (field := learner.get(key)) else [] for key in ("feature_names", "feature_types"))
     for key, given in (("feature_names", names), ("feature_types", types)):
         if given and len(given) != n:
