@@ -28,6 +28,8 @@ from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import nodes_in
 
+pytestmark = pytest.mark.extensions
+
 GRID = pd.DataFrame(
     list(itertools.product(range(3), range(3), (0.0, 1.0, np.nan), range(2))), columns=list("xymc")
 ).astype(float)

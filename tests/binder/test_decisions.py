@@ -76,6 +76,7 @@ def asked(model: Any, text: str, **given: Any) -> Any:
     return ts.check_text(head + DECISIONS + text, models={"m": ts.load(model)}, **given)
 
 
+@pytest.mark.extensions
 def test_a_decision_is_the_first_case_that_holds(model: Any) -> None:
     text = 'data d from "d"\n'
     text += "".join(f"query q{i}: count rows of d as a such that {asked}\n" for i, asked in enumerate(CONSTRAINTS))
@@ -110,6 +111,7 @@ def test_pairs_are_those_of_brute_force(model: Any, backend: str) -> None:
         assert str(differ.verdict) == ("found" if any(len(o) > 1 for o in together) else "none")
 
 
+@pytest.mark.extensions
 def test_rows_whose_decision_flips_are_counted_without_a_search(model: Any) -> None:
     truth, sets = decided(model).credit, [("x",), ("y",), ("x", "z")]
     text = 'data d from "d"\n'

@@ -113,6 +113,7 @@ def test_several_questions_in_one_file(stump: Path) -> None:
         each.answer(stump)
 
 
+@pytest.mark.extensions
 def test_several_answers_and_counts_are_asked_as_objects(stump: Path, frame: Any) -> None:
     rows = frame[["age", "sex"]]
     flips = q.count("people", A, B).such_that(B.except_("sex") == A, A.margin() >= 0.5, B.margin() <= -0.5)

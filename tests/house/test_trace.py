@@ -76,6 +76,7 @@ def methods_asked(path: Path, **options: Any) -> tuple[list[str], Any]:
     return found, answer["q"]
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("kind", ASKED)
 def test_the_methods_that_are_asked(folder: Path, kind: str) -> None:
     text, expected = ASKED[kind]
