@@ -496,7 +496,7 @@ def allowed(text: str) -> bool:
             "averages the probabilities of several",  # a study about scores has no word for means of probabilities
             "a mean of several models has no raw score",
             "takes whole numbers only",  # a decision compares a number that is whole with another one
-            "shares are counted of constraints on scores",  # the decision of a calibrated model has alternatives
+            "shares need constraints on scores",  # the decision of a calibrated model has alternatives
         )
     )
 
