@@ -63,6 +63,6 @@ def test_answers_say_what_they_are_called(model: Path) -> None:
     file.write_text(f'model m from "{model.name}"\nquery q: find a in m such that class(a) = 1\n')
     answers = ts.check(file, replay="emulated", time_limit=20)
     for wrong in (0, "p"):
-        with pytest.raises(KeyError, match="there are q"):
+        with pytest.raises(KeyError, match="the names are q"):
             answers[wrong]  # type: ignore[index]
     assert answers.get("p") is None

@@ -168,7 +168,7 @@ def _text(name: str = "categories") -> str:
         ("max_feature_idx=", "max_feature_idx=9", "names and"),
         ("left_child=", "left_child=99 ", "entries, not"),
         ("left_child=1 ", "left_child=0 ", "reached twice|two parents"),
-        ("right_child=", "right_child=x", "no number|entries"),
+        ("right_child=", "right_child=x", "not a number|entries"),
         ("cat_boundaries=0 ", "cat_boundaries=3 ", "do not increase from 0"),
         ("decision_type=", "decision_type=1", "decision_type|category set|cat"),
         ("split_feature=", "split_feature=99", "does not exist"),

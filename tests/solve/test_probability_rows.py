@@ -236,7 +236,7 @@ def test_what_is_written_for_a_solver_is_called_a_relaxation(
     with pytest.raises(SystemExit) as ended:
         main(["emit", str(tmp_path / "q.sens"), "--to", "lp"])
     assert ended.value.code == 0
-    assert "q: probabilities that are not linear" in capsys.readouterr().err
+    assert "q: nonlinear probabilities" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["explain", str(tmp_path / "q.sens")])
     shown_text = capsys.readouterr().out

@@ -137,8 +137,8 @@ def test_the_command_line_and_its_record(tmp_path: Path) -> None:
     ("level", "way", "table", "words"),
     [
         ("abc", None, True, "no percentage"),
-        ("0", None, True, "no share of inputs"),
-        ("100%", None, True, "no share of inputs"),
+        ("0", None, True, "not a share of inputs"),
+        ("100%", None, True, "not a share of inputs"),
         ("100/3", None, True, "no finite decimals"),
         ("95%", None, False, "learnt from rows"),
         (None, "isolation", True, "how much is missing"),
