@@ -123,7 +123,8 @@ core: $(VENV)/.core ## the wheel without extensions, and the tests of the core
 	rm -rf build/core && mkdir -p build/core
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps -w build/core -C wheel.exclude='treesens/engine/**;treesens/extensions/**' .
 	$(PYTHON) -m venv build/core/venv
-	build/core/venv/bin/python -m pip install --quiet build/core/treesens-*.whl -r $(VENV)/core.txt
+	$(BIN)/python -c '$(call needs,core)' > build/core/needs.txt
+	build/core/venv/bin/python -m pip install --quiet build/core/treesens-*.whl -r build/core/needs.txt
 	build/core/venv/bin/python -c 'import treesens.builtin as b; assert not b.has_extensions()'
 	build/core/venv/bin/python -m pytest -n 2 --part quick
 
