@@ -463,3 +463,24 @@ def test_a_plugged_in_method_names_the_method_it_comes_before(tmp_path: Path, wo
     ran = treesens(target, work, "check", "questions.sens", "sex_alone")
     assert "sex_alone: unknown" in ran.stdout
     assert "comes before `brief search`, which is unknown" in ran.stderr
+
+
+def test_a_kept_answer_is_that_of_the_plug_ins_that_are_installed(tmp_path: Path, work: Path) -> None:
+    """Another version of a plug-in, or none, answers anew; the same one reads the journal."""
+    target, without = tmp_path / "site", tmp_path / "without"
+    install(target)
+    without.mkdir()
+    (info,) = target.glob("*.dist-info")
+    model = Path(__file__).parents[1] / "data" / "golden" / "model.json"
+    (work / "questions.sens").write_text(f'model m from "{model}"\nquery q: find a such that margin(a) >= 100\n')
+
+    def kept(site: Path) -> bool:
+        ran = treesens(site, work, "check", "questions.sens", "--journal", "answers.sqlite")
+        assert ran.returncode == 0, ran.stderr
+        return "from the journal" in ran.stdout + ran.stderr
+
+    assert [kept(target), kept(target)] == [False, True]
+    metadata = (info / "METADATA").read_text()
+    (info / "METADATA").write_text(metadata.replace("Version: 0.1.0", "Version: 0.2.0"))
+    assert [kept(target), kept(target)] == [False, True]
+    assert [kept(without), kept(without)] == [False, True]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.backends.base import BACKENDS, packages_of
+from treesens.compiler.base.plugins import plugin_versions
 
 LIBRARIES = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "catboost", "onnxruntime", "treelite")
 """Distributions whose models are read, and in which pairs are replayed."""
@@ -32,9 +33,9 @@ def solver_packages() -> dict[str, list[str]]:
 
 
 def package_versions() -> dict[str, str]:
-    """Versions that affect a measurement: numpy, solvers and libraries, if they are installed."""
+    """Versions that affect a measurement: numpy, solvers and libraries, if they are installed, and plug-ins."""
     names = ("numpy", *solver_packages(), *LIBRARIES)
-    return {name: found for name in names if (found := package_version(name)) is not None}
+    return {name: found for name in names if (found := package_version(name)) is not None} | plugin_versions()
 
 
 def machine_facts() -> dict[str, Any]:

@@ -24,6 +24,7 @@ import treesens
 from treesens.backends.base import packages_of
 from treesens.compiler.base.files import will_write
 from treesens.compiler.base.option_kinds import Door, declared
+from treesens.compiler.base.plugins import plugin_versions
 from treesens.errors import DataError, UsageError
 from treesens.records.installation import package_version
 from treesens.records.questions import sha256
@@ -62,7 +63,7 @@ def key_of(digest: str, options: Options) -> str:
 
 @functools.cache
 def versions(backend: str) -> dict[str, str]:
-    """The versions that a backend's answer depends on; for the engine also its content."""
+    """The versions that a backend's answer depends on, plug-ins included; for the engine also its content."""
     from treesens._engine import __file__ as engine_file
 
     with Path(engine_file).open("rb") as file:
@@ -71,7 +72,7 @@ def versions(backend: str) -> dict[str, str]:
     for name in RACERS if backend == "auto" else (backend,):
         for package in packages_of(name):
             found[package] = package_version(package) or "absent"
-    return found
+    return found | plugin_versions()
 
 
 @dataclass(frozen=True)

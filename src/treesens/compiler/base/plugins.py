@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -103,24 +104,28 @@ def may_have_plugins() -> bool:
     return any(place is None or b"[treesens." in place for place in _entry_point_files())
 
 
+@cache
+def plugin_versions() -> dict[str, str]:
+    """Versions of all distributions with an entry point of treesens, sorted by name: an answer may depend on each of them."""
+    if not may_have_plugins():
+        return {}
+    from importlib.metadata import distributions
+
+    owners = (one for one in distributions() if any(p.group.startswith("treesens.") for p in one.entry_points))
+    return dict(sorted((str(one.name), str(one.version)) for one in owners))
+
+
 def _entry_point_files() -> Iterator[bytes | None]:
     """The text of every entry_points.txt on the search path; None for an archive."""
     for folder in map(str, sys.path):
-        try:
-            names = os.listdir(folder or ".")
-        except NotADirectoryError:
+        if os.path.isfile(folder):
             yield None
-            continue
-        except OSError:
-            continue
-        for name in names:
-            if name.lower().endswith((".dist-info", ".egg-info", ".egg")):
-                parts = ("EGG-INFO",) if name.lower().endswith(".egg") else ()
-                try:
-                    with open(os.path.join(folder, name, *parts, "entry_points.txt"), "rb") as file:
+        with suppress(OSError):
+            for name in os.listdir(folder or "."):
+                if name.lower().endswith((".dist-info", ".egg-info", ".egg")):
+                    parts = ("EGG-INFO",) if name.lower().endswith(".egg") else ()
+                    with suppress(OSError), open(os.path.join(folder, name, *parts, "entry_points.txt"), "rb") as file:
                         yield file.read()
-                except OSError:
-                    continue
 
 
 def _owner(point: EntryPoint) -> str:

@@ -293,6 +293,7 @@ def remembered(path: Path | None, time_limit: float, *context: object) -> Iterat
         if journal is None:
             yield None
             return
+        from treesens.compiler.base.plugins import plugin_versions
         from treesens.records.journal import KeptAnswers
 
-        yield KeptAnswers(journal, "\0".join(map(str, (__version__, *context))), time_limit)
+        yield KeptAnswers(journal, "\0".join(map(str, (__version__, *plugin_versions().items(), *context))), time_limit)
