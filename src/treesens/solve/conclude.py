@@ -16,6 +16,7 @@ from typing import Any
 from treesens.backends.base import Artifact, Backend, Proof, RawOutcome, Termination
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.base.dyadic import Unit
+from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
 from treesens.compiler.ir import Module
 from treesens.compiler.pipeline import Compilation, Contradiction, decide_at_compile_time
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
@@ -86,6 +87,16 @@ def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | 
     return ObjectiveValue(shown_value(goal, float(value)), shown, Sense.of(goal.maximize), goal.kind)
 
 
+def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None, who: str = "native") -> ObjectiveValue:
+    """The displayed value and bound; the bound is rounded away from the value."""
+    reached, limit = float(value), None
+    if bound is not None:
+        limit = float(value) if bound == value else (ceil_to if goal.maximize else floor_to)(bound, NumberType.FLOAT64)
+        limit = consistent(limit, reached, maximize=goal.maximize, exact=True, who=who)
+        limit = shown_value(goal, limit)
+    return ObjectiveValue(shown_value(goal, reached), limit, Sense.of(goal.maximize), goal.kind)
+
+
 # --- facts of a method ------------------------------------------------------------------------------------------------------
 
 
@@ -103,7 +114,7 @@ class Facts:
     rounded: bool = False
     near_miss: NearMiss | None = None
     statistics: dict[str, float] = field(default_factory=dict)
-    bound: Fraction | float | None = None
+    bound: Fraction | None = None
 
 
 def conclude_facts(
@@ -145,14 +156,8 @@ def conclude_plugin(query: Query, facts: Facts, options: Options, method: str, s
     def reach(witness: Witness) -> ObjectiveValue:
         goal = query.objective
         assert goal is not None
-        value, bound = objective_form_value(goal, inputs_of(query, witness.values)), facts.bound
-        return shown_objective(
-            goal,
-            value,
-            None
-            if bound is None
-            else consistent(float(bound), float(value), maximize=goal.maximize, exact=True, who=method),
-        )
+        value = objective_form_value(goal, inputs_of(query, witness.values))
+        return shown_optimum(goal, value, facts.bound, method)
 
     judged = conclude_facts(query, facts, options, reach=None if query.objective is None else reach)
     if isinstance(judged, Rejected):

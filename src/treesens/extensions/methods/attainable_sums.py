@@ -31,9 +31,8 @@ from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import LinearForm, Objective, Query
 from treesens.compiler.result import ObjectiveValue, Result
 from treesens.extensions.methods.sum_tables import Table, front_of, window_of
-from treesens.solve.conclude import Facts, attempt_of, conclude_facts
+from treesens.solve.conclude import Facts, attempt_of, conclude_facts, shown_optimum
 from treesens.solve.method import OpenQuestion
-from treesens.solve.methods.trees import shown_optimum
 from treesens.values.verify import Witness
 
 MOST_CHOICES = 20_000

@@ -26,9 +26,9 @@ from treesens.solve.conclude import (
     conclude_none,
     leave_open,
     shown_objective,
+    shown_optimum,
 )
 from treesens.solve.fits import sums_scores
-from treesens.solve.methods.trees import shown_optimum
 from treesens.solve.options import Options
 from treesens.values.verify import Witness
 

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from fractions import Fraction
 
 from treesens.backends.native.tree_question import TreeOptimum, TreeOutcome, decide_on_trees, maximise_on_trees
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
 from treesens.compiler.base.kept import is_reused
 from treesens.compiler.query.cases import every_case
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
-from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import ObjectiveValue, Result, Sense
-from treesens.solve.bounds import consistent, of_form, shown_value
-from treesens.solve.conclude import Facts, attempt_of, conclude_facts, leave_rejected
+from treesens.compiler.result import ObjectiveValue, Result
+from treesens.solve.bounds import of_form
+from treesens.solve.conclude import Facts, attempt_of, conclude_facts, leave_rejected, shown_optimum
 from treesens.solve.fits import is_large
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
@@ -180,13 +178,3 @@ def _judged(query: Query, found: TreeOptimum, options: Options) -> Result | Reje
 def _optimum_facts(found: TreeOptimum) -> Facts:
     ended = _TERMINATIONS.get(found.ended, "time")
     return Facts(found.cells, found.none, ended, found.ended == "rounding", statistics=found.statistics)
-
-
-def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None) -> ObjectiveValue:
-    """The displayed value and bound; the bound is rounded away from the value."""
-    reached, limit = float(value), None
-    if bound is not None:
-        limit = float(value) if bound == value else (ceil_to if goal.maximize else floor_to)(bound, NumberType.FLOAT64)
-        limit = consistent(limit, reached, maximize=goal.maximize, exact=True, who="native")
-        limit = shown_value(goal, limit)
-    return ObjectiveValue(shown_value(goal, reached), limit, Sense.of(goal.maximize), goal.kind)
