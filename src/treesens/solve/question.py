@@ -329,7 +329,7 @@ def explain_none(
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result
     if query.in_steps is not None:
-        return replace(result, notes=(*result.notes, "no core: the model rounds a number")) if always else result
+        return replace(result, notes=(*result.notes, "no core: a number of the model has steps")) if always else result
     if not (always or (result.backend == "compiler" and not _rests_on_trees(query.query))):
         return result
     if options.require_certificate:

@@ -28,9 +28,9 @@ class WhyOutputs(Outputs):
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The lines, and the picture."""
-        super().write(records, document, found)
         if (out := self.asked.options.out) is not None:
             write_beside(str(out), partial(write_csv, out, _WHY_COLUMNS, _why_lines(records)))
+        super().write(records, document, found)
 
 
 def _why_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
@@ -81,9 +81,9 @@ class RobustOutputs(Outputs):
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The inputs, and the picture."""
-        super().write(records, document, found)
         if (out := self.asked.options.out) is not None:
             write_beside(str(out), partial(_write_points, out, records))
+        super().write(records, document, found)
 
 
 def _write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
