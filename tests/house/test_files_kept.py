@@ -68,3 +68,16 @@ def test_no_file_reaches_out_of_the_checkout() -> None:
         levels = re.findall(r"__file__\)(?:\.resolve\(\))?\.parents\[(\d+)\]", text)
         outside += [name for level in levels if int(level) > name.count("/")]
     assert outside == []
+
+
+def test_files_that_texts_name_exist() -> None:
+    """A docstring or a page that names a file in backticks, with or without its folder, names one that is there."""
+    files = [name for name in committed() if name.endswith((".py", ".md", ".cpp", ".hpp"))]
+    there = {"/" + name for name in committed()}
+    named = [
+        (name, file)
+        for name in files
+        for file in re.findall(r"`((?:\w+/)*[a-z_0-9]+\.(?:py|cpp|hpp))`", (ROOT / name).read_text("utf-8"))
+    ]
+    assert len(named) > 200
+    assert [pair for pair in named if not any(place.endswith("/" + pair[1]) for place in there)] == []

@@ -2,7 +2,7 @@
 
 A `ValueSum` is an upper bound on a sum of terms. Each term has a least value over ranges of legal values, which is reached at
 ends of the ranges; the sum of these is its relaxation over cells (`lower/sums.py`). The values themselves are chosen, and
-checked exactly, when the answer is built (`realise.py`).
+checked exactly, when the answer is built (`values/concretise.py`).
 """
 
 from __future__ import annotations

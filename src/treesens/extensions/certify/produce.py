@@ -1,6 +1,6 @@
 """Certificates of answers: the native engine proves the statement again and records the proof; the checker decides.
 
-Certificates do not depend on the correctness of this module: `checker.py` checks its output.
+Certificates do not depend on the correctness of this module: `verify/src/treesens_verify/core.py` checks its output.
 """
 
 from __future__ import annotations

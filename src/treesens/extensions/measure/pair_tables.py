@@ -1,6 +1,6 @@
 """Typicality by a Chow-Liu tree: the log-likelihood of an input's bins, in whole units, and the trees that sum it.
 
-Bins, spanning tree and smoothing are those of the measure (`learnt.py`). Logarithms of the table entries are rounded to whole
+Bins, spanning tree and smoothing are those of the measure (`measure.py`). Logarithms of the table entries are rounded to whole
 units, and an input's score is their sum: this integer sum is calibrated, constrained and verified.
 """
 

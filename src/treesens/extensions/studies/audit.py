@@ -1,4 +1,4 @@
-"""The declaration of `audit`: every feature and gap on real rows. How it is done is in `feature_audit.py`."""
+"""Declares `audit`: every feature and gap on real rows. `audit_search.py` answers it."""
 
 from __future__ import annotations
 

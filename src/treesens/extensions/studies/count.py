@@ -1,4 +1,4 @@
-"""The declaration of `count`: how much of the inputs a change flips. How it is counted is in `shares.py`."""
+"""Declares `count`: the share of inputs that a change flips. `count_search.py` computes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declaration of `diff`: two versions of a model. How they are compared is in `diff_search.py`."""
+"""Declares `diff`: two versions of a model compared. `diff_search.py` compares them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declaration of `gap`: the largest certified gap of every feature. How it is found is in `gap_search.py`."""
+"""Declares `gap`: the largest certified gap of every feature. `gap_search.py` finds it."""
 
 from __future__ import annotations
 

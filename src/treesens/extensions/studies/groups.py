@@ -1,4 +1,4 @@
-"""The declaration of `groups`: favourable decisions by group. How they are counted is in `group_shares.py`."""
+"""Declares `groups`: favourable decisions by group. `groups_search.py` counts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declaration of `learn`: what holds in every row of a table. How it is mined is in `rules.py`."""
+"""Declares `learn`: the rules that hold in a table. `learn_search.py` mines them."""
 
 from __future__ import annotations
 

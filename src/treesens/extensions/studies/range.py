@@ -1,4 +1,4 @@
-"""The declaration of `range`: the smallest and the largest score. How they are found is in `range_search.py`."""
+"""Declares `range`: the smallest and the largest score. `range_search.py` finds them."""
 
 from __future__ import annotations
 

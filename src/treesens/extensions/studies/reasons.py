@@ -1,4 +1,4 @@
-"""The declaration of `reasons`: principal reasons of denials, for letters. How they are found is in `denials.py`.
+"""Declares `reasons`: principal reasons of denials, for letters. `reasons_search.py` finds them.
 
 Phrases and codes of reasons are read from a TOML file that its owner writes: a table per feature.
 

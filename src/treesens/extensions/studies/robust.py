@@ -1,4 +1,4 @@
-"""The declaration of `robust`: how far rows are from another class. How it is found is in `robustness.py`."""
+"""Declares `robust`: the distances of rows to another class. `robust_search.py` computes them."""
 
 from __future__ import annotations
 

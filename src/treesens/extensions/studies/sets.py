@@ -1,4 +1,4 @@
-"""The declaration of `sets`: which sets of features flip a decision. How they are found is in `minimal_sets.py`."""
+"""Declares `sets`: the sets of features that flip a decision. `sets_search.py` finds them."""
 
 from __future__ import annotations
 

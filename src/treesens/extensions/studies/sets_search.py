@@ -1,9 +1,8 @@
-"""Which sets of features can flip a decision by a gap: all smallest ones, and all largest ones that cannot.
+"""The sets of features that can flip a decision by a gap: all minimal ones, and all maximal ones that cannot.
 
-More features that may vary can only make more pairs, so the property is monotone, and both families say everything about all
-sets. They are found as minimal unsatisfiable and maximal satisfiable subsets are (`lattice.py`): a large set that nothing is
-known of is asked about; a pair that answers it differs in some of its features only, and is asked for with ever fewer of them;
-a proof that there is none holds for every set inside.
+More varied features only add pairs, so the property is monotone, and the two families decide every set. They are found like
+minimal unsatisfiable and maximal satisfiable subsets (`Lattice`): a large undecided set is queried first. A pair that flips
+differs in some of its features only, and these are reduced one by one; a proof that none flips covers every subset.
 """
 
 from __future__ import annotations

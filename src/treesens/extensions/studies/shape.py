@@ -1,4 +1,4 @@
-"""The declaration of `shape`: in which features a score rises or falls. How it is decided is in `shape_search.py`."""
+"""Declares `shape`: the features in which a score rises or falls. `shape_search.py` decides it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declaration of `why`: which values of a row decide its class. How they are found is in `reasons.py`."""
+"""Declares `why`: the values that decide the class of a row. `why_search.py` finds them."""
 
 from __future__ import annotations
 
