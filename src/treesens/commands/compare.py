@@ -72,7 +72,6 @@ def command(
     with both witnesses. Witnesses are replayed on the library itself.
     """
     from treesens.backends.base import BACKENDS, get_backend
-    from treesens.compiler.model.numbers import LEVELS
     from treesens.compiler.pipeline import Pipeline
     from treesens.records.answers import envelope, record
     from treesens.report.show import Progress
@@ -87,7 +86,7 @@ def command(
     ]
     for text in texts:
         Pipeline.parse(text)
-    loaded = load_file(file, queries, trust_pickle=trust_pickle, steps=LEVELS[0])
+    loaded = load_file(file, queries, trust_pickle=trust_pickle)
     asked = chosen(loaded, queries)
     disagreements: list[str] = []
     rows: list[tuple[ResolvedQuestion, list[Cell]]] = []
@@ -128,12 +127,10 @@ def command(
 
 
 def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) -> Result:
-    from treesens.solve.question import answer, answer_question
+    from treesens.solve.question import answer
 
     budget = options.budget(stop)
     try:
-        if bound.in_steps is not None:
-            return answer_question(bound, options, budget)
         # The other steps of `answer_question`, rows of tables and steps after an answer, do not test a backend.
         return answer(bound.query, options, budget)
     except TreesensError as error:
