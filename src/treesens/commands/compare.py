@@ -73,6 +73,7 @@ def command(
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline
+    from treesens.frontends.registry import libraries_of
     from treesens.records.answers import envelope, record
     from treesens.report.show import Progress
 
@@ -98,7 +99,8 @@ def command(
                     break
                 progress.start(number, f"{bound.name} on {name}, {text}")
                 with interruption.giving_up():
-                    predict = None if options.replay == "emulated" else [model.replay for model in bound.models]
+                    known = options.replay != "emulated" and all(libraries_of(bound.models, options.replay))
+                    predict = [model.replay for model in bound.models] if known else None
                     mine = replace(options, backend=name, pipeline=text, library_predict=predict)
                     cells.append(Cell(name, text, _answered(bound, mine, interruption.event)))
             progress.clear()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.extensions.formats.java import in_java
 from treesens.compiler.model.numbers import closed_over
 from treesens.errors import ModelError
 from treesens.frontends import conformance
@@ -129,7 +130,7 @@ def test_questions_beside_the_ends(ends_alone: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_the_kit_finds_no_difference(name: str, tmp_path: Path) -> None:
     pytest.importorskip("jpmml_evaluator", reason="pip install jpmml-evaluator jpype1 (AGPL), and Java")
-    conformance.check(loaded(name, tmp_path), rows=15).raise_if_wrong()
+    conformance.check(in_java(loaded(name, tmp_path)), rows=15).raise_if_wrong()
 
 
 def test_what_is_no_one_sum_of_numbers_is_refused(tmp_path: Path) -> None:

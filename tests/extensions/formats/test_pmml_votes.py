@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.extensions.formats.java import in_java
 from tests.extensions.formats.test_pmml import FOLDER, START, rows_of
 from treesens.errors import ModelError
 from treesens.extensions.formats.pmml.votes import vote_values
@@ -119,9 +120,9 @@ def test_votes_of_votes_are_counted_from_the_inside_outwards(weights: tuple[floa
 def test_jpmml_counts_votes_of_votes_so(method: str, tmp_path: Path) -> None:
     pytest.importorskip("jpmml_evaluator", reason="pip install jpmml-evaluator jpype1 (AGPL), and Java")
     loaded = load(written(tmp_path, votes_of_votes(method, (0.1, 0.2, 0.3, 0.6))))
-    said = loaded.predicts(CORNERS)  # type: ignore[misc]
+    said = in_java(loaded).predicts(CORNERS)  # type: ignore[misc]
     assert [loaded.ensemble.classes[c] for c in said.classes] == classes(loaded, CORNERS)
-    conformance.check(loaded, rows=30).raise_if_wrong()
+    conformance.check(in_java(loaded), rows=30).raise_if_wrong()
 
 
 @pytest.mark.parametrize("method", ["majorityVote", "weightedMajorityVote"])
@@ -129,9 +130,9 @@ def test_jpmml_says_the_same_of_every_corner(method: str, tmp_path: Path) -> Non
     pytest.importorskip("jpmml_evaluator", reason="pip install jpmml-evaluator jpype1 (AGPL), and Java")
     models = [stump(name, low, high) for name, low, high in zip(NAMES, "bcab", "abca", strict=True)]
     loaded = load(written(tmp_path, vote(*models, method=method, weights=(0.1, 0.2, 0.2, 0.1))))
-    said = loaded.predicts(CORNERS)  # type: ignore[misc]
+    said = in_java(loaded).predicts(CORNERS)  # type: ignore[misc]
     assert [loaded.ensemble.classes[c] for c in said.classes] == classes(loaded, CORNERS)
-    conformance.check(loaded, rows=50).raise_if_wrong()
+    conformance.check(in_java(loaded), rows=50).raise_if_wrong()
 
 
 @pytest.mark.parametrize("name", ["vote_three", "vote_decimals"])

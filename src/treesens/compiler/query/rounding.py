@@ -14,7 +14,6 @@ import numpy as np
 
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.calibration import Isotonic, Sigmoid
-from treesens.compiler.model.ties import CutShares, Thresholds
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import least_margin
 from treesens.compiler.query.curves import Value, steepest
@@ -245,7 +244,7 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
             hidden += _hidden_by_sigmoids(whole, term)
             continue
         ensemble, _ = voter_of(whole, term.output)
-        if isinstance(ensemble.ties, Thresholds | CutShares) and row.name.startswith(CLASS_ROW):
+        if ensemble.ties is not None and not ensemble.ties.drawn and row.name.startswith(CLASS_ROW):
             # No probability is above 1, and the rounding of a quotient is relative.
             hidden += 2 * unit_of(term, whole) * resolution_of(ensemble) * ensemble.ties.coarse
             continue

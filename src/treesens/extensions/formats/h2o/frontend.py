@@ -29,14 +29,13 @@ import numpy as np
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
 from treesens.compiler.model.calibration import Odds
-from treesens.compiler.model.ties import CutShares, HashedTies
 from treesens.errors import ModelError
 from treesens.extensions.formats.h2o.archive import Mojo, open_mojo
 from treesens.extensions.formats.h2o.known import TABLE
-from treesens.extensions.formats.h2o.library import GenModel
+from treesens.extensions.formats.h2o.ties import CutShares, HashedTies
 from treesens.extensions.formats.h2o.trees import ONE_HOT, Encoding, encoding_of, tree_of, without_encoding
 from treesens.frontends.archives import zip_of
-from treesens.frontends.base import LoadedModel
+from treesens.frontends.base import LoadedModel, in_java
 from treesens.frontends.columns import (
     MAX_FEATURES,
     as_categorical,
@@ -87,7 +86,7 @@ class H2OFrontend:
     """Reads MOJO files of `save_mojo`; models of h2o live in its server, so there are no live objects."""
 
     name = "h2o"
-    library = "h2o"
+    library = ""
 
     def recognises_bytes(self, head: bytes) -> bool:
         return zip_of(head) == "h2o"
@@ -154,8 +153,7 @@ class H2OFrontend:
             ties=scoring.ties,
         )
         notes += scoring.notes
-        library = GenModel(data, blobs, ensemble, scoring.signs, encoding)
-        return LoadedModel(ensemble, self.name, library.margins, notes=notes, predicts=library.predicts)
+        return LoadedModel(ensemble, self.name, in_java, notes=notes)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,10 @@ from treesens.extensions.formats.blending import blend_of
 from treesens.extensions.formats.numbers.tables import MOST_TERMS, number_term
 from treesens.extensions.formats.pmml.fields import Category, Column, Fields, Number, cast, identity, parse_number
 from treesens.extensions.formats.pmml.known import check_attributes
-from treesens.extensions.formats.pmml.library import Evaluator
 from treesens.extensions.formats.pmml.models import MODELS, Read, accumulation_of, read_model, trees_of
 from treesens.extensions.formats.pmml.xml import Element, parse
 from treesens.extensions.formats.voting import vote_of
-from treesens.frontends.base import LoadedModel
+from treesens.frontends.base import LoadedModel, in_java
 from treesens.frontends.columns import (
     MAX_CATEGORIES,
     MAX_FEATURES,
@@ -50,7 +48,7 @@ class PMMLFrontend:
     """Reads models exported by any program; there is no live object."""
 
     name = "pmml"
-    library = "jpmml_evaluator"
+    library = ""
 
     def recognises_bytes(self, head: bytes) -> bool:
         return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and _ROOT.search(head) is not None
@@ -87,10 +85,7 @@ class PMMLFrontend:
             notes = (*notes, f"the classes of {len(read.voters)} models are counted")
         if read.ballots:
             notes = (*notes, _about_votes([value for _, value in read.ballots]))
-        library = Evaluator(root, model, fields.columns, read)
-        return LoadedModel(
-            ensemble, self.name, library.margins, notes=notes, predicts=partial(library.predicts, ensemble=ensemble)
-        )
+        return LoadedModel(ensemble, self.name, in_java, notes=notes)
 
 
 def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
