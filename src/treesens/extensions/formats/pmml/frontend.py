@@ -89,11 +89,11 @@ class PMMLFrontend:
 
 
 def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
-    """A model, or models that vote, each possibly a vote itself."""
+    """A model, or models that vote."""
     if not read.voters:
         return _ensemble(read, features, model, place, facts)
     return vote_of(
-        [_made(voter.read, features, voter.model, place, facts) for voter in read.voters],
+        [_ensemble(voter.read, features, voter.model, place, facts) for voter in read.voters],
         [voter.weight for voter in read.voters],
         Way.COUNT_FIRST,
         [feature.name for feature in features],
