@@ -24,7 +24,8 @@ from tests.extensions.formats.java import in_java
 
 from benchmarks import models_in_java
 from treesens.errors import ModelError
-from treesens.frontends import conformance, load
+from treesens.extensions.conformance import formats as conformance
+from treesens.frontends import load
 
 TREES = 6
 ROWS = 240

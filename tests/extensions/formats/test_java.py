@@ -11,7 +11,7 @@ import pytest
 
 import treesens as ts
 from treesens.errors import ModelError, UsageError
-from treesens.frontends import conformance
+from treesens.extensions.conformance import formats as conformance
 
 DATA = Path(__file__).parents[2] / "data"
 FILES = {"h2o": DATA / "h2o" / "boosting_two.zip", "pmml": DATA / "pmml" / "boosting_two.pmml"}

@@ -12,7 +12,7 @@ import treesens as ts
 from tests.extensions.formats.java import in_java
 from treesens.compiler.model.numbers import closed_over
 from treesens.errors import ModelError
-from treesens.frontends import conformance
+from treesens.extensions.conformance import formats as conformance
 
 START = (
     '<?xml version="1.0"?><PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/><DataDictionary>'
