@@ -25,14 +25,6 @@ from treesens.visible import visible
 LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
 
 
-def in_java(rows: NDArray[np.float64]) -> NDArray[Any]:
-    """The margins of a library that runs in Java alone. Raises ModelError: the product emulates it."""
-    raise ModelError(
-        f"the library that scores these {len(rows)} rows runs in Java",
-        remedy="use replay=emulated; `ensemble.margins_emulated` returns the same margins",
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
     """An ensemble with its library's functions.

@@ -20,10 +20,12 @@ from treesens.errors import ModelError
 from treesens.extensions.formats.spark.folder import Folder, folder_of, open_folder
 from treesens.extensions.formats.spark.frontend import _KINDS, _columns
 from treesens.extensions.formats.spark.parquet import read_tables
-from treesens.extensions.formats.spark.stages import OF_VECTORS, OUTPUTS, PIPELINE, Slot, Stage, flow_through, stages_of
+from treesens.extensions.formats.spark.stages import _READ, _SCALERS, PIPELINE, Slot, Stage, flow_through, stages_of
 
 _ROW, _LEAF = "treesens row", "treesens leaf"
 """Columns that no table has."""
+_OF_VECTORS = ("vector indexer", "slicer", *_SCALERS)
+"""Stages whose column is a vector."""
 _UNKNOWN = "treesens: no label of the column"
 
 
@@ -131,14 +133,14 @@ class Pyspark:
         from pyspark.ml.linalg import Vectors
 
         vectors = [Vectors.dense(row) for row in zip(*columns, strict=True)]
-        first = [stage for stage in self._stages if stage.kind in OF_VECTORS]
+        first = [stage for stage in self._stages if stage.kind in _OF_VECTORS]
         name = first[0].text("inputCol") if first else self._column("features")
         return session.createDataFrame(list(enumerate(vectors)), [_ROW, name])
 
     def _unused(self) -> dict[str, float | str]:
         """Columns that stages need and that are not features, with an accepted value."""
         known = {slot.column for slot in self._slots}
-        before = [stage for stage in self._stages if stage.kind in OUTPUTS]
+        before = [stage for stage in self._stages if stage.kind in _READ.values() and stage.kind != "names"]
         asked = {name for stage in before for name in stage.columns("input")}
         # Matched by position, since two stages may have the same `uid`.
         indexers = (stage for stage in _parts(self._opened[1]) if hasattr(stage, "labelsArray"))

@@ -17,15 +17,15 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Feature, FeatureKind, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
-from treesens.errors import ModelError
 from treesens.extensions.formats.blending import blend_of
 from treesens.extensions.formats.numbers.tables import MOST_TERMS, number_term
+from treesens.extensions.formats.of_files import OfFiles, in_java
 from treesens.extensions.formats.pmml.fields import Category, Column, Fields, Number, cast, identity, parse_number
 from treesens.extensions.formats.pmml.known import check_attributes
 from treesens.extensions.formats.pmml.models import MODELS, Read, accumulation_of, read_model, trees_of
 from treesens.extensions.formats.pmml.xml import Element, parse
 from treesens.extensions.formats.voting import vote_of
-from treesens.frontends.base import LoadedModel, in_java
+from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
     MAX_CATEGORIES,
     MAX_FEATURES,
@@ -44,20 +44,13 @@ _OTHER = "\0 other"
 _HALF = Fraction(1, 2)
 
 
-class PMMLFrontend:
+class PMMLFrontend(OfFiles):
     """Reads models exported by any program; there is no live object."""
 
     name = "pmml"
-    library = ""
 
     def recognises_bytes(self, head: bytes) -> bool:
         return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and _ROOT.search(head) is not None
-
-    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are only files
-        return False
-
-    def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
-        raise ModelError("PMML is a format of files", remedy="give the path of a file")
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
         place = str(path)

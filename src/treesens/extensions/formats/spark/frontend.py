@@ -31,13 +31,14 @@ from treesens.compiler.base.folders import folder_digest
 from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
 from treesens.compiler.model.ties import Ties
 from treesens.errors import ModelError
+from treesens.extensions.formats.of_files import in_java
 from treesens.extensions.formats.spark.folder import DAMAGED, Folder, folder_of, open_folder
 from treesens.extensions.formats.spark.known import TABLE
 from treesens.extensions.formats.spark.parquet import Columns, Rows, check_columns, read_tables
 from treesens.extensions.formats.spark.stages import UNKNOWN_CLASS, Slot, Stage, class_names, flow_through, stages_of
 from treesens.extensions.formats.spark.trees import Grown, by_labels, grow
 from treesens.frontends.archives import zip_of
-from treesens.frontends.base import LoadedModel, in_java
+from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, ensemble_of, feature_tuple, labels_of_texts
 from treesens.frontends.documents import Field, check_document
 from treesens.links import Identity, Logistic
