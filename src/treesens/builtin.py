@@ -123,6 +123,7 @@ METHODS: Final = {
     "combinations": "treesens.extensions.methods.registered:COMBINATIONS",
     "brief search, few changes": "treesens.extensions.methods.registered:BRIEF_FEW",
     "fewest changes": "treesens.extensions.methods.registered:FEWEST",
+    "nearest pair": "treesens.extensions.methods.registered:NEAREST",
     "cheapest cells": "treesens.extensions.methods.registered:CHEAPEST",
     "least radius": "treesens.extensions.methods.registered:RADIUS",
     "attainable sums": "treesens.extensions.methods.registered:SUMS",
