@@ -28,7 +28,7 @@ from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model.blend import Blend
 from treesens.compiler.model.calibration import Sigmoid
-from treesens.compiler.model.ties import CutShares, HashedTies, Thresholds, Ties
+from treesens.compiler.model.ties import Ties
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.grammar.tree import ast
@@ -103,7 +103,7 @@ def _predicts(
         return _elected(ensemble.blend, len(ensemble.classes), wanted, positive, of_member)
     if ensemble.cutoff is not None:
         parts = [_past_threshold(scope, voter, wanted, ensemble.cutoff, positive)]
-    elif isinstance(ensemble.ties, Thresholds | CutShares):
+    elif ensemble.ties is not None and not ensemble.ties.drawn:
         parts = [_may_win(scope, voter, ensemble.ties, wanted, positive)]
     elif ensemble.decides_at is not None:
         parts = [_past_score(scope, voter, wanted, ensemble.decides_at, positive)]
@@ -183,10 +183,11 @@ def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margi
         # ln(p1 / p0) is the margin itself.
         parts += [compare(scope, {_score(voter, 0): sign}, first, bound, positive, name) for bound in bounds]
         return (all_of if positive else any_of)(parts)
-    if isinstance(ensemble.ties, HashedTies) and not bounds:
-        return _may_win(scope, voter, ensemble.ties, wanted, positive)
+    ties = ensemble.ties
+    if ties is not None and ties.drawn and not bounds:
+        return _may_win(scope, voter, ties, wanted, positive)
     # Shares of a sum have the ratios of its terms.
-    votes = predicts_probabilities(ensemble) or (isinstance(ensemble.ties, HashedTies) and not ensemble.link.is_known)
+    votes = predicts_probabilities(ensemble) or (ties is not None and ties.drawn and not ensemble.link.is_known)
     for other in range(ensemble.n_outputs):
         if other == wanted:
             continue

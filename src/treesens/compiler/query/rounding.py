@@ -6,7 +6,6 @@ these errors is confirmed by the library; a question relaxed by them has all ans
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import exp
@@ -15,7 +14,6 @@ import numpy as np
 
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.calibration import Isotonic, Sigmoid
-from treesens.compiler.model.ties import CutShares, Thresholds
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import least_margin
 from treesens.compiler.query.curves import Value, steepest
@@ -42,7 +40,6 @@ from treesens.compiler.query.query import (
     ProbabilitySum,
     Query,
     Quotient,
-    SameExcept,
     ScoreTerm,
 )
 
@@ -116,19 +113,6 @@ def soften(query: Query) -> Query:
     return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
 
 
-def loosen(query: Query) -> Query:
-    """The question with every score constraint relaxed by its band: every input that answers the question in exact arithmetic
-    answers this one, if its scores are those of a model within the band.
-    """
-
-    def easier(row: AtLeast | ProbabilitySum) -> Constraint:
-        if isinstance(row, ProbabilitySum):
-            return replace(row, bound=row.bound - _band_of_sum(query, row), strict=False)
-        return _easier_by(row, band_of(query, row))
-
-    return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
-
-
 def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
     """The constraint with every lead of one class over an earlier one so large that the library resolves it everywhere."""
 
@@ -156,48 +140,7 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
 
 def band_of(query: Query, row: AtLeast) -> Fraction:
     """An upper bound on the library's error of the left side, in units of scores."""
-    return _band_of_scores(query, row.form.scores)
-
-
-def _band_of_scores(query: Query, terms: Sequence[ScoreTerm]) -> Fraction:
-    """The bands of all terms. A number with steps has the same error at points where it is equal, and in all scores of a point,
-    so that it may cancel there.
-    """
-    total, shared = Fraction(0), dict[tuple[int, int, int], Fraction]()
-    for term in terms:
-        ensemble, model = _ensemble(query, term.point), query.points[term.point].model
-        total += _off(query, term)
-        for number in ensemble.steps:
-            if number.output != term.output:
-                continue
-            total -= unit_of(term, ensemble) * abs(number.weight) * number.apart
-            root = _first_equal(query, term.point, query.space.names.index(number.feature))
-            key = model, number.column, root
-            factor = term.coefficient * ensemble.average * number.weight * number.apart
-            shared[key] = shared.get(key, Fraction(0)) + factor
-    return total + sum(map(abs, shared.values()), Fraction(0))
-
-
-def _first_equal(query: Query, point: int, feature: int) -> int:
-    """The first point that the question requires to agree on the feature."""
-    equal = {point}
-    links = [c for c in query.constraints if isinstance(c, SameExcept) and feature not in c.varied]
-    for _ in links:
-        for link in links:
-            if link.left in equal or link.right in equal:
-                equal |= {link.left, link.right}
-    return min(equal)
-
-
-def objective_band(query: Query) -> Fraction:
-    """An upper bound on the library's error of the objective, in the units of the objective."""
-    goal = query.objective
-    if goal is None:
-        return Fraction(0)
-    moved = _band_of_scores(query, goal.form.scores)
-    if goal.probability is not None:
-        moved += _band_of_sum(query, goal.probability)
-    return abs(goal.unit) * moved
+    return sum((_off(query, term) for term in row.form.scores), Fraction(0))
 
 
 def _off_by(query: Query, row: AtLeast) -> Fraction:
@@ -301,7 +244,7 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
             hidden += _hidden_by_sigmoids(whole, term)
             continue
         ensemble, _ = voter_of(whole, term.output)
-        if isinstance(ensemble.ties, Thresholds | CutShares) and row.name.startswith(CLASS_ROW):
+        if ensemble.ties is not None and not ensemble.ties.drawn and row.name.startswith(CLASS_ROW):
             # No probability is above 1, and the rounding of a quotient is relative.
             hidden += 2 * unit_of(term, whole) * resolution_of(ensemble) * ensemble.ties.coarse
             continue
