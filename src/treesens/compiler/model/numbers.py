@@ -17,7 +17,6 @@ import numpy as np
 
 from treesens.builtin import service
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.model.blend import Way
 from treesens.errors import DataError, ModelError
 from treesens.visible import declaration
 
@@ -95,18 +94,16 @@ class Stepped:
 
 def stepped_numbers(ensemble: Ensemble) -> tuple[Stepped, ...]:
     """The numbers with steps in the sums that are an ensemble's scores (the only one or those of classes), by columns."""
-    blend = ensemble.blend
-    if blend is None:
-        return ()
-    sums = [blend] if blend.is_sum and ensemble.n_outputs == 1 else []
-    if blend.way is Way.MATRIX:
-        # The members are the scores, each a sum over the same columns.
-        sums = [member.blend for member in blend.members if member.blend is not None]
-    return tuple(
-        Stepped(output, column, member.used_features[0], share, member.spread)
-        for output, one in enumerate(sums)
-        for column, (member, share) in enumerate(zip(one.members, one.shares, strict=True))
-        if member.spread
+    sums = () if ensemble.blend is None else ensemble.blend.sums()
+    return (
+        ()
+        if len(sums) != ensemble.n_outputs
+        else tuple(
+            Stepped(output, column, member.used_features[0], share, member.spread)
+            for output, one in enumerate(sums)
+            for column, (member, share) in enumerate(zip(one.members, one.shares, strict=True))
+            if member.spread
+        )
     )
 
 
