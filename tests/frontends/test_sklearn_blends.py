@@ -19,6 +19,7 @@ import treesens as ts
 from tests.frontends.versions import before, since, voting
 from treesens.compiler.query.exact_sums import Value
 from treesens.errors import ModelError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.links.calibration import Isotonic, Learnt, Sigmoid
 from treesens.extensions.formats.links.curves import (
     add_value,
@@ -28,7 +29,6 @@ from treesens.extensions.formats.links.curves import (
     slope_above,
     steepest,
 )
-from treesens.frontends import conformance
 
 calibration = pytest.importorskip("sklearn.calibration")
 ensemble = pytest.importorskip("sklearn.ensemble")

@@ -171,7 +171,7 @@ MUTATIONS = (
         r'2 if atom\.norm == "l2" else 1', "1",
     ),
     Mutation(
-        "groups of rows near the nearest pair are dropped", "solve/methods/nearest_pair.py",
+        "groups of rows near the nearest pair are dropped", "extensions/answers/nearest_pair.py",
         r"            if own_bound >= self\.best\.value:\n", "            if own_bound >= self.best.value * 0.98:\n",
         test="tests/faults/test_third_P14_rows_that_are_nearly_as_near.py",
     ),

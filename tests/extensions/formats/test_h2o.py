@@ -23,11 +23,11 @@ from treesens.compiler.model.ties import CutShares, HashedTies
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.h2o.frontend import H2OFrontend
 from treesens.extensions.formats.h2o.known import TABLE
 from treesens.extensions.formats.links.calibrated import Calibrated, calibration_of
 from treesens.extensions.formats.links.calibration import Odds, least_margin
-from treesens.frontends import conformance
 from treesens.frontends.registry import load
 from treesens.links import Softmax
 
