@@ -44,7 +44,7 @@ def words_of_pages() -> int:
 
 
 LIMITS: dict[str, tuple[Callable[[], int], int]] = {
-    "lines of the core": (lambda: lines(python_files(core=True)), 46_361),
+    "lines of the core": (lambda: lines(python_files(core=True)), 44_000),
     "lines of Python": (lambda: lines(python_files()), 94_828),
     "files of Python": (lambda: sum(1 for _ in python_files()), 593),
     "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 12),

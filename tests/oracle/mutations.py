@@ -55,7 +55,7 @@ MUTATIONS = (
         test="tests/extensions/formats/test_sklearn_numbers.py",
     ),
     Mutation(
-        "sums of products in float32 have the band of float64", "compiler/model/blend.py",
+        "sums of products in float32 have the band of float64", "extensions/formats/links/blend.py",
         r"NumberType\.FLOAT32 if self\.way is Way\.SINGLE else NumberType\.FLOAT64", "NumberType.FLOAT64",
         test="tests/extensions/formats/test_xgboost_linear.py",
     ),
@@ -76,7 +76,7 @@ MUTATIONS = (
         test="tests/solve/test_probability_rows.py",
     ),
     Mutation(
-        "tangents of a difference of probabilities lie too high", "compiler/query/probabilities.py",
+        "tangents of a difference of probabilities lie too high", "compiler/query/shares.py",
         r"bound = LogRational\.ln\(\(c \+ p\) / \(1 - c - p\)\)",
         "bound = LogRational(Fraction(1, 4)) + LogRational.ln((c + p) / (1 - c - p))",
         test="tests/solve/test_best_probability.py",

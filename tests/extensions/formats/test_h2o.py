@@ -20,17 +20,17 @@ import treesens
 from tests.extensions.formats.java import in_java
 from tests.frontends.damage import refusals
 from treesens.compiler.model import Ensemble, Feature
-from treesens.compiler.model.calibration import Odds
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.calibrated import least_margin
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
 from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.h2o.frontend import H2OFrontend
 from treesens.extensions.formats.h2o.known import TABLE
 from treesens.extensions.formats.h2o.ties import CutShares, HashedTies
+from treesens.extensions.formats.links.calibrated import Calibrated, calibration_of
+from treesens.extensions.formats.links.calibration import Odds, least_margin
 from treesens.frontends.registry import load
-from treesens.links import Calibrated, Softmax
+from treesens.links import Softmax
 
 FOLDER = Path(__file__).parents[2] / "data" / "h2o"
 FILES = sorted(path.stem for path in FOLDER.glob("*.zip"))
@@ -189,15 +189,16 @@ def test_balanced_classes_have_other_odds() -> None:
     """The exact bound of a corrected probability is that of the probability before it, by the definition of odds."""
     for name in ("boosting_balanced", "forest_balanced"):
         e = load(FOLDER / f"{name}.zip").ensemble
-        assert isinstance(e.calibration, Odds)
-        assert e.calibration.of_probability is (name == "boosting_balanced")
-        assert e.calibration.ratio not in (0, 1)
+        odds_of = calibration_of(e)
+        assert isinstance(odds_of, Odds)
+        assert odds_of.of_probability is (name == "boosting_balanced")
+        assert odds_of.ratio not in (0, 1)
         chance = Fraction(1, 3)
-        bound = least_margin(e.calibration, chance, strict=False)
+        bound = least_margin(odds_of, chance, strict=False)
         assert not isinstance(bound, bool)
         low, high = (float(end) for end in bound.enclose(80))
-        before = 1 / (1 + math.exp(-low)) if e.calibration.of_probability else low
-        odds = before / (1 - before) * float(e.calibration.ratio)
+        before = 1 / (1 + math.exp(-low)) if odds_of.of_probability else low
+        odds = before / (1 - before) * float(odds_of.ratio)
         assert low == pytest.approx(high, rel=1e-15)
         assert odds == pytest.approx(float(chance / (1 - chance)), rel=1e-12)
 
@@ -570,7 +571,7 @@ def test_no_line_of_the_index_is_made_up(name: str, tmp_path: Path) -> None:
             e, same = load(path).ensemble, load(FOLDER / f"{name}.zip").ensemble
             read += 1
             assert e.margins_emulated(asked).tolist() == same.margins_emulated(asked).tolist(), line
-            assert (e.link, e.calibration, e.ties) == (same.link, same.calibration, same.ties), line
+            assert (e.link, e.ties) == (same.link, same.ties), line
     assert 0 < read < len(lines)
 
 

@@ -19,11 +19,9 @@ from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
 from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model import evaluate
-from treesens.compiler.model.blend import Blend
-from treesens.compiler.model.calibration import Calibration
 from treesens.compiler.model.discretise import lay_on
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
-from treesens.compiler.model.kinds import Accumulation, Feature, ModelSource, Task
+from treesens.compiler.model.kinds import Accumulation, Blend, Feature, ModelSource, Task
 from treesens.compiler.model.numbers import (
     OpenNumber,
     check_closed,
@@ -155,11 +153,6 @@ class Ensemble:
     @property
     def n_outputs(self) -> int:
         return len(self.base)
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """The function from the only score to a probability, if it was fitted after training."""
-        return self.link.calibration
 
     @cached_property
     def open_features(self) -> tuple[str, ...]:

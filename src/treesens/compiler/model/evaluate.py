@@ -246,8 +246,6 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = No
     if ensemble.cutoff is not None:
         # The decimal as written decides: 0.2 votes reach a cut-off of 0.2.
         return np.array([Fraction(repr(float(p))) >= ensemble.cutoff for p in shown[:, -1]], np.int64)
-    if ensemble.calibration is not None:
-        return np.asarray(shown[:, -1] > 1 - shown[:, -1], np.int64)
     if ensemble.decides_at is not None:
         return np.asarray(np.asarray(margins, np.float64)[:, -1] > ensemble.decides_at, np.int64)
     best = np.asarray(margins, np.float64) if ensemble.ranks_scores else shown

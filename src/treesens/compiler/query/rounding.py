@@ -8,24 +8,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import exp
 
 import numpy as np
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.calibration import Isotonic, Sigmoid
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.calibrated import least_margin
-from treesens.compiler.query.curves import Value, steepest
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.predicted_classes import (
     CLASS_ROW,
-    QUOTIENT,
     STEEPEST,
     compares_scores,
     is_drawn_at_ties,
     resolution_of,
-    resolution_of_class,
     unit_of,
     unshown,
     voter_of,
@@ -36,10 +32,8 @@ from treesens.compiler.query.query import (
     AnyOf,
     AtLeast,
     Constraint,
-    Curve,
     ProbabilitySum,
     Query,
-    Quotient,
     ScoreTerm,
 )
 
@@ -120,7 +114,7 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
         if isinstance(row, ProbabilitySum):
             return replace(row, bound=row.bound + unshown(query, row))
         if row.shown is not None:
-            calibrated = _ensemble(query, row.shown.point).calibration is not None
+            calibrated = _ensemble(query, row.shown.point).link.written_slack is not None
             vague = _uncalibrated(query, row) if calibrated else _hidden_by_probabilities(query, row)
             return replace(row, bound=row.bound + LogRational(vague))
         if row.name.startswith(CLASS_ROW) and row.form.scores:
@@ -161,42 +155,10 @@ def _easier_by(row: AtLeast, slack: Fraction) -> AtLeast:
 
 
 def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:
-    """An upper bound on the library's error of a sum of probabilities.
-
-    A probability changes by at most a quarter of the greatest change of its exponents, and is itself rounded.
-    """
-    total = Fraction(0)
-    for term in row.terms:
-        if isinstance(term, Curve):
-            ensemble = _ensemble(query, term.scores[0].point)
-            move = sum((_off(query, t) for t in term.scores), Fraction(0)) * steepest(term.calibration)
-            size = max(abs(term.low), abs(term.high), Fraction(1)) if term.calibration is None else Fraction(1)
-            total += abs(term.factor) * (move + size * resolution_of_class(ensemble))
-            continue
-        if isinstance(term, Quotient):
-            total += _band_of_quotient(query, term)
-            continue
-        moves = [sum((_off(query, t) for t in exponent.terms), Fraction(0)) for exponent in term.exponents]
-        rounded = resolution_of(_ensemble(query, term.exponents[0].terms[0].point))
-        total += abs(term.factor) * (max(moves, default=Fraction(0)) / 4 + rounded)
-    return total
-
-
-def _band_of_quotient(query: Query, term: Quotient) -> Fraction:
-    """The same for a quotient of calibrated scores: the sum of their errors, divided by their least sum.
-
-    If the sum may be 0, or so small that rounding dominates, any mean of the weights is possible.
-    """
-    spread = abs(term.factor) * (max(term.weights) - min(term.weights))
-    off, least = Fraction(0), Fraction(0)
-    for part in term.parts:
-        ensemble = _ensemble(query, part.scores[0].point)
-        move = sum((_off(query, t) for t in part.scores), Fraction(0)) * steepest(part.calibration)
-        off += move + resolution_of(ensemble)
-        value = Value()
-        value.add(Fraction(1), part.calibration, part.low)
-        least += value.bounds(64)[0]
-    return spread if least <= 2 * off else spread * (2 * off / least + Fraction(QUOTIENT))
+    """An upper bound on the library's error of a sum of probabilities."""
+    ensembles = (_ensemble(query, term.reads()[0].point) for term in row.terms)
+    errors = (term.error(model, partial(_off, query)) for term, model in zip(row.terms, ensembles, strict=True))
+    return sum(errors, Fraction(0))
 
 
 def _off(query: Query, term: ScoreTerm) -> Fraction:
@@ -209,26 +171,25 @@ def _moved(query: Query, row: AtLeast, direction: int) -> Constraint | None:
     if row.shown is None:
         return None
     ensemble = _ensemble(query, row.shown.point)
-    calibration = ensemble.calibration
-    if calibration is None:
+    if (slack := ensemble.link.written_slack) is None:
         return None
     # The compared probability is rounded, and so is the score from which it is computed.
     sign = 1 if row.shown.above else -1
-    coarse = isinstance(calibration, Isotonic) and calibration.single
-    moved = row.shown.probability + sign * direction * (Fraction(1, 1 << 21) if coarse else Fraction(1, 1 << 50))
-    bound = least_margin(calibration, moved, strict=(direction > 0) is (sign > 0))
+    moved = row.shown.probability + sign * direction * slack
+    bound = ensemble.link.least_score(moved, strict=(direction > 0) is (sign > 0))
+    assert bound is not None
     if isinstance(bound, bool):
         return AllOf(()) if bound is (sign > 0) else AnyOf(())
     scale = sign * unit_of(row.form.scores[0], ensemble)
     harder = replace(row, bound=bound * scale, strict=False, shown=None)
-    slack = 2 * band_of(query, row) + _uncalibrated(query, harder)
-    return replace(harder, bound=harder.bound + LogRational(direction * slack))
+    hidden = 2 * band_of(query, row) + _uncalibrated(query, harder)
+    return replace(harder, bound=harder.bound + LogRational(direction * hidden))
 
 
 def _uncalibrated(query: Query, row: AtLeast) -> Fraction:
     """The score difference that rounding of the uncalibrated probability hides; 0 if the calibration takes scores."""
     ensemble = _ensemble(query, row.form.scores[0].point)
-    if ensemble.calibration is None or not ensemble.calibration.of_probability:
+    if not ensemble.link.of_probability:
         return Fraction(0)
     unit = unit_of(row.form.scores[0], ensemble)
     flatness = Fraction(exp(min(abs(float(row.bound)) / float(unit), STEEPEST)))
@@ -240,8 +201,8 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
     hidden = Fraction(0)
     for term in row.form.scores:
         whole = _ensemble(query, term.point)
-        if whole.link.compares_members:
-            hidden += _hidden_by_sigmoids(whole, term)
+        if (slack := whole.link.slack(whole, term)) is not None:
+            hidden += slack
             continue
         ensemble, _ = voter_of(whole, term.output)
         if ensemble.ties is not None and not ensemble.ties.drawn and row.name.startswith(CLASS_ROW):
@@ -253,27 +214,13 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
         # The slope of a sigmoid is p (1 - p): it is flattest at the bound or, for several sigmoids, anywhere.
         alone = ensemble.link.is_share or ensemble.n_outputs == 1
         unit = unit_of(term, whole)
-        largest = abs(float(row.bound)) / float(unit) if alone else _largest_score(ensemble)
+        largest = abs(float(row.bound)) / float(unit) if alone else largest_score(ensemble)
         flatness = Fraction(ensemble.link.flatness(largest))
         hidden += unit * resolution_of(ensemble) * (2 + flatness)
     return hidden
 
 
-def _hidden_by_sigmoids(whole: Ensemble, term: ScoreTerm) -> Fraction:
-    """The difference of sigmoid arguments that may vanish in the sigmoids, in a row that compares two classes."""
-    assert whole.blend is not None
-    largest, slope = 0.0, Fraction(1)
-    for number, member in enumerate(whole.blend.members):
-        if not isinstance(member.calibration, Sigmoid):
-            continue
-        reached = _largest_score(member) / member.average
-        largest = max(largest, abs(member.calibration.slope) * reached + abs(member.calibration.intercept))
-        slope = abs(Fraction(member.calibration.slope)) if number == term.output else slope
-    flatness = Fraction(exp(min(largest, STEEPEST)))
-    return unit_of(term, whole) / slope * len(whole.classes) * Fraction(QUOTIENT) * (2 + flatness)
-
-
-def _largest_score(ensemble: Ensemble) -> float:
+def largest_score(ensemble: Ensemble) -> float:
     """An upper bound on the model's absolute score."""
     largest = np.zeros(ensemble.n_trees)
     np.maximum.at(largest, ensemble.leaf_tree, np.abs(ensemble.leaf_contribution).max(axis=1))

@@ -27,11 +27,12 @@ import numpy as np
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
-from treesens.compiler.model.calibration import Odds
 from treesens.extensions.formats.h2o.archive import Mojo, open_mojo
 from treesens.extensions.formats.h2o.known import TABLE
 from treesens.extensions.formats.h2o.ties import CutShares, HashedTies
 from treesens.extensions.formats.h2o.trees import ONE_HOT, Encoding, encoding_of, tree_of, without_encoding
+from treesens.extensions.formats.links.calibrated import Calibrated
+from treesens.extensions.formats.links.calibration import Odds
 from treesens.extensions.formats.of_files import OfFiles, in_java
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
@@ -44,7 +45,7 @@ from treesens.frontends.columns import (
     stack_trees,
 )
 from treesens.frontends.documents import check_names
-from treesens.links import Calibrated, Exp, Identity, Link, Logistic, Raw, Softmax
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000

@@ -15,11 +15,11 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
-from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
 from treesens.extensions.formats.additive import Axis, Numbers, term_tree
 from treesens.extensions.formats.blending import blend_of
+from treesens.extensions.formats.links.blend import Way, members_of
 from treesens.frontends.columns import ensemble_of
 from treesens.links import Identity
 
@@ -47,7 +47,7 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensembl
         own = values[ensemble.feature_names[ensemble.number.feature]]
         table = _table(ensemble.number, ensemble.features, place, own)
         return replace(ensemble, number=None, **{key: getattr(table, key) for key in _TREES})
-    blend = ensemble.blend
+    blend = members_of(ensemble)
     assert blend is not None
     whole = blend_of(
         [closed_over(_renamed(member, ensemble.feature_names), values) for member in blend.members],

@@ -15,9 +15,9 @@ import numpy as np
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Feature, FeatureKind, ModelSource, Task
-from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.extensions.formats.blending import blend_of
+from treesens.extensions.formats.links.blend import Way
 from treesens.extensions.formats.numbers.tables import MOST_TERMS, number_term
 from treesens.extensions.formats.of_files import OfFiles, in_java
 from treesens.extensions.formats.pmml.fields import Category, Column, Fields, Number, cast, identity, parse_number

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Accumulation, Task
+from treesens.extensions.formats.links.several import Votes
 from treesens.extensions.formats.pmml.fields import NUMBERS, Bins, Category, Fields, Number, parse_number
 from treesens.extensions.formats.pmml.predicates import Always, predicate_of
 from treesens.extensions.formats.pmml.tree_model import (
@@ -34,7 +35,7 @@ from treesens.extensions.formats.pmml.votes import labels_of, score_decides, vot
 from treesens.extensions.formats.pmml.xml import Element
 from treesens.extensions.formats.voting import MOST_COMBINATIONS, task_of
 from treesens.frontends.columns import Nodes
-from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax, Votes
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 MODELS = ("MiningModel", "TreeModel", "RegressionModel", "Scorecard")
 _PARTS = (
