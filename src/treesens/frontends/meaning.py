@@ -1,9 +1,7 @@
-"""A model's use as far as answers depend on it: protected features, class names, the favourable class. Read from a TOML file
-next to the model, `NAME.treesens.toml` for the model NAME or `treesens.toml` for its folder:
+"""Facts about a model's use that affect answers: protected features, class names, the favourable class. They are read from a
+TOML file next to the model, `NAME.treesens.toml` for the model NAME or `treesens.toml` for all models in the folder:
 
-protected = ["sex", "age"]
-classes = {0 = "granted", 1 = "refused"}
-favourable = "granted"
+protected = ["sex", "age"] classes = {0 = "granted", 1 = "refused"} favourable = "granted"
 
 The terms are those of the fairness literature (Barocas, Hardt and Narayanan, Fairness and Machine Learning, 2023).
 """
@@ -30,8 +28,8 @@ _MOST_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class Meaning:
-    """`classes` are names by the model's labels, `favourable` is such a label; `place` is the file that states them, with its
-    SHA-256.
+    """`classes` maps labels of the model to names, `favourable` is one of these labels; `place` is the file that states them,
+    `sha256` its digest.
     """
 
     protected: tuple[str, ...] = ()
@@ -52,8 +50,8 @@ NOTHING_SAID = Meaning()
 
 
 def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
-    """The meaning stated in the file next to the model; empty without one. UsageError with its location if it does not fit the
-    model."""
+    """The meaning stated in the file next to the model; empty without a file. Raises UsageError with its location if it does
+    not fit."""
     for place in (path.with_name(f"{path.stem}.{FILE}"), path.with_name(FILE)):
         if place.is_file():
             content = _read(place)
@@ -63,7 +61,7 @@ def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
 
 
 def toml_of(protected: Sequence[str], classes: Mapping[str, str], favourable: str | None) -> str:
-    """The stated meaning of a model as the text of an equivalent TOML file."""
+    """The TOML text that states these facts about a model."""
     lines = []
     if protected:
         lines.append(f"protected = {json.dumps(list(protected), ensure_ascii=False)}")
@@ -97,7 +95,7 @@ def _parsed(content: bytes, place: Path) -> dict[str, Any]:
 
 
 def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") -> Meaning:
-    """The entries, checked against the model. UsageError with the entry's location and a remedy."""
+    """The entries, checked against the model. Raises UsageError with the entry's location and a remedy."""
     for key in given:
         if key not in KEYS:
             raise UsageError(f"there is no `{key}`", place=place, remedy=did_you_mean(key, KEYS))

@@ -63,7 +63,7 @@ TABLE: Table = {
         **_LINEAR,
         **_COUNTED,
     },
-    # After the trees: names and counts, the parameters of training, and the categories of pandas.
+    # After the trees: names and counts, the training parameters, and pandas' categories.
     "after": {
         **optional("the categories have no names", used("pandas_categorical")),
         **irrelevant("importances and parameters of training", (ANY,)),

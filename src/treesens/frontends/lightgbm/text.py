@@ -1,4 +1,4 @@
-"""LightGBM's text format: a header of `key=value` lines, a block of them per tree, and parameters at the end."""
+"""LightGBM's text format: a header of `key=value` lines, such a block per tree, and parameters at the end."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Block:
 
 
 def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTree]]:
-    """Header and trees of a model file; ModelError with the line if it is invalid."""
+    """Header and trees of a model file. Raises ModelError with the line if the file is invalid."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -84,7 +84,7 @@ def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTre
 
 
 def _blocks(text: str, place: str) -> tuple[list[Block], list[str]]:
-    """The header and one block per tree; and the lines after the trees."""
+    """The header and one block per tree, and the lines after the trees."""
     lines = text.splitlines()
     blocks = [Block({}, place, 1)]
     for number, line in enumerate(lines, 1):
@@ -128,7 +128,7 @@ def _header(head: Block, features: int, rest: list[str]) -> LightGBMHeader:
 
 
 def _known_codes(head: Block, info: str) -> NDArray[np.int64] | None:
-    """`[low:high]` and `none` are ordered, `3:1:2` are the codes of a category."""
+    """The codes of a categorical feature, written `3:1:2`; None for an ordered feature, written `[low:high]` or `none`."""
     if info == "none" or info.startswith("["):
         return None
     try:
@@ -192,7 +192,7 @@ def _tree(block: Block, features: int) -> LightGBMTree:
 
 
 def _sets(block: Block, nodes: NDArray[np.int64], threshold: NDArray[np.float64]) -> dict[int, NDArray[np.int64]]:
-    """The codes that go left at each categorical node: `threshold` is the index of its bit set."""
+    """The codes that go left at each categorical node, whose `threshold` is the index of its bit set."""
     if not nodes.size:
         return {}
     sets = block.integer("num_cat")

@@ -37,10 +37,10 @@ class Compositions(Protocol):
     """The service "compositions"."""
 
     def read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel | None:
-        """The model of a pipeline, a wrapper, or a composition of models. None for any other estimator."""
+        """The model of a pipeline, a wrapper or a composition of models; None for any other estimator."""
 
     def one_output(self, obj: Any, output: int, place: str) -> Any:
-        """An estimator of one output. ModelError if it has only one, or for unknown kinds."""
+        """An estimator of one output. Raises ModelError if `obj` has only one output, or is of an unknown kind."""
 
 
 class SklearnFrontend:
@@ -83,7 +83,7 @@ class SklearnFrontend:
     def _read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
         import sklearn
 
-        # Other formats are sniffed without importing this format's readers.
+        # Detecting other formats does not import this format's readers.
         from treesens.frontends.columns import ensemble_of
         from treesens.frontends.sklearn.known import unknown_attributes
         from treesens.frontends.sklearn.model import read_estimator
@@ -155,7 +155,7 @@ def open_skops(data: bytes, place: str) -> Any:
         ) from None
 
 
-# Errors of the skops loader on damaged archives: it indexes JSON and calls numpy without checks.
+# Errors of the skops loader, which indexes JSON and calls numpy without checks, on damaged archives.
 _SKOPS_ERRORS = (
     ArithmeticError,
     AssertionError,

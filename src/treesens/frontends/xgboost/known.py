@@ -68,4 +68,4 @@ LINEAR_TABLE: Table = {
         **optional("no round was counted", used("boosted_rounds"), since="1.4"),
     },
 }
-"""The same for a linear booster."""
+"""The table for a linear booster."""
