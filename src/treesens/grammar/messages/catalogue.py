@@ -1,8 +1,8 @@
-"""The numbered catalogue of messages about `.sens` files: each code's cause and remedy.
+"""The catalogue of numbered messages about `.sens` files, with each code's cause and remedy.
 
-S0xx: the text does not parse (grammar). E1xx: a name is unknown. E2xx: a constraint or objective is invalid for its
-model. E3xx: a domain is invalid. E4xx: data do not fit their domains (warnings). E5xx: why an answer is what it is (notes).
-A code keeps its meaning for ever; the number of a removed one is not used again.
+S0xx: the text does not parse (grammar). E1xx: a name is unknown. E2xx: a constraint or objective is invalid for its model.
+E3xx: a domain is invalid. E4xx: data do not fit their domains (warnings). E5xx: why an answer is what it is (notes). A code
+never changes its meaning, and the number of a removed code is not reused.
 """
 
 from __future__ import annotations
@@ -372,6 +372,6 @@ E502 disjunction too long to split
 )
 
 CONSTRUCTS: Final = {str(code): code for found in constructs().values() for code in found.codes}
-"""Codes of single constructs, which are defined in their own files."""
+"""Codes of single constructs, defined in the constructs' own files."""
 
 CATALOGUE: Final[dict[str, Code]] = SYNTAX | NAMES | TYPES | DOMAINS | DATA | ANSWERS | CONSTRUCTS

@@ -1,7 +1,7 @@
 """Turns the position at which the parser stopped into a message that names the mistake.
 
 The rules below are tried in order; each examines the unexpected token, the tokens before it, and the set of terminals that were
-expected. The first rule that recognises a mistake reports it; the last one always does.
+expected. The first rule that recognises a mistake reports it; the last rule always reports one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WHERE: Final = ("where", "with", "st", "so", "subject", "when", "if")
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The parser's stop: at `tokens[index]`, or at the end if `index` is their number."""
+    """The position at which the parser stopped: `tokens[index]`, or the end if `index` is the number of tokens."""
 
     source: Source
     tokens: list[Token]
@@ -74,7 +74,7 @@ class Stop:
 
     @property
     def span(self) -> Span:
-        """The unexpected token; at the end, the position right after the last one."""
+        """The location of the unexpected token; at the end, the position right after the last token."""
         token = self.token
         if token is not None:
             return span_of(self.source, token)
@@ -102,7 +102,7 @@ def diagnose(stop: Stop) -> Diagnostic:
 
 
 def _other_comment(stop: Stop) -> Diagnostic | None:
-    """`// a comment`, as in other languages; the parser stops at either slash."""
+    """`// a comment`, as in other languages; the parser stops at the first or the second slash."""
     for first in (stop.index - 1, stop.index):
         pair = stop.tokens[max(first, 0) : first + 2]
         if [token.type for token in pair] == ["OVER", "OVER"] and pair[0].end_pos == pair[1].start_pos:
@@ -250,7 +250,7 @@ def _missing_colon(stop: Stop) -> Diagnostic | None:
 
 
 def _other_such_that(stop: Stop) -> Diagnostic | None:
-    """`where` and the like."""
+    """`where` or another word in place of `such that`."""
     token = stop.token
     if token is None or not stop.fits & {"SUCH", "THAT"} or "NAME" in stop.fits or token.lower() not in _WHERE:
         return None
@@ -282,7 +282,7 @@ def _chained(stop: Stop) -> Diagnostic | None:
     if stop.token is not None and stop.token.type in ("ORDER", "EQUAL") and {"AND", "OR"} <= stop.fits:
         for index in range(stop.index - 1, 0, -1):
             if stop.tokens[index - 1].type in ("ORDER", "EQUAL") and starts_line(stop.tokens, index):
-                # The line above ended with a comparison operator, and this one was parsed as its other side.
+                # The line above ended with a comparison operator, so this line was parsed as the other side.
                 return _missing_after(replace(stop, index=index), "write the other side of the comparison")
         remedy = "write two comparisons joined by `and`, or `in [lo, hi]`"
         return Diagnostic("S031", "a comparison has two sides only", stop.span, remedy)
@@ -392,7 +392,7 @@ def _unexpected(stop: Stop) -> Diagnostic:
 
 
 def _listed(fits: frozenset[str]) -> str:
-    """The expected terminals, in words; names include all words that may be names."""
+    """The expected terminals in words; `a name` includes all words that may be names."""
     shown = fits - set(_SAID_BY_NAME)
     if "NAME" in shown:
         shown = frozenset(f for f in shown if f.lower() not in keywords())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lark import Token
 
 LARGEST_FILE: Final = 10_000_000
-"""Maximum bytes. Questions are short texts; a larger file is a data file given by mistake."""
+"""Maximum number of bytes. Questions are short texts; a larger file is a data file given by mistake."""
 
 _MOST_TOKENS: Final = 500_000
 _MOST_MESSAGES: Final = 100
@@ -42,7 +42,7 @@ def read(path: str | Path) -> ast.File:
 
 
 def load(path: str | Path) -> Source:
-    """The text of a file, or of standard input (`-`); raises `DiagnosticsError` for a file that is not text."""
+    """The text of a file, or of standard input (`-`). Raises `DiagnosticsError` if the file is not text."""
     name = "<standard input>" if str(path) == "-" else str(path)
     diagnostics = Diagnostics()
     nowhere = Span(Source(name, ""), 0, 0)
@@ -67,7 +67,7 @@ def load(path: str | Path) -> Source:
 
 @cache
 def _standard_input() -> bytes:
-    """Standard input is read once and kept."""
+    """The bytes of standard input, which are read once and kept."""
     return sys.stdin.buffer.read(LARGEST_FILE + 1)
 
 
@@ -75,7 +75,7 @@ def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # The text before the bad byte is UTF-8; the rest is shown as Latin-1, its most likely encoding.
+        # The text before the invalid byte is UTF-8; the rest is shown as Latin-1, its most likely encoding.
         before = content[: error.start].decode("utf-8-sig", "replace")
         source = Source(name, before + content[error.start :].decode("latin-1"))
         span = Span(source, len(before), len(before) + 1)
@@ -99,9 +99,9 @@ def parse(text: str, name: str = "<query>") -> ast.File:
 
 
 def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
-    """The tree of the readable parts; None if there are none. Mistakes go to `diagnostics`.
+    """The tree of the readable parts; None if no part is readable. Mistakes go to `diagnostics`.
 
-    For tools that show a file while it is edited; all other callers use `parse`.
+    Editors use this for a file that is being edited; all other callers use `parse`.
     """
     if not _is_text(source, diagnostics):
         return None
@@ -118,7 +118,7 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     found = [token for token in found if token.type != "COMMENT"]
     for token in found:
         if token.type == "FUNCTION" and predicate(str(token)) is not None:
-            token.type = "PREDICATE"  # a plug-in construct, which is not in the grammar
+            token.type = "PREDICATE"  # a construct of a plug-in, which the grammar does not contain
     tokens = layout.mark_names(_repaired(source, found, diagnostics))
     if not tokens:
         if not diagnostics.errors:
@@ -156,7 +156,7 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
 
 
 def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> list[Token]:
-    """The tokens, with every unreadable one reported, and translated, dropped or marked as broken."""
+    """The tokens. Every unreadable token is reported, and translated, dropped or marked as broken."""
     from treesens.grammar.messages.faults import span_of
     from treesens.grammar.parsing.layout import BROKEN
 
