@@ -16,7 +16,7 @@ from treesens.records.answers import points_of, record
 from treesens.report.explain import Explanation, InNotebook
 
 _SHOWN = 6
-"""Number of answers that a short representation lists."""
+"""Maximum number of answers in a short representation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,4 +154,4 @@ class Info(InNotebook, dict[str, Any]):
 
 
 class Explanations(InNotebook, dict[str, Explanation]):
-    """The meanings of questions by name; listed one below the other in a notebook."""
+    """The meanings of questions by name; a notebook shows them one below the other."""
