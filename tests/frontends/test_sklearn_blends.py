@@ -475,5 +475,7 @@ def test_the_score_of_a_stack_depends_on_the_number_of_rows() -> None:
         parts = [model.decision_function(GRID.iloc[at : at + size]) for at in range(0, len(GRID), size)]
         assert (np.abs(np.concatenate(parts) - exact) <= bands + np.spacing(np.abs(exact))).all()
     score = float(model.decision_function(GRID).max(axis=0)[2])
-    text = f'model m from "m"\ndata d from "d"\ndomain from d\nquery q: find a in m such that margin(a, 2) > {score:.60f}'
+    text = (
+        f'model m from "m"\ndata d from "d"\ndomain from d\nquery q: find a in m such that margin(a, 2) > {score:.60f}'
+    )
     assert ts.check_text(text, models={"m": read}, data={"d": GRID})["q"].verdict != "found"
