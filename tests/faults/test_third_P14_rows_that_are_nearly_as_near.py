@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from tests.faults.asking import ask
-from treesens.solve.methods import nearest_pair
+from treesens.extensions.answers import nearest_pair
 
 xgboost = pytest.importorskip("xgboost")
 

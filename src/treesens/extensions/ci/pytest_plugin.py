@@ -62,8 +62,8 @@ class SensItem(pytest.Item):
 
     def runtest(self) -> None:
         """Answers the question. SensFailure unless the answer is the expected one."""
-        from treesens.commands.check_cases import case_of
         from treesens.errors import TreesensError
+        from treesens.extensions.ci.cases import case_of
         from treesens.python.settings import checked_options
         from treesens.solve.question import answer_question
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from treesens.errors import UsageError
-from treesens.grammar.constructs.avoid import Avoid, AvoidListed
-from treesens.grammar.constructs.typical import Typical
-from treesens.grammar.printing.print_terms import name_text
-from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import NORMS, TYPICAL_WAYS
-from treesens.python.builder.arguments import (
+from treesens.extensions.builder.arguments import (
     Numeric,
     given_name_of,
     label_of,
@@ -23,7 +18,7 @@ from treesens.python.builder.arguments import (
     word_of,
     wrong,
 )
-from treesens.python.builder.terms import (
+from treesens.extensions.builder.terms import (
     Built,
     Constraint,
     Expression,
@@ -32,6 +27,11 @@ from treesens.python.builder.terms import (
     PredictedClass,
     Quantity,
 )
+from treesens.grammar.constructs.avoid import Avoid, AvoidListed
+from treesens.grammar.constructs.typical import Typical
+from treesens.grammar.printing.print_terms import name_text
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import NORMS, TYPICAL_WAYS
 
 
 class Row(Built):

@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
 
 from treesens.errors import UsageError
-from treesens.grammar.parsing.parser import parse as parse_text
-from treesens.grammar.printing.printer import placed, shown_text, to_text
-from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import NEARNESS
-from treesens.python.builder.arguments import (
+from treesens.extensions.builder.arguments import (
     Numeric,
     label_of,
     name_of,
@@ -27,9 +23,13 @@ from treesens.python.builder.arguments import (
     word_of,
     wrong,
 )
-from treesens.python.builder.declarations import Declaration, Live, by_name, live_or_name
-from treesens.python.builder.points import Point, point_of
-from treesens.python.builder.terms import Constraint, Quantity, formula_of, quantity_of
+from treesens.extensions.builder.declarations import Declaration, Live, by_name, live_or_name
+from treesens.extensions.builder.points import Point, point_of
+from treesens.extensions.builder.terms import Constraint, Quantity, formula_of, quantity_of
+from treesens.grammar.parsing.parser import parse as parse_text
+from treesens.grammar.printing.printer import placed, shown_text, to_text
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import NEARNESS
 
 if TYPE_CHECKING:
     from treesens.python.answer import Answer, Answers
@@ -134,6 +134,10 @@ class Question:
                 f"`{self.name}` stands for {len(found)} questions", remedy="write `ts.query.file(..).answers(..)`"
             )
         return next(iter(found.values()))
+
+    def with_sources(self, models: Any = None, data: Any = None) -> tuple[ast.File, dict[str, Any], dict[str, Any]]:
+        """`File.with_sources` of a file with this question alone."""
+        return file(self).with_sources(models, data)
 
     def _aimed(self, sense: Literal["maximize", "minimize"], quantity: Quantity) -> Question:
         body = self._body(ast.Find, clause=f"`{sense}`")

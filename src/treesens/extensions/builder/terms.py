@@ -10,14 +10,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from treesens.errors import UsageError
-from treesens.grammar.constructs.decided import Decided, DecidedAlike
-from treesens.grammar.constructs.membership import InInterval, InSet
-from treesens.grammar.constructs.missing import IsMissing
-from treesens.grammar.constructs.present import IsPresent
-from treesens.grammar.printing.print_terms import Unwritable
-from treesens.grammar.printing.printer import to_text
-from treesens.grammar.tree import ast
-from treesens.python.builder.arguments import (
+from treesens.extensions.builder.arguments import (
     Ends,
     Numeric,
     bound_of,
@@ -28,6 +21,13 @@ from treesens.python.builder.arguments import (
     optional,
     wrong,
 )
+from treesens.grammar.constructs.decided import Decided, DecidedAlike
+from treesens.grammar.constructs.membership import InInterval, InSet
+from treesens.grammar.constructs.missing import IsMissing
+from treesens.grammar.constructs.present import IsPresent
+from treesens.grammar.printing.print_terms import Unwritable
+from treesens.grammar.printing.printer import to_text
+from treesens.grammar.tree import ast
 
 
 class Built:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treesens.compiler.ir import Objective
-from treesens.compiler.ir.cases import BIG, Sketch, case, equal, leaf_sum, lits, maximise, nots
+from treesens.extensions.conformance.cases import BIG, MAKERS, Case, Sketch, case, equal, leaf_sum, lits, maximise, nots
 
 # --- blocks ------------------------------------------------------------------------------------------------------------
 
@@ -378,3 +378,16 @@ def big_maximum(s: Sketch) -> Objective:
     free = s.free(3)
     s.clause(nots(free))
     return maximise(free, [5 * BIG, 3 * BIG, 4 * BIG], constant=-BIG, shift=70)
+
+
+# --- all of them -----------------------------------------------------------------------------------------------------------
+
+
+def cases() -> list[Case]:
+    """All cases, in order."""
+    made: list[Case] = []
+    for name, about, make in MAKERS:
+        sketch = Sketch(points=("a", "b") if "two points" in about else ("a",))
+        objective = make(sketch)
+        made.append(Case(name, about, sketch.module(name, objective)))
+    return made

@@ -28,13 +28,14 @@ from treesens.backends.base import (
 from treesens.backends.worker import Worker, run_all
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.dyadic import Unit
-from treesens.compiler.conformance import Check, Outcome, Report
 from treesens.compiler.ir import Module
-from treesens.compiler.ir.cases import Case, cases, hard_module
 from treesens.compiler.ir.evaluate import BruteForceResult, brute_force, leaf_choices, objective_value, satisfies
 from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.ir.verifier import verify
 from treesens.errors import BackendError
+from treesens.extensions.conformance.cases import Case, hard_module
+from treesens.extensions.conformance.passes import Check, Outcome, Report
+from treesens.extensions.conformance.shapes import cases
 
 NO_VERDICT = {
     Termination.LICENCE,

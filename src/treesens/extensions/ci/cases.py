@@ -1,73 +1,24 @@
-"""Answers of `check` as cases for CI tools, and the output files for them."""
+"""The output files of `check` for CI tools: every question as a case."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
-import click
-
-from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.binder.file import ResolvedQuestion
 from treesens.commands.beside import write_beside
-from treesens.commands.outputs import OutputFile
+from treesens.commands.check import Asked
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.result import Result
-from treesens.errors import UsageError
-from treesens.report.ci import Case, case_page, junit, sarif
-
-Function = TypeVar("Function", bound=Callable[..., Any])
+from treesens.extensions.ci.documents import DOCUMENTS, Case
 
 
-@dataclass
-class Asked:
-    """One file of questions with its answers."""
-
-    path: Path
-    bound: ResolvedFile
-    results: list[tuple[ResolvedQuestion, Result]]
-
-
-def ci_options(function: Function) -> Function:
-    """`junit`, `sarif` and `markdown` (paths or None), checked for writing when the command begins, and `quiet`."""
-
-    kind = OutputFile()
-    words = "Write the answers as {} for CI."
-    for option in (
-        click.option("--quiet", "-q", is_flag=True, help="Print no answers: only errors, and the exit code."),
-        click.option("--markdown", "markdown_file", type=kind, help=words.format("Markdown")),
-        click.option("--sarif", "sarif_file", type=kind, help=words.format("SARIF 2.1.0")),
-        click.option("--junit", "junit_file", type=kind, help=words.format("JUnit XML")),
-    ):
-        function = option(function)
-    return function
-
-
-def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], tuple[str, ...]]:
-    """The files of a command line, and the query names after them. UsageError for names with several files."""
-    files, names = [first], []
-    for text in others:
-        if text.endswith(".sens"):
-            files.append(Path(text))
-        else:
-            names.append(text)
-    if len(files) > 1 and names:
-        raise UsageError(
-            f"`{names[0]}` could be a query of several files", remedy="name queries after a single file, or files alone"
-        )
-    return files, tuple(names)
-
-
-def write_ci(
-    runs: Sequence[Asked], junit_file: Path | None, sarif_file: Path | None, markdown_file: Path | None
-) -> None:
-    """Writes the files that the options name."""
+def write(runs: Sequence[Asked], files: Mapping[str, Path]) -> None:
+    """Writes `files`, by kind: junit, sarif and markdown."""
     cases = [case for run in runs for case in cases_of(run)]
-    for path, made in ((junit_file, junit), (sarif_file, sarif), (markdown_file, case_page)):
-        if path is not None:
-            write_beside(str(path), partial(_write_cases, path, made, cases))
+    for kind, path in files.items():
+        write_beside(str(path), partial(_write_cases, path, DOCUMENTS[kind], cases))
 
 
 def _write_cases(path: Path, made: Callable[[Sequence[Case]], str], cases: Sequence[Case]) -> None:

@@ -1,6 +1,6 @@
 """Small hand-built modules: brute force solves all of them, and together they contain every kind of block and op.
 
-The conformance kits of passes and backends run on them; `shapes.py` is the list.
+The conformance kits of passes and backends run on them; `shapes.py` lists them.
 """
 
 from __future__ import annotations
@@ -139,30 +139,17 @@ def maximise(
     return Objective(np.array(variables, np.int32), values, constant, shift, surrogate)
 
 
-_MAKERS: list[tuple[str, str, Callable[[Sketch], Objective | None]]] = []
+MAKERS: list[tuple[str, str, Callable[[Sketch], Objective | None]]] = []
 
 
 def case(about: str) -> Callable[[Callable[[Sketch], Objective | None]], Callable[[Sketch], Objective | None]]:
     """Registers a function that fills a sketch; its name is the case's name."""
 
     def register(make: Callable[[Sketch], Objective | None]) -> Callable[[Sketch], Objective | None]:
-        _MAKERS.append((make.__name__.replace("_", "-"), about, make))
+        MAKERS.append((make.__name__.replace("_", "-"), about, make))
         return make
 
     return register
-
-
-def cases() -> list[Case]:
-    """All cases, in order."""
-    from treesens.compiler.ir.cases import shapes
-
-    del shapes  # imported because it registers cases
-    made: list[Case] = []
-    for name, about, make in _MAKERS:
-        sketch = Sketch(points=("a", "b") if "two points" in about else ("a",))
-        objective = make(sketch)
-        made.append(Case(name, about, sketch.module(name, objective)))
-    return made
 
 
 def lits(variables: Int32Array) -> list[int]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from treesens.compiler.query.query import Query
-from treesens.data.clusters import Rows
 from treesens.data.flips import FlipQuestion, Flips, flips
+from treesens.extensions.answers.clusters import Rows
 
 _MOVES = 8
 """Maximum features moved on the way to a pair."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
@@ -129,3 +129,7 @@ def _code(text: str) -> str:
 
 def _one_line(text: str) -> str:
     return visible(" ".join(text.split()))
+
+
+DOCUMENTS: Mapping[str, Callable[[Sequence[Case]], str]] = {"junit": junit, "sarif": sarif, "markdown": case_page}
+"""The document of cases by kind."""

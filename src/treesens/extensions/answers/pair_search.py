@@ -16,8 +16,8 @@ from treesens._engine import NearestPairs
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.model.scores import BEYOND, base_units, clipped, leaf_values
 from treesens.compiler.query.query import Query
-from treesens.data.clusters import Rows
 from treesens.data.flips import FlipQuestion
+from treesens.extensions.answers.clusters import Rows
 
 _NORMS = {"l0": 0, "l1": 1, "l2": 2, "linf": 3}
 _BOXES = 250

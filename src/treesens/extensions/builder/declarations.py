@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from treesens.errors import UsageError
-from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import MEASURES
-from treesens.python.builder.arguments import (
+from treesens.extensions.builder.arguments import (
     Ends,
     Numeric,
     given_name_of,
@@ -23,7 +21,9 @@ from treesens.python.builder.arguments import (
     word_of,
     wrong,
 )
-from treesens.python.builder.terms import Built, Constraint, formula_of
+from treesens.extensions.builder.terms import Built, Constraint, formula_of
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import MEASURES
 
 
 class Declaration(Built):

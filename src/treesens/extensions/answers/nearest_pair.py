@@ -17,19 +17,19 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from treesens.backends.native.incremental import IncrementalSearch
 from treesens.binder.ladders import distance_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.tolerance import EXACT, Closeness
 from treesens.compiler.query.domain import pick_value
-from treesens.compiler.query.evaluate_rows import holds_everywhere, many_inputs
 from treesens.compiler.query.query import NearestRows, Query
 from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Sense, Verdict
-from treesens.data.clusters import Rows
 from treesens.data.flips import flip_question, flips
-from treesens.data.neighbours import Neighbours
-from treesens.data.pair_search import RowSearch
+from treesens.extensions.answers.clusters import Rows
+from treesens.extensions.answers.evaluate_rows import holds_everywhere, many_inputs
+from treesens.extensions.answers.incremental import IncrementalSearch
+from treesens.extensions.answers.neighbours import Neighbours
+from treesens.extensions.answers.pair_search import RowSearch
 from treesens.solve.conclude import conclude_contradiction, conclude_found, conclude_infeasible, leave_open
 from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.method import OpenQuestion
@@ -423,5 +423,5 @@ def answer_nearest(
 
 
 def search_nearest(question: OpenQuestion, budget: Budget) -> Result:
-    """Entry point named in `solve/methods/registry.py`."""
+    """Entry point named in `extensions/methods/registered.py`."""
     return answer_nearest(question.ask, question.query, question.options, budget, on_better=question.on_better)

@@ -14,7 +14,7 @@ question.answer(model).pair
 
 from __future__ import annotations
 
-from treesens.python.builder.declarations import (
+from treesens.extensions.builder.declarations import (
     Declaration,
     category,
     data,
@@ -26,7 +26,7 @@ from treesens.python.builder.declarations import (
     onehot,
     real,
 )
-from treesens.python.builder.points import (
+from treesens.extensions.builder.points import (
     NearestRow,
     Point,
     Row,
@@ -38,7 +38,7 @@ from treesens.python.builder.points import (
     row,
     typical,
 )
-from treesens.python.builder.questions import (
+from treesens.extensions.builder.questions import (
     File,
     Question,
     count,
@@ -50,7 +50,7 @@ from treesens.python.builder.questions import (
     parse,
     sensitive,
 )
-from treesens.python.builder.terms import Constraint, Quantity, all_of, any_of, number
+from treesens.extensions.builder.terms import Constraint, Quantity, all_of, any_of, number
 
 __all__ = [
     "Constraint",

@@ -1,9 +1,4 @@
-"""The conformance kit for passes: checks a pass's declared `relation` on small modules by brute force.
-
-Part of the package, so that authors can test their passes:
-
-    from treesens.compiler import conformance
-    conformance.run("my-pass").raise_if_wrong()
+"""The kit for passes: checks a pass's declared `relation` on small modules by brute force.
 
 The kit for backends has the same report: checks with a name and a reason, none of them skipped silently.
 """
@@ -15,12 +10,12 @@ from enum import Enum
 from functools import partial
 
 from treesens.compiler.ir import Module
-from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.text import digest
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.passes.base import Pass, PassResult
 from treesens.compiler.pipeline import Pipeline, check_by_brute_force
 from treesens.errors import PipelineError, TreesensError
+from treesens.extensions.conformance.shapes import cases
 
 
 def run(step: Pass | str) -> Report:

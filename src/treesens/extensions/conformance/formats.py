@@ -1,10 +1,4 @@
-"""The fidelity kit: checks that an ensemble reaches the library's leaves and returns its margins, bit for bit.
-
-Part of the package, so that authors can test their frontends on their models:
-
-    from treesens.frontends import load, conformance
-    conformance.check(load("model.json")).raise_if_wrong()
-"""
+"""The fidelity kit: checks that an ensemble reaches the library's leaves and returns its margins, bit for bit."""
 
 from __future__ import annotations
 
@@ -20,8 +14,8 @@ from treesens.compiler.model.evaluate import Predicted
 from treesens.compiler.model.numbers import closed_over
 from treesens.compiler.query.predicted_classes import resolution_of, sure_classes
 from treesens.errors import ModelError
+from treesens.extensions.conformance.probes import Probe, probes
 from treesens.frontends.base import LibraryPredict, LoadedModel
-from treesens.frontends.probes import Probe, probes
 
 # Number of rows on which exact sums (Python integers) are compared with the library's.
 _EXACT_ROWS = 50
