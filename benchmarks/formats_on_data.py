@@ -28,7 +28,8 @@ import pandas as pd
 from benchmarks.published import FOLDER
 
 from treesens.errors import ModelError
-from treesens.frontends import conformance, load
+from treesens.extensions.conformance import formats as conformance
+from treesens.frontends import load
 
 MOST_ROWS, MOST_COLUMNS, FEW = 600, 10, 8
 TREES = 5

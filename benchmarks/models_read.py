@@ -23,7 +23,8 @@ import pandas as pd
 
 from benchmarks import models_in_java
 from treesens.errors import ModelError
-from treesens.frontends import conformance, load
+from treesens.extensions.conformance import formats as conformance
+from treesens.frontends import load
 
 TREES = 6
 ROWS = 240

@@ -14,7 +14,7 @@ from unittest import mock
 from treesens.backends import worker
 from treesens.backends.base import Artifact, Limits, get_backend, solver_names
 from treesens.compiler.base import child
-from treesens.compiler.ir.cases import cases
+from treesens.extensions.conformance.shapes import cases
 
 
 def seconds_of(name: str, artifact: Artifact, forked: bool) -> float:

@@ -46,24 +46,23 @@ __all__ = [
     "why",
 ]
 
-_MODULES = {"query": "treesens.python.builder", "errors": "treesens.errors"}
-_CORE = {"Answer", "Answers", "Explanation", "check", "check_text", "explain", "info", "load", "sensitivity"}
+_CORE = {"Answer", "Answers", "Explanation", "check", "check_text", "explain", "info", "load"}
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in _MODULES:
-        return import_module(_MODULES[name])
+    if name == "errors":
+        return import_module("treesens.errors")
     if name == "session":
         return import_module("treesens.python.questions").session
     if name in _CORE:
         return getattr(import_module("treesens.python.api"), name)
     builtin = import_module("treesens.builtin")
     if not name.startswith("_") and builtin.has_extensions():
-        if name in builtin.RESULTS:
-            module, _, kind = builtin.RESULTS[name].partition(":")
-            return getattr(import_module(module), kind)
+        if name in builtin.PUBLIC:
+            module, _, attribute = builtin.PUBLIC[name].partition(":")
+            return getattr(import_module(module), attribute) if attribute else import_module(module)
         call = builtin.service("studies").call_of(name)
         if call is not None:
             globals()[name] = call

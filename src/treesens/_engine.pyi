@@ -164,7 +164,7 @@ class ShareFacts(TypedDict):
     relative_error: float
 
 class NearestPairs:
-    """Branch and bound around rows; treesens.data.pair_search.RowSearch documents the arrays."""
+    """Branch and bound around rows; treesens.extensions.answers.pair_search.RowSearch documents the arrays."""
 
     def __init__(
         self,

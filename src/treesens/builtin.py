@@ -103,7 +103,7 @@ COMMAND_LINES: Final = {
     ),
 }
 """Commands other than studies."""
-RESULTS: Final = {
+PUBLIC: Final = {
     "Audit": "treesens.extensions.studies.python.studies:Audit",
     "Count": "treesens.extensions.studies.python.studies:Count",
     "Diff": "treesens.extensions.studies.python.studies:Diff",
@@ -113,14 +113,17 @@ RESULTS: Final = {
     "Robustness": "treesens.extensions.studies.python.rows:Robustness",
     "Sets": "treesens.extensions.studies.python.rows:Sets",
     "SwingBudget": "treesens.extensions.repair.swing_budget:SwingBudget",
+    "query": "treesens.extensions.builder",
+    "sensitivity": "treesens.extensions.builder.sensitivity:sensitivity",
 }
-"""Classes exported by the package `treesens`."""
+"""Names exported by the package `treesens`, in addition to the calls of studies."""
 METHODS: Final = {
     "reason": "treesens.extensions.answers.reasons:METHOD",
     "brief search, small domain": "treesens.extensions.methods.registered:BRIEF_SMALL",
     "combinations": "treesens.extensions.methods.registered:COMBINATIONS",
     "brief search, few changes": "treesens.extensions.methods.registered:BRIEF_FEW",
     "fewest changes": "treesens.extensions.methods.registered:FEWEST",
+    "nearest pair": "treesens.extensions.methods.registered:NEAREST",
     "cheapest cells": "treesens.extensions.methods.registered:CHEAPEST",
     "least radius": "treesens.extensions.methods.registered:RADIUS",
     "attainable sums": "treesens.extensions.methods.registered:SUMS",
@@ -129,6 +132,8 @@ METHODS: Final = {
 SERVICES: Final = {
     "answers": "treesens.extensions.answers.service",
     "certificates": "treesens.extensions.certify.service",
+    "ci": "treesens.extensions.ci.cases",
+    "conformance": "treesens.extensions.conformance",
     "measures": "treesens.extensions.measure.service",
     "numbers": "treesens.extensions.formats.numbers.service",
     "parts": "treesens.extensions.sweeps.service",

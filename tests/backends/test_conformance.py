@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from treesens.backends import conformance
 from treesens.backends.base import (
     Artifact,
     Backend,
@@ -20,12 +19,13 @@ from treesens.backends.base import (
     Termination,
     get_backend,
 )
-from treesens.compiler.conformance import Outcome
 from treesens.compiler.ir import Linear, Module, Objective
-from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.ir.text import parse_module, print_module
 from treesens.compiler.ir.verifier import verify
+from treesens.extensions.conformance import backends as conformance
+from treesens.extensions.conformance.passes import Outcome
+from treesens.extensions.conformance.shapes import cases
 
 MAY_STAY_OPEN = {
     # Below the tolerances of floating point, or beyond the 60 bits of CP-SAT: honest, and no answer.

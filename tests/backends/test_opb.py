@@ -12,13 +12,13 @@ import pytest
 
 from tests.questions import oracle, random_query
 from treesens.backends.base import Limits, Termination, get_backend
-from treesens.backends.conformance import run
 from treesens.backends.solvers.pb import VARIABLE
-from treesens.compiler.conformance import Outcome
 from treesens.compiler.ir import Linear
-from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.result import Verdict
+from treesens.extensions.conformance.backends import run
+from treesens.extensions.conformance.passes import Outcome
+from treesens.extensions.conformance.shapes import cases
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 

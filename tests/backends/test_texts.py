@@ -14,8 +14,8 @@ import pytest
 from treesens.backends.text.lp import write_lp
 from treesens.backends.text.mps import write_mps
 from treesens.backends.text.smt2 import write_smt2
-from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
+from treesens.extensions.conformance.shapes import cases
 
 Z3 = """
 import sys, json, z3

@@ -15,7 +15,8 @@ from treesens.backends import worker as workers
 from treesens.backends.base import Limits, Termination, get_backend
 from treesens.backends.solvers.pb import VARIABLE
 from treesens.backends.worker import Worker, run_all, solve_isolated
-from treesens.compiler.ir.cases import cases, hard_module
+from treesens.extensions.conformance.cases import hard_module
+from treesens.extensions.conformance.shapes import cases
 
 SMALL = next(case.module for case in cases() if case.name == "path")
 

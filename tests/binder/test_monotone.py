@@ -94,6 +94,7 @@ def test_two_features_are_refused(tmp_path: Path) -> None:
         ts.check_text(text, models={"m": booster})["q[x+y]"]
 
 
+@pytest.mark.extensions
 def test_built_as_objects() -> None:
     data = xgboost.DMatrix(INPUTS, labels(0, 2), feature_names=NAMES)
     booster = xgboost.train(

@@ -44,10 +44,11 @@ SHORTHAND = [
         "find a, b in binary such that a = b except sex\n prob(a) >= 0.6\n prob(b) <= 0.4\n"
         " a, b avoid cavities(rows, width = 3)\n maximize likelihood(a, rows) * likelihood(b, rows)",
     ),
-    (
+    pytest.param(
         "sensitive binary to sex gap 0.1 near rows using distance top 3",
         "find a, b in binary such that a = b except sex\n prob(a) >= 0.6\n prob(b) <= 0.4\n"
         " minimize distance(a, nearest row of rows, l2) top 3",
+        marks=pytest.mark.extensions,
     ),
 ]
 
@@ -156,6 +157,7 @@ def test_the_unit_of_a_margin_objective() -> None:
     assert form_value(forest.objective.form, x) * forest.objective.unit == margin
 
 
+@pytest.mark.extensions
 def test_the_nearest_of_many_rows_is_described_and_refused_by_lowering() -> None:
     question = one("a = b except sex\n minimize distance(a, nearest row of rows, l2)")
     nearest = question.query.objective and question.query.objective.nearest

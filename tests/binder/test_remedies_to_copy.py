@@ -53,6 +53,7 @@ def test_notes_and_errors_can_be_followed(name: str) -> None:
     assert str(ts.check_text(open_ended.replace("query", f"{line}\nquery"), models=models)["q"].verdict) == "found"
 
 
+@pytest.mark.extensions
 def test_the_note_of_a_call_gives_the_name_as_python_writes_it() -> None:
     model, rows = model_and_rows("größe in cm")
     result = ts.sensitivity(model, vary=["größe in cm"], gap=0.01, data=rows, label="y")

@@ -15,7 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.extensions.studies.grids import two_classes
-from treesens.report.ci import Case, case_page
+from treesens.extensions.ci.documents import Case, case_page
 
 GOOD = 'model m from "m.json"\nfeature p: integer in [0, 5]\nquery up: find a such that prob(a) > 0.5 expect some\n'
 BAD = """model m from "m.json"
@@ -95,7 +95,7 @@ def test_questions_are_tests_of_pytest(folder: Path) -> None:
             "-m",
             "pytest",
             "-p",
-            "treesens.pytest_plugin",
+            "treesens.extensions.ci.pytest_plugin",
             "-p",
             "no:cacheprovider",
             "-v",

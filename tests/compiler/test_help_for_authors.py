@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import pytest
 
-from treesens.compiler import conformance
 from treesens.compiler.ir import Clauses, Module
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.ir.text import parse_module
 from treesens.compiler.passes.base import PassResult, Relation
 from treesens.compiler.pipeline import PIPELINES, Pipeline
 from treesens.errors import PipelineError, UsageError
+from treesens.extensions.conformance import passes as conformance
 
 SMALL = Path(__file__).parents[2] / "examples" / "small.sir"
 

@@ -11,12 +11,12 @@ from tests.questions import oracle, random_query
 from treesens.backends.base import Limits, Termination, get_backend
 from treesens.backends.native.passes.bound_fixing import PREMISE, BoundFixing
 from treesens.compiler.ir import Clauses, Facts, Linear, Module, Objective, Start
-from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force, satisfies
 from treesens.compiler.ir.text import parse_module, print_module
 from treesens.compiler.lower import lower
 from treesens.compiler.pipeline import PIPELINES, Pipeline, pipeline_for
 from treesens.compiler.result import Verdict
+from treesens.extensions.conformance.shapes import cases
 from treesens.solve.driver import start_of
 from treesens.solve.options import Options
 from treesens.solve.question import answer

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import pytest
 
-from treesens.compiler import conformance
-from treesens.compiler.conformance import Outcome
 from treesens.compiler.ir import Clauses, Equal, Linear, Module
 from treesens.compiler.passes.base import PassResult, Relation
 from treesens.compiler.passes.registry import PASSES
+from treesens.extensions.conformance import passes as conformance
+from treesens.extensions.conformance.passes import Outcome
 
 
 @pytest.mark.parametrize("text", [*PASSES.builtin, "order-predicates{by=uses}", "leaf-rows{intervals=false}"])

@@ -17,11 +17,11 @@ from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import holds
 from treesens.compiler.query.query import AtLeast, LinearForm, NearestRows, Point, Query, SameExcept, ScoreTerm
-from treesens.data import pair_search
-from treesens.data.clusters import Rows
 from treesens.data.flips import flip_question
 from treesens.data.nearest_row import unordered
-from treesens.data.pair_search import RowSearch
+from treesens.extensions.answers import pair_search
+from treesens.extensions.answers.clusters import Rows
+from treesens.extensions.answers.pair_search import RowSearch
 
 NORMS = ("l0", "l1", "l2", "linf")
 
@@ -139,7 +139,7 @@ def test_the_pair_is_the_nearest_of_all(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_bounds_hold_when_the_search_is_cut_short(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a few looks at the clock, with few boxes per row."""
-    monkeypatch.setattr("treesens.data.pair_search._BOXES", 4)
+    monkeypatch.setattr("treesens.extensions.answers.pair_search._BOXES", 4)
     query, rows = question(1000 + seed)
     shape = flip_question(query)
     assert shape is not None

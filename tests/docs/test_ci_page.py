@@ -146,6 +146,6 @@ def test_the_page_names_what_exists() -> None:
         if line.startswith("treesens"):
             assert_exists(line)
     (settings,) = blocks("toml")
-    plugin = (ROOT / "src" / "treesens" / "pytest_plugin.py").read_text("utf-8")
+    plugin = (ROOT / "src" / "treesens" / "extensions" / "ci" / "pytest_plugin.py").read_text("utf-8")
     for name in (*tomllib.loads(settings)["tool"]["pytest"]["ini_options"], "--sens"):
         assert f'"{name}"' in plugin

@@ -120,8 +120,8 @@ def test_the_fidelity_kit_passes_the_format(site: Path, work: Path) -> None:
 
 def test_the_conformance_kits_pass_the_pass_and_the_backend(site: Path, work: Path) -> None:
     code = (
-        "from treesens.compiler import conformance as passes\n"
-        "from treesens.backends import conformance as backends\n"
+        "from treesens.extensions.conformance import passes as conformance as passes\n"
+        "from treesens.extensions.conformance import backends as conformance as backends\n"
         "print(passes.run('satisfied-clauses')); passes.run('satisfied-clauses').raise_if_wrong()\n"
         "report = backends.run('brute', only=['path', 'table', 'maximum', 'facts-infeasible', 'time-limit'])\n"
         "print(report); report.raise_if_wrong()\n"
@@ -136,7 +136,7 @@ def test_a_worker_finds_a_plug_in_that_only_the_running_program_knows(site: Path
     """A notebook that adds a folder to `sys.path` has set no PYTHONPATH."""
     code = (
         f"import sys; sys.path.append({str(site)!r})\n"
-        "from treesens.backends import conformance\n"
+        "from treesens.extensions.conformance import backends as conformance\n"
         "conformance.run('brute', only=['path']).raise_if_wrong()\n"
     )
     ran = python(work, work, "-c", code)

@@ -12,7 +12,7 @@ import pytest
 
 import treesens as ts
 from treesens.errors import ModelError, TreesensError
-from treesens.frontends import conformance
+from treesens.extensions.conformance import formats as conformance
 
 compose = pytest.importorskip("sklearn.compose")
 ensemble = pytest.importorskip("sklearn.ensemble")

@@ -16,7 +16,8 @@ import pytest
 
 import treesens as ts
 from treesens.errors import ModelError
-from treesens.frontends import conformance, load
+from treesens.extensions.conformance import formats as conformance
+from treesens.frontends import load
 
 catboost = pytest.importorskip("catboost")
 xgboost = pytest.importorskip("xgboost")

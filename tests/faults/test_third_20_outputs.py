@@ -22,9 +22,9 @@ time_limit = 20
 """
 
 OUTPUTS = {
-    "check junit": (["check", "q.sens", "--junit", "OUT.xml"], "treesens.commands.check_cases._write_cases"),
-    "check sarif": (["check", "q.sens", "--sarif", "OUT.sarif"], "treesens.commands.check_cases._write_cases"),
-    "check markdown": (["check", "q.sens", "--markdown", "OUT.md"], "treesens.commands.check_cases._write_cases"),
+    "check junit": (["check", "q.sens", "--junit", "OUT.xml"], "treesens.extensions.ci.cases._write_cases"),
+    "check sarif": (["check", "q.sens", "--sarif", "OUT.sarif"], "treesens.extensions.ci.cases._write_cases"),
+    "check markdown": (["check", "q.sens", "--markdown", "OUT.md"], "treesens.extensions.ci.cases._write_cases"),
     "audit page": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--report", "OUT.html"],
         "treesens.extensions.studies.report.audit_page.write_report",

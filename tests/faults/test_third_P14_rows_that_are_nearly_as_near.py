@@ -17,7 +17,7 @@ import pytest
 
 from tests.corpus import boosted, margins_of
 from tests.faults.asking import ask
-from treesens.solve.methods import nearest_pair
+from treesens.extensions.answers import nearest_pair
 
 NAMES = ["f0", "f1", "f2"]
 MOST = 6

@@ -23,7 +23,8 @@ from tests.frontends.trained_lightgbm import MODELS, frame, lightgbm, numeric, t
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
-from treesens.frontends import LoadedModel, conformance, load
+from treesens.extensions.conformance import formats as conformance
+from treesens.frontends import LoadedModel, load
 from treesens.frontends.lightgbm.frontend import LightGBMFrontend
 from treesens.frontends.lightgbm.model import ZERO_BAND
 

@@ -16,7 +16,7 @@ import treesens as ts
 from tests.command import run_command
 from tests.frontends.damage import refusals
 from treesens.errors import ModelError
-from treesens.frontends import conformance
+from treesens.extensions.conformance import formats as conformance
 
 pytest.importorskip("sklearn")
 xgboost = pytest.importorskip("xgboost")

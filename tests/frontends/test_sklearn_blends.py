@@ -20,7 +20,7 @@ from tests.frontends.versions import before, since, voting
 from treesens.compiler.model.calibration import Calibration, Isotonic, Sigmoid
 from treesens.compiler.query.curves import Value, floats_of, greatest_curvature, least_constant, slope_above, steepest
 from treesens.errors import ModelError
-from treesens.frontends import conformance
+from treesens.extensions.conformance import formats as conformance
 
 calibration = pytest.importorskip("sklearn.calibration")
 ensemble = pytest.importorskip("sklearn.ensemble")

@@ -266,7 +266,7 @@ def surely(shown: np.ndarray) -> np.ndarray:
 @pytest.mark.sampled
 def test_several_classes_are_those_of_the_library(kind: str, method: str) -> None:
     from treesens.compiler.query.predicted_classes import sure_classes
-    from treesens.frontends import conformance
+    from treesens.extensions.conformance import formats as conformance
 
     for seed in range(3):
         model = of_classes(kind, method, seed, 3 + seed % 2)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
-from treesens.frontends import conformance
+from treesens.extensions.conformance import formats as conformance
 
 compose = pytest.importorskip("sklearn.compose")
 ensemble = pytest.importorskip("sklearn.ensemble")

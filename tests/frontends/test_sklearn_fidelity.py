@@ -19,7 +19,8 @@ from tests.frontends.damage import damaged
 from tests.frontends.trained_sklearn import MODELS, RANDOM_TREES_TAKE_MISSING, REFUSED, numeric
 from treesens.compiler.model import Ensemble, Task
 from treesens.errors import ModelError
-from treesens.frontends import conformance, load
+from treesens.extensions.conformance import formats as conformance
+from treesens.frontends import load
 from treesens.links import Identity
 
 TAKES_MISSING = ("tree", "forest", "histogram", *(("extra trees", "random tree") if RANDOM_TREES_TAKE_MISSING else ()))

@@ -14,7 +14,7 @@ import treesens as ts
 from tests.frontends.test_sklearn_blends import GRID, NAMES, counted, members, rows
 from tests.frontends.versions import since, voting
 from treesens.errors import ModelError, UsageError
-from treesens.frontends import conformance
+from treesens.extensions.conformance import formats as conformance
 
 calibration = pytest.importorskip("sklearn.calibration")
 ensemble = pytest.importorskip("sklearn.ensemble")

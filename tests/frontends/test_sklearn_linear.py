@@ -12,7 +12,7 @@ import pytest
 
 import treesens as ts
 from treesens.errors import ModelError
-from treesens.frontends import conformance
+from treesens.extensions.conformance import formats as conformance
 
 compose = pytest.importorskip("sklearn.compose")
 linear = pytest.importorskip("sklearn.linear_model")

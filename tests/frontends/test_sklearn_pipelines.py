@@ -16,7 +16,8 @@ from tests.frontends.trained_lightgbm import lightgbm
 from tests.frontends.trained_sklearn import BOOST, FOREST, ensemble, labels
 from treesens.compiler.base.floats import NumberType
 from treesens.errors import ModelError
-from treesens.frontends import conformance, load
+from treesens.extensions.conformance import formats as conformance
+from treesens.frontends import load
 
 from sklearn import compose, decomposition, feature_selection, impute, pipeline, preprocessing  # isort: skip
 

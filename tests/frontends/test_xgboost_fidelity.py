@@ -19,7 +19,8 @@ from tests.frontends.trained import MODELS, NAMES, numeric, target, train, xgboo
 from tests.frontends.versions import before, since
 from treesens.compiler.base.floats import NumberType, next_up_array
 from treesens.compiler.model import Ensemble
-from treesens.frontends import LoadedModel, conformance, load
+from treesens.extensions.conformance import formats as conformance
+from treesens.frontends import LoadedModel, load
 
 FILES = sorted((BENCH / "models").glob("*.json"))
 

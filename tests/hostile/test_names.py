@@ -34,9 +34,9 @@ from treesens.backends.text.lp import write_lp
 from treesens.backends.text.mps import write_mps
 from treesens.backends.text.opb import write_opb
 from treesens.backends.text.smt2 import write_smt2
-from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.ir.text import parse_module, print_module
+from treesens.extensions.conformance.shapes import cases
 from treesens.extensions.studies.report.study_tables import write_csv
 from treesens.extensions.sweeps.report import write_answers
 from treesens.report.tables import Table

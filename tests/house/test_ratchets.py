@@ -44,8 +44,8 @@ def words_of_pages() -> int:
 
 
 LIMITS: dict[str, tuple[Callable[[], int], int]] = {
-    "lines of the core": (lambda: lines(python_files(core=True)), 51_005),
-    "lines of Python": (lambda: lines(python_files()), 96_049),
+    "lines of the core": (lambda: lines(python_files(core=True)), 46_680),
+    "lines of Python": (lambda: lines(python_files()), 96_040),
     "files of Python": (lambda: sum(1 for _ in python_files()), 596),
     "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 12),
     "files that name absolute_tolerance": (lambda: files_that_name(r"\babsolute_tolerance\b"), 3),

@@ -34,6 +34,12 @@ def test_a_share_is_an_error_at_its_place() -> None:
     assert one.span.text == "p"
 
 
+def test_the_nearest_row_is_refused() -> None:
+    text = f"{TEXT} minimize distance(a, nearest row of rows, l1)"
+    with pytest.raises(UsageError, match=r"lacks answers"):
+        bound(text, models=("binary",))
+
+
 def test_certificates_are_missed_before_any_work(tmp_path: Path) -> None:
     question = bound(TEXT, models=("binary",))["q"]
     with pytest.raises(UsageError, match="lacks certificates"):

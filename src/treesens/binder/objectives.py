@@ -28,6 +28,7 @@ from treesens.binder.terms import (
     kind_of,
 )
 from treesens.binder.typicality import typicality_objective
+from treesens.builtin import service
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
@@ -188,6 +189,7 @@ def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> Pen
 
 def _nearest(scope: Scope, atom: DistanceAtom, target: ast.NearestRow, span: Span) -> PendingObjective:
     """The distance to the nearest row, for the search over rows."""
+    service("answers")  # a missing extension is reported before any work
     features = counted_features(scope)
     widths = scope.every(lambda f: width_of(scope, f, target.data, span), features)
     rows = scope.matrix(target.data)[:, list(features)]

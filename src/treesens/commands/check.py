@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,11 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from treesens.binder.file import ResolvedQuestion
+from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.builtin import service
 from treesens.commands.beside import write_beside
-from treesens.commands.check_cases import Asked, ci_options, files_and_queries, write_ci
-from treesens.commands.check_faults import Faults
 from treesens.commands.check_journal import AnswerMemory
 from treesens.commands.common import (
     EXPECTED,
@@ -36,17 +35,63 @@ from treesens.commands.common import (
     options_at,
     trust_option,
 )
-from treesens.commands.outputs import journal_option, open_journal
-from treesens.compiler.base.interruption import Interruption, interruptible
+from treesens.commands.outputs import OutputFile, journal_option, open_journal
+from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
 from treesens.compiler.base.option_kinds import Door
 from treesens.compiler.result import Result, Verdict, has_own_fault
-from treesens.errors import UsageError
+from treesens.errors import InternalError, TreesensError, UsageError, told
 from treesens.report.terminal import say, say_json
 
 if TYPE_CHECKING:
     from treesens.records.journal import Journal
     from treesens.report.show import Progress
     from treesens.solve.options import Options
+
+
+@dataclass
+class Asked:
+    """One file of questions with its answers."""
+
+    path: Path
+    bound: ResolvedFile
+    results: list[tuple[ResolvedQuestion, Result]]
+
+
+@dataclass
+class Faults:
+    """Errors of single questions; the others are answered all the same."""
+
+    shown: list[str] = field(default_factory=list)
+    own: bool = False
+    """True if an internal error of treesens is among them."""
+
+    def note(self, query: ResolvedQuestion, error: TreesensError) -> None:
+        self.shown.append(f"{query.name}: error[{error.code}]: {error}")
+        self.own |= isinstance(error, InternalError)
+
+    def note_own(self, name: str, text: str) -> None:
+        self.shown.append(f"{name}: error[{InternalError.code}]: {text}")
+        self.own = True
+
+    @contextmanager
+    def kept(self, query: ResolvedQuestion) -> Iterator[None]:
+        try:
+            yield
+        except TreesensError as error:
+            self.note(query, error)
+
+    def answer(self, query: ResolvedQuestion, options: Options, ask: Callable[[], Result]) -> Result:
+        """The answer of `ask`, or an open answer with the error as its reason: one question never affects another's answer."""
+        from treesens.solve.question import result_of_error, result_of_interruption
+
+        try:
+            return ask()
+        except Hurry:
+            return result_of_interruption(query, options)
+        except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+            failed = told(error, query.name)
+            self.note(query, failed)
+            return result_of_error(query, options, failed)
 
 
 @click.command("check")
@@ -60,7 +105,10 @@ if TYPE_CHECKING:
 )
 @click.option("--on", metavar="EXECUTOR", help="Solve parts on dask://HOST:8786, ray or ray://HOST:10001.")
 @journal_option
-@ci_options
+@click.option("--junit", type=OutputFile(made_by="ci"), help="Write the answers as JUnit XML for CI.")
+@click.option("--sarif", type=OutputFile(made_by="ci"), help="Write the answers as SARIF 2.1.0 for CI.")
+@click.option("--markdown", type=OutputFile(made_by="ci"), help="Write the answers as Markdown for CI.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no answers: only errors, and the exit code.")
 @trust_option
 @options_at(Door.COMMAND)
 def command(
@@ -71,12 +119,10 @@ def command(
     workers: int | None,
     on: str | None,
     journal: Path | None,
-    junit_file: Path | None,
-    sarif_file: Path | None,
-    markdown_file: Path | None,
     quiet: bool,
     trust_pickle: bool,
     as_json: bool,
+    **documents: Path | None,
 ) -> int:
     """Answer the questions of FILE: found (with a verified pair), none (with the proof), or unknown (with the reason). Several
     files, NAME.sens each, are answered one after another; names of queries are for a single file.
@@ -112,7 +158,8 @@ def command(
         say_json(objects[0] if len(files) == 1 else {"schema_version": SCHEMA_VERSION, "files": objects})
     for text in run.faults.shown:
         say(text, err=True)
-    write_ci(run.asked, junit_file, sarif_file, markdown_file)
+    if written := {kind: path for kind, path in documents.items() if path is not None}:
+        service("ci").write(run.asked, written)
     if certificates is not None:
         from treesens.records.answers import certificate_records
 
@@ -120,6 +167,21 @@ def command(
         say(certificate_summary({"certificates": certificate_records(result)} for result in results), err=True)
     code = worst([exit_code_of(asked.bound, exit_code(asked.results, interruption)) for asked in run.asked])
     return INTERNAL if run.faults.own else code
+
+
+def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], tuple[str, ...]]:
+    """The files of a command line, and the query names after them. UsageError for names with several files."""
+    files, names = [first], []
+    for text in others:
+        if text.endswith(".sens"):
+            files.append(Path(text))
+        else:
+            names.append(text)
+    if len(files) > 1 and names:
+        raise UsageError(
+            f"`{names[0]}` could be a query of several files", remedy="name queries after a single file, or files alone"
+        )
+    return files, tuple(names)
 
 
 def worst(codes: list[int]) -> int:

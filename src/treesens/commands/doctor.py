@@ -99,13 +99,13 @@ def _backend(name: str, solve: bool) -> dict[str, Any]:
 
 def _solved(backend: Backend) -> dict[str, Any]:
     """A feasible, an infeasible and an optimal case, in the backend's own worker process, against brute force."""
-    from treesens.backends import conformance
-    from treesens.compiler.conformance import Outcome
+    from treesens.builtin import service
 
+    kit = service("conformance")
     say(f"solving with {backend.name} …", err=True)
     started = time.perf_counter()
-    report = conformance.run(backend, only=("path", "equal-copies", "maximum"))
-    bad = [check for check in report.checks if check.outcome is not Outcome.PASSED]
+    report = kit.backends.run(backend, only=("path", "equal-copies", "maximum"))
+    bad = [check for check in report.checks if check.outcome.value != "passed"]
     return {
         "solved": not bad,
         "reason": "; ".join(f"{check.name}: {check.reason}" for check in bad) or None,

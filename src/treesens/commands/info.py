@@ -48,7 +48,7 @@ def command(
 
 def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
     """The result of the fidelity kit; `ok` is None if nothing could be checked."""
-    from treesens.frontends import conformance
+    from treesens.builtin import service
     from treesens.frontends.registry import frontend
 
     library = frontend(loaded.frontend).library
@@ -58,7 +58,7 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
         extra = "onnx" if library == "onnxruntime" else library
         reason = f"{library} is not installed: pip install 'treesens[{extra}]'"
         return {"ok": None, "rows": 0, "mismatches": 0, "summary": reason}
-    report = conformance.check(loaded, rows=rows, seed=seed)
+    report = service("conformance").formats.check(loaded, rows=rows, seed=seed)
     ok = report.ok if report.rows else None
     return {"ok": ok, "rows": report.rows, "mismatches": report.count, "summary": str(report)}
 

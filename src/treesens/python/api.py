@@ -13,20 +13,18 @@ result.verdict, result.pair                        # pair: a frame of two rows i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
-from treesens.python import builder as query
 from treesens.python.answer import Answer, Answers, Explanations, Info
 from treesens.python.arguments import Data, Model, listing_options, public, with_options
-from treesens.python.builder import File, Question, file
-from treesens.python.questions import answer_declared, answer_file, answer_text, bound_tree, load
+from treesens.python.questions import Composed, answer_file, answer_text, answer_tree, bound_tree, load
 from treesens.python.settings import checked_options, path_of
 from treesens.python.wording import notes_of, warn
 from treesens.report.explain import Explanation
@@ -57,7 +55,7 @@ def check(
 @public
 @with_options
 def check_text(
-    text: str | Question | File,
+    text: str | Composed,
     *,
     models: Mapping[str, Model],
     data: Mapping[str, Data] | None = None,
@@ -68,61 +66,14 @@ def check_text(
     In a text, `model m from "NAME"` and `data d from "NAME"` refer to entries of `models` and `data`; objects use the names in
     their questions. Options are those of `check`.
     """
-    if not isinstance(text, str | Question | File):
+    if not isinstance(text, str | Composed):
         raise UsageError(
             f"a question is a text, or an object of ts.query, and this is {text!r:.60}",
             remedy='write e.g. "query q: sensitive m to {sex} gap 0.1"',
         )
     if not isinstance(text, str):
-        return (file(text) if isinstance(text, Question) else text).answers(models, data, **options)
+        return answer_tree(*text.with_sources(models, data), **options)
     return answer_text(text, models, data, **options)
-
-
-@public
-@with_options
-def sensitivity(
-    model: Model,
-    *,
-    vary: str | Sequence[str],
-    gap: float | None = None,
-    margin: float | None = None,
-    data: Data | None = None,
-    label: str | None = None,
-    near: Literal["likelihood", "cavities", "both", "distance"] | None = None,
-    real: str | Sequence[str] = (),
-    **options: Unpack[CallOptions],
-) -> Answer:
-    """Can changing only the features `vary` move the decision across the gap (probability) or margin (raw score)?
-
-    With `data` (a path or a frame), features range over its values; `near` steers towards its rows. Columns of whole numbers
-    take whole numbers, except for features named in `real`. Equals the `sensitive` shorthand of the language, which defines it;
-    options are those of `check`.
-    """
-    if (gap is None) == (margin is None):
-        raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
-    if near is not None and data is None:
-        raise UsageError(
-            "`near` steers towards data, and `data` is not given", remedy="give a path or a frame as `data`"
-        )
-    loaded = load(model)
-    if len(loaded.ensemble.classes) > 2:
-        raise UsageError(
-            f"the model has {len(loaded.ensemble.classes)} classes, and no single decision that could flip",
-            remedy="ts.audit and ts.gap ask about every change between classes, and "
-            "ts.query.sensitive(.., flip=(one, other)) about one",
-        )
-    if gap is not None and not loaded.ensemble.link.is_known:
-        raise UsageError(
-            "the model has raw scores, and no probabilities", remedy="give margin= in raw score in place of gap="
-        )
-    question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
-        "sensitivity"
-    )
-    fractions = (real,) if isinstance(real, str) or not isinstance(real, Iterable) else real
-    declared = [query.real(name) for name in fractions]
-    declared += [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
-    asked = query.file(*declared, question).with_sources({"m": loaded}, {} if data is None else {"d": data})
-    return next(iter(answer_declared(*asked, options, declared=False).values()))
 
 
 @public
@@ -137,7 +88,7 @@ def info(model: Model) -> Info:
 
 @public
 def explain(
-    question: str | Path | Question | File,
+    question: str | Path | Composed,
     *queries: str,
     models: Mapping[str, Model] | None = None,
     data: Mapping[str, Data] | None = None,
@@ -177,15 +128,14 @@ def explain(
 
 
 def _bound(
-    question: str | Path | Question | File,
+    question: str | Path | Composed,
     queries: Sequence[str],
     models: Mapping[str, Any] | None,
     data: Mapping[str, Any] | None,
 ) -> ResolvedFile:
     """Typed questions from a file, or from a text or an object over live models."""
-    if isinstance(question, Question | File):
-        asked = file(question) if isinstance(question, Question) else question
-        return bound_tree(*asked.with_sources(models, data), Diagnostics())
+    if isinstance(question, Composed):
+        return bound_tree(*question.with_sources(models, data), Diagnostics())
     if models is not None:
         if isinstance(question, Path):
             raise UsageError("a file names its models itself", remedy="give its text, or leave `models` out")
@@ -194,4 +144,4 @@ def _bound(
     return bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=Diagnostics())
 
 
-__all__ = ["Answer", "Answers", "Explanation", "check", "check_text", "explain", "info", "load", "sensitivity"]
+__all__ = ["Answer", "Answers", "Explanation", "check", "check_text", "explain", "info", "load"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack, runtime_checkable
 
 import numpy as np
 
@@ -33,6 +33,17 @@ from treesens.solve.question import (
     result_of_error,
     result_of_interruption,
 )
+
+
+@runtime_checkable
+class Composed(Protocol):
+    """Questions as objects, such as those of `treesens.query`."""
+
+    def with_sources(
+        self, models: Any = None, data: Any = None
+    ) -> tuple[ast.File, Mapping[str, Any], Mapping[str, Any]]:
+        """The syntax tree, its models and its data by name; `models` and `data` replace or add some."""
+        ...
 
 
 @public

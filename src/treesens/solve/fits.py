@@ -47,11 +47,6 @@ def wants_probability(query: Query) -> bool:
     return query.objective is not None and query.objective.probability is not None
 
 
-def names_rows(query: Query) -> bool:
-    """True if the distance to the nearest row of a table is minimised."""
-    return query.objective is not None and query.objective.nearest is not None
-
-
 def needs_refinement(query: Query) -> bool:
     """True if one search may leave the question open."""
     return relates_values(query) or (query.objective is not None and bool(query.objective.values))

@@ -45,8 +45,8 @@ def table() -> list[tuple[Any, ...]]:
 
 def answers(path: Path) -> dict[str, Any]:
     """Rows of the kit of treesens, and what Spark returns for them."""
+    from treesens.extensions.conformance.probes import probes
     from treesens.frontends import load
-    from treesens.frontends.probes import probes
 
     model = load(path)
     rows = np.concatenate([probe.rows for probe in probes(model.ensemble, 100, 1)])

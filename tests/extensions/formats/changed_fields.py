@@ -39,13 +39,13 @@ from treesens.compiler.model.numbers import closed_over
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
 from treesens.extensions import treesens_verify as checker
+from treesens.extensions.conformance.probes import probes
 from treesens.extensions.formats.catboost.known import TABLE as CATBOOST
 from treesens.extensions.formats.interpret.known import TABLE as INTERPRET
 from treesens.extensions.formats.onnx.known import TABLE as ONNX
 from treesens.frontends import load
 from treesens.frontends.documents import Meaning, Table
 from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
-from treesens.frontends.probes import probes
 from treesens.frontends.registry import UnforeseenError
 from treesens.frontends.xgboost.known import LINEAR_TABLE as XGBOOST_LINEAR
 from treesens.frontends.xgboost.known import TABLE as XGBOOST

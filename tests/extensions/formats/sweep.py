@@ -21,7 +21,8 @@ import numpy as np
 
 from tests.extensions.formats import sweep_h2o, sweep_models, sweep_spark
 from treesens.errors import ModelError
-from treesens.frontends import conformance, load
+from treesens.extensions.conformance import formats as conformance
+from treesens.frontends import load
 
 ROWS = 100
 IN_JAVA = {

@@ -15,8 +15,9 @@ import pytest
 import treesens as ts
 from tests.frontends.damage import refusals
 from treesens.errors import ModelError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.catboost.frontend import CatBoostFrontend
-from treesens.frontends import conformance, load
+from treesens.frontends import load
 
 catboost = pytest.importorskip("catboost", reason="the tests compare with the library; pip install treesens[catboost]")
 

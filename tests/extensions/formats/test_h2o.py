@@ -25,9 +25,9 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import least_margin
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.h2o.frontend import H2OFrontend
 from treesens.extensions.formats.h2o.known import TABLE
-from treesens.frontends import conformance
 from treesens.frontends.registry import load
 from treesens.links import Calibrated, Softmax
 

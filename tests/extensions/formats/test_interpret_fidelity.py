@@ -17,8 +17,9 @@ from tests.frontends import mutants
 from tests.frontends.damage import refusals
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.interpret.frontend import InterpretFrontend
-from treesens.frontends import conformance, load
+from treesens.frontends import load
 
 
 def saved(name: str, folder: Path, detail: str = "all") -> Path:

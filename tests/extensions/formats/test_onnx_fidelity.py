@@ -17,9 +17,10 @@ from tests.frontends.damage import refusals
 from tests.frontends.versions import since
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.onnx.frontend import ONNXFrontend
 from treesens.extensions.formats.onnx.library import graph_scores
-from treesens.frontends import conformance, load
+from treesens.frontends import load
 from treesens.links import Identity
 
 

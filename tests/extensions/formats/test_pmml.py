@@ -16,9 +16,9 @@ from tests.frontends.damage import refusals
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.scores import widened
 from treesens.errors import ModelError, TreesensError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.pmml.fields import Column, Number, identity
 from treesens.extensions.formats.pmml.frontend import PMMLFrontend
-from treesens.frontends import conformance
 from treesens.frontends.registry import load
 
 FOLDER = Path(__file__).parents[2] / "data" / "pmml"

@@ -11,7 +11,7 @@ import pytest
 import treesens as ts
 from treesens.compiler.model.numbers import closed_over
 from treesens.errors import ModelError
-from treesens.frontends import conformance
+from treesens.extensions.conformance import formats as conformance
 
 START = (
     '<?xml version="1.0"?><PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/><DataDictionary>'

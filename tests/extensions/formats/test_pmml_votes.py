@@ -16,8 +16,8 @@ import pytest
 import treesens as ts
 from tests.extensions.formats.test_pmml import FOLDER, START, rows_of
 from treesens.errors import ModelError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.pmml.votes import vote_values
-from treesens.frontends import conformance
 from treesens.frontends.registry import load
 
 NAMES = tuple("xyzw")

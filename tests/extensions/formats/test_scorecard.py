@@ -13,8 +13,8 @@ import treesens
 from tests.frontends.damage import refusals
 from treesens.cli import group
 from treesens.errors import ModelError, TreesensError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.scorecard.frontend import ScorecardFrontend
-from treesens.frontends import conformance
 from treesens.frontends.registry import load
 
 OPTBINNING = """,Variable,Bin,Points

@@ -15,7 +15,7 @@ import treesens as ts
 from treesens.compiler.model.numbers import closed_over
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import DataError, ModelError, TreesensError
-from treesens.frontends import conformance
+from treesens.extensions.conformance import formats as conformance
 
 compose = pytest.importorskip("sklearn.compose")
 linear = pytest.importorskip("sklearn.linear_model")

@@ -30,8 +30,8 @@ from tests.extensions.formats.spark_files import (
 from tests.frontends.damage import refusals
 from treesens.compiler.query.predicted_classes import hides_sums, sure_classes
 from treesens.errors import ModelError, TreesensError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.spark.frontend import SparkFrontend
-from treesens.frontends import conformance
 from treesens.frontends.registry import load
 from treesens.links import Identity, Logistic
 

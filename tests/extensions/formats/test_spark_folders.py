@@ -298,7 +298,7 @@ def test_spark_itself_reads_the_folder(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="pip install pyspark, and Java")
     if shutil.which("java") is None:
         pytest.skip("Java is not here")
-    from treesens.frontends import conformance
+    from treesens.extensions.conformance import formats as conformance
 
     conformance.check(load(unpacked("pipeline_keep", tmp_path)), rows=20).raise_if_wrong()
 

@@ -17,8 +17,9 @@ from tests.frontends import mutants
 from tests.frontends.damage import refusals
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.treelite import TreeliteFrontend
-from treesens.frontends import conformance, load
+from treesens.frontends import load
 
 
 @cache

@@ -17,8 +17,8 @@ from tests.frontends.versions import since
 from treesens.compiler.model.numbers import closed_over
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError, TreesensError
+from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.numbers.tables import MOST_TERMS
-from treesens.frontends import conformance
 
 xgboost = pytest.importorskip("xgboost")
 

@@ -1,8 +1,8 @@
 """Of every construct, in the file of its name: random trees, its meaning as the reference says it, and its question object.
 
 `trees(parts)` is a strategy over tests/grammar/trees.py, `holds(world, node)` the meaning on concrete inputs, and
-`built(node, parts)` the question object (tests/builder/test_printing.py); `INPUT_CONSTRAINTS` are examples of it. The tests of
-the rooms take them from here.
+`built(node, parts)` the question object, tested in tests/extensions/builder; `INPUT_CONSTRAINTS` are examples of it. The tests
+of the rooms take them from here.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from treesens import query as q
 from treesens.grammar.constructs.avoid import Avoid, AvoidListed
 
 INPUT_CONSTRAINTS = ()
@@ -19,6 +18,8 @@ def trees(parts: Any) -> st.SearchStrategy[Any]:
 
 
 def built(node: Avoid | AvoidListed, parts: Any) -> Any:
+    from treesens import query as q
+
     points = map(parts.point, node.points)
     if isinstance(node, AvoidListed):
         return q.avoid_listed(*points, file=node.path.value)

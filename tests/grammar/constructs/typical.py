@@ -7,7 +7,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from treesens import query as q
 from treesens.grammar.constructs.typical import Typical
 from treesens.grammar.tree import ast
 
@@ -22,6 +21,8 @@ def trees(parts: Any) -> st.SearchStrategy[Any]:
 
 
 def built(node: Typical, parts: Any) -> Any:
+    from treesens import query as q
+
     points = map(parts.point, node.points)
     level = None if node.level is None else node.level.value
     return q.typical(*points, data=node.data.text, level=level, by=node.way)

@@ -7,14 +7,22 @@ on cells they mean "some values in these cells satisfy it", and values are chose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from treesens.compiler.base.arrays import ArrayRecord, BoolArray, FloatArray, Int32Array, Int64Array, IntegerArray
+from treesens.compiler.base.arrays import (
+    ArrayRecord,
+    BoolArray,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    IntegerArray,
+    frozen,
+)
 from treesens.compiler.model.calibration import Learnt
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.grid import Grid
@@ -480,3 +488,15 @@ class Query:
     share: ShareAsked | None = None
     decided: tuple[DecidedPoint, ...] = ()
     """Decisions that the question uses, shown with an answer in addition to scores."""
+
+
+def agreeing(row: ExplainedRow, features: Collection[int]) -> list[Query]:
+    """For each other class, the question for an input of it that agrees with the row on the features. A reason claims: none."""
+    return [pinned(other, row.cells, features) for other in row.others]
+
+
+def pinned(query: Query, cells: Int32Array, features: Collection[int]) -> Query:
+    """The question with the first point fixed to these cells, int32[features], on some features."""
+    numbers = [(f, np.arange(query.space.grid[f].n_cells)) for f in sorted(features)]
+    sets = [CellSet(0, f, frozen(mine == cells[f], bool)) for f, mine in numbers]
+    return replace(query, constraints=(*query.constraints, *sets))

@@ -23,7 +23,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from treesens.backends.native.incremental import IncrementalSearch
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.base.dyadic import Unit
@@ -31,14 +30,6 @@ from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.dependencies import decided_by_cells, points_in
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import linear_constraints, reads_scores
-from treesens.compiler.query.evaluate_rows import (
-    ManyInputs,
-    form_values,
-    holds_everywhere,
-    many_inputs,
-    sums_of_cells,
-    with_margins,
-)
 from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
 from treesens.compiler.query.rounding import in_every_order, told_apart_anywhere
 from treesens.compiler.query.values import DistanceTerm
@@ -46,6 +37,15 @@ from treesens.compiler.result import Result, RowCount, Verdict
 from treesens.data.flips import Flips, flips
 from treesens.data.rows import cells_of_rows
 from treesens.errors import BackendError
+from treesens.extensions.answers.evaluate_rows import (
+    ManyInputs,
+    form_values,
+    holds_everywhere,
+    many_inputs,
+    sums_of_cells,
+    with_margins,
+)
+from treesens.extensions.answers.incremental import IncrementalSearch
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.options import Options, for_engine
 from treesens.values.contradictions import without_clashes

@@ -1,7 +1,8 @@
 """The service "answers": the core's entry point for questions solved by many subquestions."""
 
 from treesens.extensions.answers.explained import explained
+from treesens.extensions.answers.nearest_pair import distance_of
 from treesens.extensions.answers.row_counts import count_rows
 from treesens.extensions.answers.top import answer_top
 
-__all__ = ["answer_top", "count_rows", "explained"]
+__all__ = ["answer_top", "count_rows", "distance_of", "explained"]

@@ -16,9 +16,17 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array, frozen
-from treesens.compiler.query.explained import pinned
 from treesens.compiler.query.known_cavities import all_cavities_in
-from treesens.compiler.query.query import AvoidCavities, CellSet, Difference, ProbabilitySum, Query, RowSet, parts_in
+from treesens.compiler.query.query import (
+    AvoidCavities,
+    CellSet,
+    Difference,
+    ProbabilitySum,
+    Query,
+    RowSet,
+    parts_in,
+    pinned,
+)
 from treesens.compiler.query.values import ValueSum
 from treesens.compiler.result import Ranked, Result, RowCount
 from treesens.data.rows import cells_of_rows

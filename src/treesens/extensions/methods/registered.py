@@ -104,6 +104,15 @@ FEWEST: Final = Method(
     share=0.9,  # the rest is for what stays open
     before="brief search, disjunction",
 )
+NEAREST: Final = Method(
+    name="nearest pair",
+    questions="the least distance to the nearest row of a table",
+    fits=lambda query, _: query.objective is not None and query.objective.nearest is not None,
+    proves="verdict and bound, by branch and bound over groups of rows",
+    run="treesens.extensions.answers.nearest_pair:search_nearest",
+    always=True,
+    before="any answer",
+)
 CHEAPEST: Final = Method(
     name="cheapest cells",
     questions="the least l0, l1 or l2 distance from a row, and the best sum of features, by the tree path",

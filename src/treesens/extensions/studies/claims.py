@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.explained import pinned
-from treesens.compiler.query.query import Query
+from treesens.compiler.query.query import Query, pinned
 from treesens.compiler.result import Certified, Result, Verdict
 from treesens.extensions.certify.attach import form_limit, with_more
 from treesens.extensions.certify.claims import having, lacking, not_beyond, reason_claim, values_of

@@ -24,8 +24,7 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.bounds import least_units
 from treesens.compiler.query.evaluate import holds, inputs_of
-from treesens.compiler.query.explained import pinned
-from treesens.compiler.query.query import AtLeast, LinearForm, Query
+from treesens.compiler.query.query import AtLeast, LinearForm, Query, pinned
 from treesens.compiler.result import answered
 from treesens.data.flips import flips
 from treesens.data.rows import cells_of_rows

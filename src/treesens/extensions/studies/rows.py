@@ -27,16 +27,16 @@ from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import BEYOND, UNTRIED
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.dependencies import decided_by_cells, points_in
-from treesens.compiler.query.evaluate_rows import (
+from treesens.compiler.query.query import Constraint, DecidedPoint, OneHot, Query, SameExcept
+from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, flips, swing_bound, thinned
+from treesens.data.rows import cells_of_rows
+from treesens.extensions.answers.evaluate_rows import (
     ManyInputs,
     holds_everywhere,
     holds_on_rows,
     many_inputs,
     sums_of_cells,
 )
-from treesens.compiler.query.query import Constraint, DecidedPoint, OneHot, Query, SameExcept
-from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, flips, swing_bound, thinned
-from treesens.data.rows import cells_of_rows
 from treesens.extensions.studies.decisions import Between, Decision
 from treesens.solve.tasks.data_rows import EventRows, ScoreRows, legal_rows
 

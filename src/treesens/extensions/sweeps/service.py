@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.commands.check_faults import Faults
+from treesens.commands.check import Faults
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.interruption import Interruption
 from treesens.compiler.result import Result, Verdict, afterwards

@@ -14,6 +14,7 @@ from math import inf
 
 import numpy as np
 
+from treesens.builtin import service
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import LEAST, Budget, OutOfTime, working_within
 from treesens.compiler.query.evaluate import holds, inputs_of, objective_form_value
@@ -25,7 +26,6 @@ from treesens.data.regions import RegionFinder
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.conclude import conclude_found, shown_objective
 from treesens.solve.method import OpenQuestion
-from treesens.solve.methods.nearest_pair import distance_of
 from treesens.values.verify import Witness, verify_cells, verify_values
 
 _SHARE = 0.5
@@ -155,7 +155,7 @@ class _Learning:
         query, goal = self.question.query, self.question.query.objective
         assert goal is not None
         if goal.nearest is not None:
-            distance = distance_of(query, goal.nearest, witness)
+            distance = service("answers").distance_of(query, goal.nearest, witness)
             return ObjectiveValue(distance, None, Sense.MINIMIZE, f"distance {goal.nearest.norm}")
         return shown_objective(goal, objective_form_value(goal, inputs_of(query, witness.values)), None)
 

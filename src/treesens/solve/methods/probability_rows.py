@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from treesens.builtin import service
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.curve_sums import has_curves
 from treesens.compiler.query.evaluate import holds, inputs_of, objective_form_value
@@ -21,7 +22,6 @@ from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.solve.conclude import shown_objective
 from treesens.solve.method import OpenQuestion
-from treesens.solve.methods.nearest_pair import distance_of
 from treesens.solve.options import Options
 from treesens.values.verify import Rejected, Witness, verify_values
 
@@ -102,7 +102,7 @@ class _Cutting:
             return result if result.verdict is Verdict.FOUND else candidate
         bound = None if result.objective is None else result.objective.bound
         if goal.nearest is not None:
-            distance = distance_of(self.query, goal.nearest, candidate.witness)
+            distance = service("answers").distance_of(self.query, goal.nearest, candidate.witness)
             shown = ObjectiveValue(distance, bound, Sense.MINIMIZE, f"distance {goal.nearest.norm}")
             return replace(candidate, objective=shown)
         value = objective_form_value(goal, inputs_of(self.query, candidate.witness.values))

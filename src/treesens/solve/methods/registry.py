@@ -75,14 +75,6 @@ METHODS: Final = (
         always=True,
     ),
     Method(
-        name="nearest pair",
-        questions="the least distance to the nearest row of a table",
-        fits=lambda query, _: fits.names_rows(query),
-        proves="verdict and bound, by branch and bound over groups of rows",
-        run="treesens.solve.methods.nearest_pair:search_nearest",
-        always=True,
-    ),
-    Method(
         name="any answer",
         questions="objectives over values beside constraints that cells decide, by the tree path",
         fits=lambda query, options: fits.on_trees(options) and fits.is_plain_but_for_values(query),

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.explained import agreeing
-from treesens.compiler.query.query import Query
+from treesens.compiler.query.query import Query, agreeing
 from treesens.compiler.query.rounding import soften
 from treesens.compiler.result import Explanation, Proof, Result, Verdict
 from treesens.values.verify import may_hold_in_library

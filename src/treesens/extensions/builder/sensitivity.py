@@ -1,0 +1,60 @@
+"""`treesens.sensitivity`: one question about a model, without text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, Unpack
+
+from treesens.errors import UsageError
+from treesens.extensions import builder as query
+from treesens.python.answer import Answer
+from treesens.python.arguments import Data, Model, public, with_options
+from treesens.python.questions import answer_declared, load
+from treesens.solve.options import CallOptions
+
+
+@public
+@with_options
+def sensitivity(
+    model: Model,
+    *,
+    vary: str | Sequence[str],
+    gap: float | None = None,
+    margin: float | None = None,
+    data: Data | None = None,
+    label: str | None = None,
+    near: Literal["likelihood", "cavities", "both", "distance"] | None = None,
+    real: str | Sequence[str] = (),
+    **options: Unpack[CallOptions],
+) -> Answer:
+    """Can changing only the features `vary` move the decision across the gap (probability) or margin (raw score)?
+
+    With `data` (a path or a frame), features range over its values; `near` steers towards its rows. Columns of whole numbers
+    take whole numbers, except for features named in `real`. Equals the `sensitive` shorthand of the language, which defines it;
+    options are those of `check`.
+    """
+    if (gap is None) == (margin is None):
+        raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
+    if near is not None and data is None:
+        raise UsageError(
+            "`near` steers towards data, and `data` is not given", remedy="give a path or a frame as `data`"
+        )
+    loaded = load(model)
+    if len(loaded.ensemble.classes) > 2:
+        raise UsageError(
+            f"the model has {len(loaded.ensemble.classes)} classes, and no single decision that could flip",
+            remedy="ts.audit and ts.gap ask about every change between classes, and "
+            "ts.query.sensitive(.., flip=(one, other)) about one",
+        )
+    if gap is not None and not loaded.ensemble.link.is_known:
+        raise UsageError(
+            "the model has raw scores, and no probabilities", remedy="give margin= in raw score in place of gap="
+        )
+    question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
+        "sensitivity"
+    )
+    fractions = (real,) if isinstance(real, str) or not isinstance(real, Iterable) else real
+    declared = [query.real(name) for name in fractions]
+    declared += [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
+    asked = query.file(*declared, question).with_sources({"m": loaded}, {} if data is None else {"d": data})
+    return next(iter(answer_declared(*asked, options, declared=False).values()))

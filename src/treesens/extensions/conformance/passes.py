@@ -1,0 +1,105 @@
+"""The kit for passes: checks a pass's declared `relation` on small modules by brute force.
+
+The kit for backends has the same report: checks with a name and a reason, none of them skipped silently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from treesens.compiler.ir import Module
+from treesens.compiler.ir.text import digest
+from treesens.compiler.ir.verifier import verify
+from treesens.compiler.passes.base import Pass, PassResult
+from treesens.compiler.pipeline import Pipeline, check_by_brute_force
+from treesens.errors import PipelineError, TreesensError
+from treesens.extensions.conformance.shapes import cases
+
+
+def run(step: Pass | str) -> Report:
+    """Checks a pass, by instance or by its pipeline text (`name` or `name{option=value}`)."""
+    steps = Pipeline.parse(step).steps if isinstance(step, str) else (step,)
+    if len(steps) != 1:
+        raise PipelineError(f"`{step}` is not a single pass")
+    (tested,) = steps
+    checks = [Check("interface", *_guarded(partial(_interface, tested)))]
+    checks += [
+        Check(f"{case.name} ({case.about})", *_guarded(partial(_check_case, tested, case.module))) for case in cases()
+    ]
+    return Report(tested.name, tuple(checks), PipelineError)
+
+
+def _guarded(check: partial[tuple[Outcome, str]]) -> tuple[Outcome, str]:
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 (whatever a pass throws is a finding)
+        return Outcome.FAILED, f"{type(error).__name__}: {error}"
+
+
+def _interface(step: object) -> tuple[Outcome, str]:
+    if not isinstance(step, Pass):
+        return Outcome.FAILED, "it lacks name, relation or run"
+    hash(step)  # TypeError if it is not frozen
+    return Outcome.PASSED, "a frozen dataclass with name, relation and run"
+
+
+def _check_case(step: Pass, module: Module) -> tuple[Outcome, str]:
+    before = digest(module)
+    result: object = step.run(module)
+    if not isinstance(result, PassResult):
+        return Outcome.FAILED, f"run returned {type(result).__name__}"
+    if digest(module) != before:
+        return Outcome.FAILED, "it changed its input"
+    verify(result.module)
+    check_by_brute_force(module, result.module, result.postsolve, step)
+    again = step.run(module)
+    if digest(again.module) != digest(result.module):
+        return Outcome.FAILED, "running twice gives two modules"
+    return Outcome.PASSED, step.relation.value
+
+
+class Outcome(Enum):
+    """How a check ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    OPEN = "open"
+    """Inconclusive: no wrong fact, but no answer."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its name, outcome and reason."""
+
+    name: str
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All checks of one backend or pass."""
+
+    subject: str
+    checks: tuple[Check, ...]
+    error: type[TreesensError] = TreesensError
+
+    @property
+    def ok(self) -> bool:
+        """True if no check failed, and at least one passed."""
+        return not self.of(Outcome.FAILED) and bool(self.of(Outcome.PASSED))
+
+    def of(self, outcome: Outcome) -> list[Check]:
+        return [check for check in self.checks if check.outcome is outcome]
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{len(self.of(outcome))} {outcome.value}" for outcome in Outcome)
+        shown = [f"  {c.outcome.value}: {c.name}: {c.reason}" for c in self.checks if c.outcome is not Outcome.PASSED]
+        return "\n".join([f"{self.subject}: {counts}", *shown])
+
+    def raise_if_wrong(self) -> None:
+        """Raises the kit's error with all checks that did not pass."""
+        if not self.ok:
+            raise self.error(str(self), remedy="fix the failed cases before using it")
