@@ -224,7 +224,7 @@ def test_an_objective_of_one_output_is_refused_for_several(objective: str) -> No
     scores, said = library.predict(table, raw_score=True), library.predict(table)
     assert (scores[:, 0] != said[:, 0]).all()
     assert (scores[:, 1:] == said[:, 1:]).all()
-    with pytest.raises(ModelError, match="makes no sense"):
+    with pytest.raises(ModelError, match="does not support 4 outputs"):
         read(changed.encode())
 
 

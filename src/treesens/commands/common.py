@@ -48,7 +48,7 @@ class Number(click.FloatRange):
         known = not isinstance(value, str) or float_of(value) is not None
         number = float(super().convert(value, param, ctx)) if known else math.nan
         if math.isnan(number):
-            self.fail(f"`{value}` is no number", param, ctx)
+            self.fail(f"`{value}` is not a number", param, ctx)
         return number
 
 
@@ -277,7 +277,7 @@ def _refuse_unknown(queries: Sequence[ast.Query], names: tuple[str, ...]) -> Non
 def chosen(bound: ResolvedFile, names: tuple[str, ...]) -> list[ResolvedQuestion]:
     """The queries of a file by name; `NAME` also takes every `NAME[…]` of a sweep."""
     if not bound.queries:
-        raise UsageError("the file asks nothing", remedy="add a `query NAME: …`; see docs/language.md")
+        raise UsageError("the file has no query", remedy="add a `query NAME: …`; see docs/language.md")
     if not names:
         return list(bound.queries)
     picked: list[ResolvedQuestion] = []

@@ -103,7 +103,7 @@ class Archive(Files):
             raise ModelError(f"the archive unpacks to {total} bytes", place=place, remedy="this is not a model")
         self._entries = {entry.filename: entry for entry in entries}
         if len(self._entries) != len(entries):
-            raise ModelError("the archive has a file twice", place=place, remedy=remedy)
+            raise ModelError("the archive contains a file twice", place=place, remedy=remedy)
 
     @property
     def names(self) -> list[str]:
@@ -119,5 +119,5 @@ class Archive(Files):
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             raise ModelError(f"`{name[:60]}` is damaged: {error}", place=self.place, remedy=self.remedy) from None
         if len(content) != entry.file_size:
-            raise ModelError(f"`{name[:60]}` has another size than it says", place=self.place, remedy=self.remedy)
+            raise ModelError(f"the archive states a wrong size for `{name[:60]}`", place=self.place, remedy=self.remedy)
         return content

@@ -289,7 +289,7 @@ def directions_of(given: Any, names: Sequence[str], place: str) -> dict[str, int
     else:
         values = np.asarray(given, dtype=object).ravel().tolist()
         if len(values) > len(names):
-            raise _unclear(f"{len(values)} directions for {len(names)} features", place)
+            raise _unclear(f"expected {len(names)} directions, one per feature, found {len(values)}", place)
         pairs = list(zip(names, values, strict=False))
     known = {name: _DIRECTIONS.get(str(value)) for name, value in pairs}
     if wrong := [name for name, sign in known.items() if sign is None]:
@@ -302,7 +302,7 @@ def _name(key: Any, names: Sequence[str], place: str) -> str:
         return str(key)
     number = whole_of(str(key))
     if number is None or not 0 <= number < len(names):
-        raise _unclear(f"there is no feature `{str(key)[:40]}`", place)
+        raise _unclear(f"unknown feature `{str(key)[:40]}`", place)
     return names[number]
 
 

@@ -140,7 +140,7 @@ class Field:
         if isinstance(value, (bool, float)) or not isinstance(value, (int, np.integer)):
             raise self.error(f"expected a whole number, found {_kind(value)}")
         if not -_LARGEST <= value <= _LARGEST:
-            raise self.error(f"numbers of {len(str(abs(int(value))))} digits make no sense here")
+            raise self.error(f"a number of {len(str(abs(int(value))))} digits is out of range")
         return int(value)
 
     def number(self) -> float:

@@ -93,14 +93,14 @@ def _parsed(content: bytes, place: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise UsageError(f"the file cannot be read: {error}", place=str(place), remedy=_REMEDY) from None
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise UsageError(f"this is no TOML: {error}", place=str(place), remedy=_REMEDY) from None
+        raise UsageError(f"this is not valid TOML: {error}", place=str(place), remedy=_REMEDY) from None
 
 
 def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") -> Meaning:
     """The entries, checked against the model. Raises UsageError with the entry's location and a remedy."""
     for key in given:
         if key not in KEYS:
-            raise UsageError(f"there is no `{key}`", place=place, remedy=did_you_mean(key, KEYS))
+            raise UsageError(f"unknown entry `{key}`", place=place, remedy=did_you_mean(key, KEYS))
     protected = _protected(given.get("protected", ()), ensemble, place)
     classes = _classes(given.get("classes", {}), ensemble, place)
     return Meaning(protected, classes, _favourable(given.get("favourable"), classes, ensemble, place), place)
@@ -109,7 +109,7 @@ def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") ->
 def _protected(value: Any, ensemble: Ensemble, place: str) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
-        raise UsageError("`protected` is no list of names", place=place, remedy='write protected = ["sex", "age"]')
+        raise UsageError("`protected` is not a list of names", place=place, remedy='write protected = ["sex", "age"]')
     for number, name in enumerate(listed, 1):
         if name not in ensemble.feature_names:
             remedy = did_you_mean(name, ensemble.feature_names)
@@ -140,7 +140,7 @@ def _favourable(value: Any, classes: Mapping[str, str], ensemble: Ensemble, plac
     labels = {str(label): str(label) for label in ensemble.classes} | {name: label for label, name in classes.items()}
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value) not in labels:
         raise UsageError(
-            f"`favourable` is {value!r:.60}, which is no class of the model",
+            f"`favourable` is {value!r:.60}, which is not a class of the model",
             place=place,
             remedy=did_you_mean(str(value), labels),
         )

@@ -106,7 +106,7 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
     name, _, variant = (format or "").partition(":")
     output = output_named(variant)
     if variant and output is None:
-        raise ModelError(f"`{format}` chooses among the models of a file, and a live object is one model")
+        raise ModelError(f"`{format}` chooses among the models of a file, but a live object is a single model")
     candidates = [frontend(name)] if name else _all()
     for candidate in candidates:
         if candidate.recognises_object(source):

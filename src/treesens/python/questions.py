@@ -218,7 +218,7 @@ class Session:
             raise UsageError("the session is closed", remedy="ask within `with ts.session(..) as s:`")
         queries = parse(f"query q: {question}", "<question>").queries
         if len(queries) != 1:
-            raise UsageError("the text holds several questions", remedy="ask them one by one")
+            raise UsageError("the text contains several questions", remedy="ask them one by one")
         return self._answered(queries[0], dict(options))
 
     def _answered(self, node: ast.Query, options: dict[str, Any]) -> Answer:

@@ -160,7 +160,7 @@ class Journal:
             (self._late or self._db).execute(statement, values)
             return
         except OverflowError as error:
-            raise DataError(f"the journal cannot hold an answer: {error}", place=str(self.path)) from None
+            raise DataError(f"the journal cannot store an answer: {error}", place=str(self.path)) from None
         except sqlite3.Error as error:
             if self._late is not None:
                 raise
@@ -170,8 +170,8 @@ class Journal:
         self._late.execute(statement, values)
         if self._tell is not None:
             self._tell(
-                f"warning: {self.path}: the journal can no longer be written: {why}. The run goes on without it; answers that "
-                "were kept before stay there"
+                f"warning: {self.path}: the journal can no longer be written: {why}. The run continues without it; answers "
+                "that were stored before remain there"
             )
 
     def _found(self, statement: str, values: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
@@ -182,7 +182,7 @@ class Journal:
             raise DataError(
                 f"the journal cannot be used: {error}",
                 place=str(self.path),
-                remedy="name another file with --journal; answers kept before stay there",
+                remedy="name another file with --journal; answers stored before remain there",
             ) from None
         return rows, [] if self._late is None else self._late.execute(statement, values).fetchall()
 
@@ -312,5 +312,5 @@ def _not_begun(path: Path, error: sqlite3.OperationalError) -> UsageError:
         full = False
     why = "the disk is full" if full else str(error)
     return UsageError(
-        f"the journal cannot be begun: {why}", place=str(path), remedy="name another file with --journal, or make room"
+        f"the journal cannot be opened: {why}", place=str(path), remedy="name another file with --journal, or make room"
     )

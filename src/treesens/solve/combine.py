@@ -148,7 +148,7 @@ def join_opinions(first: Result, second: Result, backend: str) -> Result:
     attempts = (*first.attempts, *second.attempts)
     if leans_on(first, backend):
         # A backend cannot confirm itself.
-        note = f"{backend} does not confirm what rests on {backend}"
+        note = f"{backend} cannot confirm results that depend on {backend}"
         return replace(first, attempts=attempts, notes=(*first.notes, note))
     if second.verdict is Verdict.UNKNOWN:
         note = f"{backend} could not confirm: {second.reason}"

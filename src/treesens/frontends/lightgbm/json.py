@@ -93,7 +93,7 @@ def _tree(tree: Field, features: int) -> LightGBMTree:
         inner[at] = _split(node, features) | {"left": number(children[0]), "right": number(children[1])}
         todo.extend(children)
     if len(values) != leaves or len(inner) != leaves - 1:
-        raise tree.error(f"{len(values)} leaves and {len(inner)} splits in a tree of {leaves} leaves")
+        raise tree.error(f"expected {leaves} leaves, found {len(values)} leaves and {len(inner)} splits")
     if leaves > 1 and number(tree["tree_structure"]) != 0:
         raise tree["tree_structure"].error("the root is not node 0")
 

@@ -3,7 +3,7 @@
 from treesens.frontends.documents import ANY, Table, inside, irrelevant, optional, used
 
 _COUNTED = irrelevant(
-    "what training has counted",
+    "counts from training",
     ("internal_count", "internal_value", "internal_weight", "leaf_count", "leaf_weight", "split_gain"),
 )
 _SCALED = irrelevant("it is in the leaf values already", ("shrinkage",))

@@ -86,11 +86,11 @@ def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: s
     task, link = _link(header, place)
     outputs = header.outputs
     if not 0 < outputs <= _MAX_OUTPUTS or len(trees) % outputs:
-        raise _damaged(f"{len(trees)} trees make no whole rounds for {outputs} outputs", place)
+        raise _damaged(f"{len(trees)} trees do not make whole rounds of {outputs} outputs", place)
     # An objective with one output transforms only the first output; without a transformation this has no effect.
     several = task is Task.MULTICLASS or (task is not Task.BINARY and link.is_linear)
     if (outputs > 1 and not several) or (task is Task.MULTICLASS and outputs < 2):
-        raise _damaged(f"objective `{header.objective}` with {outputs} outputs makes no sense", place)
+        raise _damaged(f"objective `{header.objective}` does not support {outputs} outputs", place)
     counts = _category_counts(header, trees, place)
     labels = _labels(header, counts)
     plain = feature_tuple(header.names, place)

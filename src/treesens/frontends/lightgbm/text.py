@@ -75,7 +75,7 @@ def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTre
             raise block.error(f"expected tree {i}")
     sizes = head.values.get("tree_sizes")
     if sizes is not None and len(sizes.split()) != len(blocks) - 1:
-        raise head.error(f"{len(sizes.split())} trees are announced, {len(blocks) - 1} are there")
+        raise head.error(f"the file announces {len(sizes.split())} trees, but contains {len(blocks) - 1}")
     check_names(TABLE, head.values, place, "header")
     for block in blocks[1:]:
         check_names(TABLE, block.values, f"{place}:{block.line}", "tree")
@@ -108,7 +108,7 @@ def _header(head: Block, features: int, rest: list[str]) -> LightGBMHeader:
     names = head.text("feature_names").split()
     infos = head.text("feature_infos").split()
     if not len(names) == len(infos) == features:
-        raise head.error(f"{len(names)} names and {len(infos)} infos for {features} features")
+        raise head.error(f"expected {features} names and infos, found {len(names)} and {len(infos)}")
     found = [line.removeprefix("pandas_categorical:") for line in rest if line.startswith("pandas_categorical:")]
     try:
         pandas = json.loads(found[-1]) if found else []
@@ -197,7 +197,7 @@ def _sets(block: Block, nodes: NDArray[np.int64], threshold: NDArray[np.float64]
         return {}
     sets = block.integer("num_cat")
     if not 0 < sets <= len(block.text("cat_boundaries")):
-        raise block.error("num_cat makes no sense")
+        raise block.error("num_cat is out of range")
     bounds = block.array("cat_boundaries", np.int64, sets + 1)
     if bounds[0] != 0 or (np.diff(bounds) < 0).any() or bounds[-1] > _MAX_WORDS:
         raise block.error("cat_boundaries do not increase from 0")

@@ -103,7 +103,7 @@ class SklearnFrontend:
         leaf_ids = predictor(obj, rows, read.leaf_ids, ensemble.n_trees) if read.leaf_ids else None
         predicts = replayer(obj, rows, ensemble)
         unknown = unknown_attributes(obj)
-        note = f"attributes that are not known here, and are taken for settings of training: {', '.join(unknown)[:200]}"
+        note = f"unknown attributes, taken for settings of training: {', '.join(unknown)[:200]}"
         notes = (*read.notes, note) if unknown else read.notes
         monotone = directions_of(getattr(obj, "monotonic_cst", None), ensemble.feature_names, place)
         return LoadedModel(
@@ -121,12 +121,12 @@ def open_skops(data: bytes, place: str) -> Any:
         raise ModelError(f"the zip archive is damaged: {error}", place=place, remedy="save the model again") from None
     if "model.ini" in names:  # the index of a MOJO without trees
         raise ModelError(
-            "this is a MOJO of H2O, and not one of gradient boosting or a random forest",
+            "this MOJO of H2O is neither gradient boosting nor a random forest",
             place=place,
             remedy="convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows",
         )
     if "schema.json" not in names:
-        raise ModelError("this is a zip archive, and not of skops", place=place, remedy="give the model file inside it")
+        raise ModelError("this zip archive is not a skops file", place=place, remedy="give the model file inside it")
     if size > 100 * len(data) + (1 << 20):
         raise ModelError(f"the archive unpacks to {size} bytes", place=place, remedy="this is not a model")
     try:
@@ -142,7 +142,7 @@ def open_skops(data: bytes, place: str) -> Any:
         unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - set(_TRUSTED))
         if unknown:
             raise ModelError(
-                f"the file holds types that are not known to be safe: {', '.join(unknown[:5])}",
+                f"the file contains types that are not known to be safe: {', '.join(unknown[:5])}",
                 place=place,
                 remedy="if you trust them, load the file with skops yourself and pass the live object",
             )

@@ -72,7 +72,7 @@ _SETTINGS = irrelevant(
     ),
 )
 _FITTED = irrelevant(
-    "what training has counted, or what the trees and the classes say, too",
+    "counts from training, or facts that the trees and the classes repeat",
     (
         "_feature_subsample_rng",
         "_is_categorical_remapped",

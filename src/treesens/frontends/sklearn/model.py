@@ -82,7 +82,7 @@ def read_estimator(estimator: Any, place: str) -> Read:
         )
     width = getattr(estimator, "n_features_in_", 1)
     if not isinstance(width, int | np.integer) or not 0 < width <= MAX_FEATURES:
-        raise ModelError(f"{str(width)[:40]} features make no sense", place=place)
+        raise ModelError(f"the number of features, {str(width)[:40]}, is out of range", place=place)
     if not hasattr(estimator, "n_features_in_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
     try:
@@ -91,7 +91,7 @@ def read_estimator(estimator: Any, place: str) -> Read:
         raise ModelError(
             f"the {kind.__name__} lacks `{error.name}`, which scikit-learn 1.4 and later have",
             place=place,
-            remedy="fit the model again with the scikit-learn that is installed here",
+            remedy="fit the model again with the installed scikit-learn",
         ) from None
 
 
@@ -109,7 +109,7 @@ _PARTS = {
     "ClassifierChain": "give one of its `estimators_`; from the second one on they see the labels before, as columns",
     "RegressorChain": "give one of its `estimators_`; from the second one on they see the targets before, as columns",
     "SelfTrainingClassifier": "give its `estimator_` (`base_estimator_` before scikit-learn 1.6), which predicts alone",
-    "_ConstantPredictor": "it stands for a part of the model that was fitted on one class, and answers the same for "
+    "_ConstantPredictor": "it replaces a part of the model that was fitted on one class, and answers the same for "
     "every row; give another one of `estimators_`",
 }
 """Models composed of parts that can be read one by one, with the remedy."""
@@ -139,7 +139,7 @@ def plain_classes(estimator: Any, place: str) -> tuple[str | int, ...]:
     """Class labels as Python values. Raises ModelError if there is only one class."""
     labels = [c.item() if isinstance(c, np.generic) else c for c in estimator.classes_]
     if len(labels) < 2:
-        raise ModelError("the model knows one class only", place=place, remedy="train it on at least two classes")
+        raise ModelError("the model has only one class", place=place, remedy="train it on at least two classes")
     return tuple(c if isinstance(c, (int, str)) else str(c) for c in labels)
 
 

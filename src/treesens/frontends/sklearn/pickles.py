@@ -57,5 +57,5 @@ def open_pickle(path: Path) -> Any:
         raise ModelError(
             f"the pickle cannot be opened: {type(error).__name__}: {error}",
             place=str(path),
-            remedy="save the model again, with the versions of the libraries that are installed here",
+            remedy="save the model again with the installed versions of the libraries",
         ) from None

@@ -108,7 +108,7 @@ def predictor(
                 # scikit-learn raises these for attributes and arguments if another version has saved the model.
                 raise ModelError(
                     f"scikit-learn refused to predict: {str(error).splitlines()[0]}",
-                    remedy="save the model again with the version of scikit-learn that is installed",
+                    remedy="save the model again with the installed version of scikit-learn",
                 ) from None
 
     return predict

@@ -30,7 +30,7 @@ def tree_nodes(
     tree = estimator.tree_
     if not 0 < tree.node_count <= tree.capacity:
         # The tree's arrays would extend past the data of a damaged file.
-        raise ModelError(f"a tree of {tree.node_count} nodes makes no sense", place=place)
+        raise ModelError(f"the number of nodes of a tree, {tree.node_count}, is out of range", place=place)
     left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
     inner = left != _LEAF
     value = np.asarray(tree.value, dtype=np.float64)  # [N, outputs, classes]

@@ -25,7 +25,7 @@ def category_labels(model: Field, features: int) -> list[Labels | None]:
     if not encodings:
         return none
     if len(encodings) != features:
-        raise cats["enc"].error(f"{len(encodings)} encodings for {features} features")
+        raise cats["enc"].error(f"expected {features} encodings, one per feature, found {len(encodings)}")
     return [_labels(encoding) for encoding in encodings]
 
 

@@ -225,7 +225,7 @@ def count_outputs(parameters: Field) -> int:
     target = parameters.get("num_target")
     targets = target.integer() if target else 1
     if classes < 0 or targets < 0 or max(classes, targets) > _MAX_OUTPUTS:
-        raise parameters.error(f"num_class {classes} and num_target {targets} make no sense")
+        raise parameters.error(f"num_class {classes} or num_target {targets} is out of range")
     return max(classes, targets, 1)
 
 
@@ -239,7 +239,7 @@ def _base_margin(
     if name == "binary:logitraw" and version < [3, 1]:
         # Before 3.1 it was a probability, since then it is a margin: the result depends on the reading version.
         raise field.error(
-            "what base_score of binary:logitraw means has changed with XGBoost 3.1, and this file is older",
+            "XGBoost 3.1 changed the meaning of base_score for binary:logitraw, and this file is older",
             "load the model with XGBoost 3.1 or later, check its predictions, and save it again",
         )
     match objective.inverse:

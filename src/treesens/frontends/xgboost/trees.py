@@ -49,11 +49,11 @@ def read_features(learner: Field, count: Field) -> tuple[Feature, ...]:
     """Names and kinds of features; f0, f1, … if the file has no names. Category counts are set with the trees."""
     n = count.integer()
     if not 0 < n <= MAX_FEATURES:
-        raise count.error(f"{n} features make no sense")
+        raise count.error(f"the number of features, {n}, is out of range")
     names, types = (field.texts() if (field := learner.get(key)) else [] for key in ("feature_names", "feature_types"))
     for key, given in (("feature_names", names), ("feature_types", types)):
         if given and len(given) != n:
-            raise learner[key].error(f"{len(given)} entries for {n} features")
+            raise learner[key].error(f"expected {n} entries, one per feature, found {len(given)}")
     if len(set(names)) != len(names):
         raise learner["feature_names"].error("two features have the same name", "rename one of the columns and retrain")
     for kind in types:
@@ -77,10 +77,10 @@ def read_trees(
     trees = _by_id(model["trees"])
     info = model["tree_info"].integers()
     if len(info) != len(trees):
-        raise model["tree_info"].error(f"{len(info)} entries for {len(trees)} trees")
+        raise model["tree_info"].error(f"expected {len(trees)} entries, one per tree, found {len(info)}")
     announced = model["gbtree_model_param"]["num_trees"]
     if announced.integer() != len(trees):
-        raise announced.error(f"{announced.integer()} trees are announced, {len(trees)} are there")
+        raise announced.error(f"the file announces {announced.integer()} trees, but contains {len(trees)}")
     if ((info < 0) | (info >= outputs)).any():
         raise model["tree_info"].error(f"a tree feeds an output that does not exist ({outputs} outputs)")
     _check_rounds(model, len(trees))
@@ -92,7 +92,7 @@ def read_trees(
             "load the model with the version that trained it and save it again",
         )
     if len(weight) != len(trees):
-        raise home["weight_drop"].error(f"{len(weight)} weights for {len(trees)} trees")
+        raise home["weight_drop"].error(f"expected {len(trees)} weights, one per tree, found {len(weight)}")
     in_file = len(trees)
     if iteration_end is not None:
         keep = _trees_of_rounds(model, outputs, len(trees), iteration_end)
@@ -162,7 +162,7 @@ def _gather(trees: list[Field], key: str, sizes: NDArray[np.int64], *, floats: b
     parts = [tree[key].floats() if floats else tree[key].integers() for tree in trees]
     for tree, part, size in zip(trees, parts, sizes, strict=True):
         if len(part) != size:
-            raise tree[key].error(f"{len(part)} entries for {size} nodes")
+            raise tree[key].error(f"expected {size} entries, one per node, found {len(part)}")
     return np.concatenate([np.zeros(0, np.float64 if floats else np.int64), *parts])
 
 
@@ -179,7 +179,7 @@ def _columns(
     sizes = np.array([tree["tree_param"]["num_nodes"].integer() for tree in trees], dtype=np.int64)
     widths = {max(1, tree["tree_param"]["size_leaf_vector"].integer()) for tree in trees}
     if len(widths) > 1 or (widths and next(iter(widths)) not in (1, outputs)):
-        raise model["trees"].error(f"leaves hold {sorted(widths)} values, the model has {outputs} outputs")
+        raise model["trees"].error(f"leaves contain {sorted(widths)} values, but the model has {outputs} outputs")
     vector = bool(widths) and next(iter(widths)) > 1
     left, right, feature, default = (
         _gather(trees, key, sizes).astype(np.int64)

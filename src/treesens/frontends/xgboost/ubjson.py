@@ -29,7 +29,7 @@ class _Reader:
 
     def take(self, count: int) -> bytes:
         if count < 0 or count > len(self.data) - self.at:
-            raise self.error(f"the file ends in the middle of the model ({count} more bytes are announced)")
+            raise self.error(f"the file ends in the middle of the model ({count} more bytes are missing)")
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -159,7 +159,7 @@ def _open(reader: _Reader, mark: bytes, stack: list[tuple[Any, list[int], bytes]
         # Elements of constant types take no bytes, so their count could not be checked.
         raise reader.error(f"lists of type {kind!r} are not used by models")
     if count > len(reader.data) - reader.at:
-        raise reader.error(f"{count} elements are announced, the file has fewer bytes")
+        raise reader.error(f"a list announces {count} elements, but the file has fewer bytes")
     container: Any = {} if mark == b"{" else []
     stack.append((container, [count], kind))
     return container

@@ -78,10 +78,10 @@ def _phrase(point: ast.Name, decision: ast.Name | None) -> str:
 def build(builder: TermBuilder, tree: Branch) -> ast.Formula:
     span, (function, arguments, *rest) = builder.span(tree), builder.parts(tree)
     if str(function) != WORD:
-        raise builder.fail("S032", f"`{function}(..)` is compared with nothing", span, "write it by itself")
+        raise builder.fail("S032", f"`{function}(..)` cannot be compared", span, "write it by itself")
     if not rest:
         remedy = f"write `{span.text} = OUTCOME`"
-        raise builder.fail("S032", "this constraint compares nothing", span, remedy)
+        raise builder.fail("S032", "this constraint has no comparison", span, remedy)
     asked = _asked(builder, function, arguments)
     if builder.rule(rest[-1]) == "set":
         names = tuple(_outcome(builder, child) for child in builder.parts(rest[-1]))
@@ -109,7 +109,7 @@ def _asked(builder: TermBuilder, function: Child, arguments: Child) -> tuple[ast
 
 def _outcome(builder: TermBuilder, child: Child) -> ast.Name:
     if builder.rule(child) == "number":
-        raise builder.fail("S041", "this is no outcome", builder.span(child), f"write {FORM}")
+        raise builder.fail("S041", "this is not an outcome", builder.span(child), f"write {FORM}")
     return builder.name(child)
 
 

@@ -73,7 +73,7 @@ class Builder(FormulaBuilder):
         kind, *data = branches(cast(Branch, body))
         word = self.span(kind).text
         if word not in MEASURES:
-            raise self.fail("S053", f"`{word}` is no measure", self.span(kind), did_you_mean(word, MEASURES))
+            raise self.fail("S053", f"`{word}` is not a measure", self.span(kind), did_you_mean(word, MEASURES))
         learnt = word in MEASURES[2:]
         if learnt != bool(data):
             message = f"`{word}` is a measure of {'a table' if learnt else 'no table'}"
@@ -287,7 +287,7 @@ class Builder(FormulaBuilder):
             raise self.fail("E217", "a share is one of all answers", self.span(clauses["top"]), "leave `top` out")
 
     def _no_share(self, expect: ast.ExpectShare) -> Malformed:
-        return self.fail("S054", "the query asks for no share", expect.span, "add `share of MEASURE` to a `find`")
+        return self.fail("S054", "the query has no share", expect.span, "add `share of MEASURE` to a `find`")
 
     def _sensitive(self, tree: Branch) -> ast.Sensitive:
         parts = branches(tree)
@@ -323,11 +323,11 @@ class Builder(FormulaBuilder):
         word, *names = branches(tree)
         if str(word) not in ("increasing", "decreasing"):
             remedy = "write `expect increasing(MODEL, F)` or `decreasing`, or begin with `find` or `sensitive`"
-            raise self.fail("S053", f"`{word}` is nothing that a model can be expected to be", self.span(word), remedy)
+            raise self.fail("S053", f"a model cannot be expected to be `{word}`", self.span(word), remedy)
         model, features, *label = names
         over = self.features(cast(Branch, features))
         if len(over.names) > 1:
-            remedy = "ask about one after the other: `for each f in {..}`"
+            remedy = "use one feature at a time: `for each f in {..}`"
             raise self.fail("S053", "a score is increasing or decreasing in one feature", over.span, remedy)
         return ast.Monotone(
             cast("Literal['increasing', 'decreasing']", str(word)),

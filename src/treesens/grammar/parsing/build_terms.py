@@ -201,7 +201,7 @@ class TermBuilder:
             message = f"the point `{name.text}` is not a quantity"
             return self.fail("S033", message, name.span, f"write one of its features, `{name.span.text}.FEATURE`")
         point = self.points[0] if self.points else "a"
-        message = f"`{name.text}` belongs to no point"
+        message = f"`{name.text}` does not belong to a point"
         return self.fail("S033", message, name.span, f"for a feature write `{point}.{name.span.text}`")
 
     def _negated(self, operand: ast.Expression, span: Span) -> ast.Expression:
@@ -273,7 +273,7 @@ class TermBuilder:
         found = predicate(str(function))
         forms = functions() if found is None else found.functions
         if str(function) not in forms:
-            message = f"there is no function `{function}`"
+            message = f"unknown function `{function}`"
             return self.fail("S040", message, self.span(function), did_you_mean(str(function), forms))
         return self.fail("S041", f"`{function}` takes other arguments", span, f"write {forms[str(function)]}")
 
@@ -282,7 +282,7 @@ class TermBuilder:
         span = self.span(part)
         if span.text not in TYPICAL_WAYS:
             remedy = did_you_mean(span.text, TYPICAL_WAYS) or f"write {' or '.join(f'`{w}`' for w in TYPICAL_WAYS)}"
-            raise self.fail("S053", f"`{span.text}` is not a way to tell what is typical", span, remedy)
+            raise self.fail("S053", f"`{span.text}` is not a method for typicality", span, remedy)
         return span.text
 
     def _is_point(self, child: Child) -> bool:

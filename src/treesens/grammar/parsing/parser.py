@@ -35,7 +35,7 @@ def read(path: str | Path) -> ast.File:
     source = load(path)
     if source.text.startswith('module "'):
         diagnostics, here = Diagnostics(), Span(source, 0, len("module"))
-        message = "this is a module of the intermediate representation, and no file of questions"
+        message = "this is a module of the intermediate representation, not a file of questions"
         diagnostics.error("S064", message, here, f"treesens opt {source.name}")
         diagnostics.raise_if_errors()
     return parse(source.text, source.name)
@@ -123,7 +123,7 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     if not tokens:
         if not diagnostics.errors:
             remedy = 'write at least `model NAME from "FILE"` and a query'
-            diagnostics.error("S010", "the file says nothing", Span(source, 0, 0), remedy)
+            diagnostics.error("S010", "the file is empty", Span(source, 0, 0), remedy)
         return None
     builder = Builder(source, diagnostics)
     nodes: list[ast.Declaration] = []
@@ -142,7 +142,7 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
     if source.text.lstrip().startswith("{"):
         start = source.text.index("{")
         remedy = 'name a model in a file of questions: `model m from "FILE"`'
-        diagnostics.error("S011", "this is JSON, and no file of questions", Span(source, start, start + 1), remedy)
+        diagnostics.error("S011", "this is JSON, not a file of questions", Span(source, start, start + 1), remedy)
         return False
     nul = source.text.find("\0")
     if len(source.text) > LARGEST_FILE:
@@ -151,7 +151,7 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
     elif nul >= 0:
         # The excerpt of a binary file is useless, and may be long.
         shown = Span(Source(source.name, ""), 0, 0) if "\n" not in source.text else Span(source, nul, nul + 1)
-        diagnostics.error("S062", "the file holds NUL bytes, so it is not text", shown, "check the path")
+        diagnostics.error("S062", "the file contains NUL bytes, so it is not text", shown, "check the path")
     return not diagnostics.errors
 
 
@@ -171,11 +171,11 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
         match token.type:
             case "FOREIGN":
                 if str(token) not in _TRANSLATED:
-                    diagnostics.error("S030", f"`{token}` is no operator here", span, "write a product or a number")
+                    diagnostics.error("S030", f"`{token}` is not an operator here", span, "write a product or a number")
                     kept.append(token.update(type=BROKEN))
                     continue
                 kind, meant = _TRANSLATED[str(token)]
-                diagnostics.error("S030", f"`{token}` is not how it is written here", span, f"write `{meant}`")
+                diagnostics.error("S030", f"`{token}` is written differently here", span, f"write `{meant}`")
                 kept.append(token.update(type=kind, value=meant))
             case "OPEN_QUOTE":
                 skipped_line = token.line or 0
@@ -189,13 +189,13 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
                 diagnostics.error("S005", f"`{token}` is neither a number nor a plain name", span, remedy)
                 kept.append(token.update(type=BROKEN))
             case "SINGLE_QUOTED":
-                diagnostics.error("S002", "single quotes mean nothing here", span, _instead("'"))
+                diagnostics.error("S002", "single quotes have no meaning here", span, _instead("'"))
                 kept.append(token.update(type="STRING"))
             case "UNREADABLE":
                 last = diagnostics.items[-1] if diagnostics.items else None
                 if last is None or last.code != "S002" or last.span is None or last.span.end != span.start:
                     diagnostics.error(
-                        "S002", f"{_described(str(token))} means nothing here", span, _instead(str(token))
+                        "S002", f"{_described(str(token))} has no meaning here", span, _instead(str(token))
                     )
                 else:
                     diagnostics.items.pop()

@@ -29,7 +29,7 @@ def point_name_text(name: ast.Name) -> str:
 def _quoted(text: str) -> str:
     if not text or "`" in text or "\n" in text:
         raise Unwritable(
-            f"no text can hold the name {text[:60]!r}", remedy="rename the feature; a name in backquotes is one line"
+            f"no text can express the name {text[:60]!r}", remedy="rename the feature; a name in backquotes is one line"
         )
     return f"`{text}`"
 
@@ -37,7 +37,7 @@ def _quoted(text: str) -> str:
 def string_text(text: str) -> str:
     """A path in double quotes."""
     if '"' in text or "\n" in text:
-        raise Unwritable(f"no text can hold the path {text!r}", remedy="rename the file")
+        raise Unwritable(f"no text can express the path {text!r}", remedy="rename the file")
     return f'"{text}"'
 
 
