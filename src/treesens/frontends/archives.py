@@ -54,7 +54,7 @@ class Files(ABC):
 
     @abstractmethod
     def blob(self, name: str) -> bytes:
-        """The content of a file. ModelError if the name is unknown."""
+        """The content of a file. Raises ModelError if the name is unknown."""
 
     def text(self, name: str) -> str:
         """The content of a file as text."""

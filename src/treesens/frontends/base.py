@@ -114,7 +114,7 @@ class VariantFrontend(Protocol):
     variants: tuple[str, ...]
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
-        """As `load`; ModelError if this file does not contain that variant."""
+        """As `load`; raises ModelError if this file does not contain that variant."""
         ...
 
 
@@ -150,7 +150,7 @@ _OF_NODES = ("node_feature", "threshold", "default_left", "category_set", "zero_
 
 
 def output_named(variant: str) -> int | None:
-    """The number in `output=K`; None for other variants. ModelError if it is not a number."""
+    """The number in `output=K`; None for other variants. Raises ModelError if it is not a number."""
     if not variant.startswith(_PREFIX):
         return None
     text = variant[len(_PREFIX) :]
