@@ -109,7 +109,7 @@ class ArgumentsError(UsageError, TypeError):
 
 
 class UndecidedError(TreesensError):
-    """No feasible precision separates a sum of probabilities from its bound: the question stays open."""
+    """No feasible precision separates a sum of probabilities from its bound, so the question stays open."""
 
     code = "N001"
 

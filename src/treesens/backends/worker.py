@@ -23,7 +23,7 @@ from treesens.compiler.base.child import Child, Parent, Value, wait_for_news
 from treesens.errors import TreesensError
 
 _GRACE_SECONDS = 2.0
-"""Grace period after the time limit, in which a solver returns by itself with its bound."""
+"""Seconds after the time limit, in which a solver may return by itself with its bound."""
 
 
 def modules_of(backend: str) -> tuple[str, ...]:

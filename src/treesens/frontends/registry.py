@@ -61,7 +61,7 @@ FORMATS: Final = Registry(
 
 
 def frontend_names() -> list[str]:
-    """Names of all registered frontends; nothing is imported. Raises ModelError for a name used twice."""
+    """Names of all registered frontends; nothing is imported. Raises ModelError if a name is used twice."""
     return FORMATS.names()
 
 

@@ -59,7 +59,7 @@ class Answer(InNotebook):
 
     @property
     def count(self) -> RowCount | None:
-        """The rows that answer a counting question."""
+        """The count of rows for a counting question, otherwise None."""
         return self.result.count
 
     @property
@@ -118,7 +118,7 @@ def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
 
 
 class Answers(InNotebook, Mapping[str, Answer]):
-    """Answers by the name of their question. `errors` has the errors of the other queries by name; access to one of these
+    """Answers by the name of their question. `errors` has the errors of the other queries by name; access to such a query
     raises its error.
     """
 

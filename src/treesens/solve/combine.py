@@ -1,7 +1,7 @@
 """Merges two results of one question by one rule.
 
 The better value is kept with its point, the tighter bound with its evidence, and the attempts and notes of both. Results that
-contradict each other are an internal error: one of them is wrong, and it is unknown which.
+contradict each other are an internal error: one of the two is wrong, and it is unknown which.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
 
 
 def combine_cases(query: Query, results: list[Result]) -> Result:
-    """The results of all cases of a disjunction as one: the best answer of all cases; `none` if no case has an answer, with the
-    weakest of their proofs if all are about one arithmetic.
+    """Combines the results of all cases of a disjunction: the best answer of all cases; `none` if no case has an answer, with
+    the weakest of their proofs if all are about one arithmetic.
     """
     found = [result for result in results if result.verdict is Verdict.FOUND]
     unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
@@ -118,7 +118,7 @@ def _added(parts: Iterable[dict[str, float]]) -> dict[str, float]:
 
 
 def _best(query: Query, found: list[Result], results: list[Result]) -> Result:
-    """The case with the best value, with the weakest bound of all cases; the bound is None if a case has none."""
+    """The case with the best value, with the weakest bound of all cases; the bound is None if a case has no bound."""
     goal = query.objective
     if goal is None:
         return found[0]

@@ -185,7 +185,7 @@ class EngineOptions(TypedDict):
 
 
 def for_engine(options: Options) -> EngineOptions:
-    """The options that `IncrementalSearch` takes."""
+    """The options that `IncrementalSearch` accepts."""
     return {
         "hints": options.hints,
         "seed": options.seed,

@@ -49,7 +49,7 @@ class Shares(Protocol):
 
 
 Ask = Callable[[Query, Options, Budget], Result]
-"""Answers a question, such as one that another answer depends on."""
+"""A function that answers a question, such as a question on which another answer depends."""
 
 
 class Answers(Protocol):
@@ -398,7 +398,7 @@ def as_asked(query: Query, options: Options) -> Query:
 
 
 def note_on_cases(query: Query) -> str | None:
-    """The note on a disjunction too long to split; None without one."""
+    """The note on a disjunction too long to split; None if there is no such disjunction."""
     alternatives = too_many_to_split(query)
     if not alternatives:
         return None

@@ -43,7 +43,7 @@ class TierStatistics:
 
 @dataclass(frozen=True)
 class SearchStatistics:
-    """Work done, cumulative over all runs on the same bounds."""
+    """The work of the search, summed over all runs on the same bounds."""
 
     nodes: int
     closed: int
@@ -235,7 +235,7 @@ class Solver:
     def certify(self, seconds: float, *, level: int = 0, nodes: int = 1 << 40) -> ProofFacts:
         """Proves again that no point reaches the level, as a tree of cuts with multipliers and messages (docs/certificates.md).
 
-        The arrays are those of `engine/certify/proof.hpp`; `complete` is False if a limit was reached, with the `reason`.
+        `engine/certify/proof.hpp` describes the arrays. `complete` is False if a limit was reached: the `reason`.
         """
         return certified(
             lambda limit: self._engine.certify(level=level, seconds=limit, node_limit=nodes), seconds, self.stop

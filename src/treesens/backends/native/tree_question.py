@@ -51,8 +51,8 @@ _BYTES_PER_NODE = 50
 _UNKNOWN = (1 << 63) - 1
 """Bound of an unknown level."""
 _LOOK = 12
-"""Work of the local search before the first proof, per tree node. Most answers turn up at once, and a proof that none exists
-often takes less time than a longer search.
+"""Work of the local search before the first proof, per tree node. Most answers are found at once, and a proof that there is
+none often takes less time than a longer search.
 """
 _TREES = 1 << 20
 """Maximum number of trees of a model."""
@@ -61,7 +61,7 @@ _ALL = -1
 _SHOWN = 1e-6
 """Factor of a relative tolerance, slightly below 1, since displayed values are rounded."""
 _MOST = 1 << 62
-"""Limit of absolute gaps and of references of relative ones."""
+"""Limit of absolute gaps, and of the references of relative gaps."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class TreeOutcome:
 
 @dataclass(frozen=True)
 class TreeOptimum:
-    """The best point found, cells int32[points, features], and the proved bound of an objective.
+    """The best point found, `cells` int32[points, features], and the proved bound on the objective.
 
     No point has a better value than `bound`, before unit and offset; `bound` is None if nothing is proved. `none` is True if no
     point exists. `ended` is the termination: `optimal`, `infeasible`, or the reason why the question is open, as in

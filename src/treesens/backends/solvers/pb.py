@@ -28,7 +28,7 @@ CANDIDATES = ("roundingsat", "exact")
 
 
 def solver_command() -> list[str] | None:
-    """The solver's command; None if none is installed."""
+    """The command of the solver; None if no solver is installed."""
     given = os.environ.get(VARIABLE)
     if given:
         return shlex.split(given)

@@ -73,8 +73,8 @@ def legend(module: Module, query: Query, names: Sequence[str]) -> str:
 
     Names beyond those of the module's variables belong to auxiliary variables of rows.
 
-    A cell of a feature is an interval of values; a variable of an order block means `x < t`. A variable of more than one block
-    has a line for each.
+    A cell of a feature is an interval of values; a variable of an order block means `x < t`. A variable of several blocks has a
+    line for each block.
     """
     lines: list[tuple[int, str, str]] = []
     for block in module.blocks:

@@ -145,7 +145,7 @@ def _link(header: LightGBMHeader, place: str) -> tuple[Task, Link]:
 
 
 def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], place: str) -> dict[int, int]:
-    """The number of codes of each categorical feature: codes start at 0 and include those in the header and in splits."""
+    """The number of codes of each categorical feature: from 0 to the largest code in the header or in a split."""
     largest = {f: int(codes.max(initial=0)) for f, codes in enumerate(header.categories) if codes is not None}
     for tree in trees:
         for n, codes in tree.codes.items():

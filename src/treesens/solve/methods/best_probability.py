@@ -1,7 +1,7 @@
 """The best sum of probabilities: a sequence of decisions ("is a given value reachable?") by bisection.
 
-An answer raises the reached value, and a decision without an answer lowers the bound. The next decision lies halfway between
-the two, or below one that was left open, where an answer is easier to find. The decisions use Kelley's cutting planes
+An answer raises the reached value, and a decision without an answer lowers the bound. The next value to decide lies halfway
+between the two, or below a value left open, where an answer is easier to find. The decisions use Kelley's cutting planes
 (`probability_rows.py`). A single probability is monotone in its score, and is optimised as a score. A sum begins at the best
 sum of the scores, nearly always a good answer. A bound on the difference of two scores yields one on their sigmoids.
 """

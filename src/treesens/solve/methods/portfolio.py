@@ -2,7 +2,7 @@
 
 `auto` is the portfolio: the native engine first, then also the exact solvers, racing it in worker processes.
 
-The first proof or verified witness wins; the losers are killed at once. With an objective, the race goes on until a runner
+The first proof or verified witness wins; the losers are killed at once. With an objective, the race continues until a runner
 proves optimality or time runs out, and the best witness of all runners is kept.
 """
 
@@ -81,7 +81,7 @@ class EngineRun:
             self.over.set()
 
     def is_set(self) -> bool:
-        """True if the engine has an answer, so the other runners lose; False if it ended without one (out of memory)."""
+        """True if the engine has an answer, so the other runners lose; False if it ended without an answer (out of memory)."""
         if not self.over.is_set():
             return False
         return self.outcome is None or self.outcome.termination in _ANSWERS

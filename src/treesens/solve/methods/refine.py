@@ -139,7 +139,7 @@ class _Refinement:
         return replace(found, objective=shown_objective(goal, reached, limit))
 
     def _by_stronger(self, query: Query) -> Result | None:
-        """A verified answer to this search's question through stronger ones, within a share of the time."""
+        """A verified answer found through stronger questions, within a share of the time; None if there is none."""
         part = self.budget.share(_SHARE)
         for stronger in stronger_questions(query):
             if not part.worthwhile:

@@ -151,7 +151,7 @@ def all_methods() -> tuple[Method, ...]:
 
 
 def searches() -> tuple[Method, ...]:
-    """The methods of one search, without the preceding steps."""
+    """The methods of one search, without the steps that precede a search."""
     return tuple(method for method in all_methods() if method.stage is not Stage.STEP)
 
 
