@@ -89,7 +89,7 @@ def test_limits_that_make_no_sense_are_refused(case: Any) -> None:
         ({"direction": {"f0": "left"}}, "`left` is no direction"),
         ({"direction": "f0"}, "names no features"),
         ({"permitted": {"f0": ()}}, "no value of `f0`"),
-        ({"permitted": {"f0": [1, 4]}}, "may be two ends or two values"),
+        ({"permitted": {"f0": [1, 4]}}, "may mean two ends or two values"),
         ({"permitted": {"f0": (4, 1)}}, "range that is permitted of `f0` is empty"),
         ({"permitted": {"f0": (0, float("inf"))}}, "inf is not finite"),
     ):

@@ -159,7 +159,7 @@ def test_what_makes_no_sense_has_a_remedy() -> None:
         ts.groups(trained.estimator, frame, by=["whom"], favourable=1)
     with pytest.raises(UsageError, match="no class `5`"):
         ts.groups(trained.estimator, frame, by=["who"], favourable="5")
-    with pytest.raises(UsageError, match="is no feature"):
+    with pytest.raises(UsageError, match="is not a feature"):
         ts.groups(trained.estimator, frame, by=["who"], favourable=1, measure="uniform")
     with pytest.raises(UsageError, match="makes 540 groups"):
         ts.groups(trained.estimator, pd.concat([frame] * 6).assign(many=range(540)), by=["many"], favourable=1)

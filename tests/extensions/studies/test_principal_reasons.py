@@ -182,7 +182,7 @@ def test_a_cut_off_decides_instead() -> None:
         ("[p]\nphrase = 'x'\ncod = 3\n", "a field `cod`"),
         ("[p]\nphrase = 'x'\ncode = 1.5\n", "the code of `p`"),
         ("p = 3", "`p` has no phrase"),
-        ("[p", "no TOML"),
+        ("[p", "invalid TOML"),
     ],
 )
 def test_codes_that_make_no_sense_are_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Options that several studies have, in the same words."""
+"""Options that several studies share."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ REQUIRE = replace(
 
 @dataclass(frozen=True, kw_only=True)
 class Certifying:
-    """The options of a study whose findings can have certificates."""
+    """Options of studies whose findings can have certificates."""
 
     certificates: Path | None = given(CERTIFICATE, None)
     require_certificate: bool = given(REQUIRE, False)
