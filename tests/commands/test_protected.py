@@ -88,7 +88,7 @@ def test_first_files_ask_a_question_at_once(folder: Path, treesens: Command) -> 
     assert treesens("check", folder / "m.sens").code in {0, 10}
     again = treesens("init", folder / "m.json", folder / "d.csv", "--label", "y")
     assert again.code == 1
-    assert "is there already" in again.err
+    assert "already exists" in again.err
 
 
 def test_the_language_asks_about_each_of_them(folder: Path, treesens: Command) -> None:

@@ -35,7 +35,7 @@ class Assumed:
     remedy: str
 
     def line(self) -> str:
-        """The choice as a line of output on the command line."""
+        """The choice as an output line of a command."""
         return f"assumed: {self.value}" + (f" ({self.remedy})" if self.remedy else "")
 
 

@@ -201,8 +201,8 @@ class DomainRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ProxyRecord:
-    """A feature that acts as a proxy for a protected one: `told` is the part of the entropy of `of` that the table shows the
-    feature to explain, and the rest are the known facts about the feature's largest swing in the model.
+    """A feature that acts as a proxy for a protected one: `told` is the part of the entropy of `of` that the feature
+    explains in the table; the other numbers are the known facts about the feature's largest swing in the model.
     """
 
     of: str

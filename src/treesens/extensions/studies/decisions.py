@@ -319,7 +319,7 @@ def check_scores(ensemble: Ensemble, study: str) -> None:
 
 
 def cut_of(ensemble: Ensemble) -> Fraction | None:
-    """The probability at which a model decides, if the model itself states one other than 1/2."""
+    """The probability at which a model decides, if the model itself states one other than 1/2; else None."""
     return ensemble.probability_cut if ensemble.cutoff is None else ensemble.cutoff
 
 

@@ -22,7 +22,7 @@ CHANGES = ("appears", "goes", "unknown", "stays", "never")
 
 @dataclass(frozen=True, kw_only=True)
 class DiffOptions(shared.Certifying):
-    """The settings of a comparison; seconds: `time_limit` for every search, `set_limit` for every set of features and model."""
+    """The settings of a comparison; `time_limit` (seconds) is for every search, `set_limit` for every set and model."""
 
     gap: Sequence[str] = given(
         shared.GAP,

@@ -315,7 +315,7 @@ class Implications:
     asked: RuleOptions
 
     def mine(self) -> list[Rule]:
-        """Dependencies, and then implications; rules that follow from two others or from an exact copy are left out."""
+        """The dependencies, and then the implications; rules that follow from two others or from an exact copy are left out."""
         if not self.table.columns:
             return []
         determined = self.table.dependencies(self.asked.exceptions, self._least())
@@ -337,7 +337,7 @@ class Implications:
     def _worth(
         self, pair: tuple[int, int], determined: set[tuple[int, int]], exact: set[tuple[int, int]], copies: set[int]
     ) -> bool:
-        """True if a dependency adds to a group, the other half of an equivalence, a copy, or two other dependencies."""
+        """True if a dependency does not follow from a group, an equivalence, a copy, or two other dependencies."""
         x, y = pair
         if frozenset(pair) in self._grouped() or ((y, x) in determined and y < x):
             return False

@@ -136,7 +136,7 @@ def questions_of(
 
 
 def _queries(number: int, group: tuple[str, ...], family: Family, typical: TypicalLevel | None) -> Iterator[ast.Query]:
-    """A pair and the nearest pair for every event, the largest swing; and the pairs and the swing for typical inputs."""
+    """The questions for a pair and for the nearest pair of every event, for the largest swing, and for typical inputs."""
     nearest = ast.Objective("minimize", ast.Distance(_A, ast.NearestRow(ast.Name("d")), "l2"))
     for kind, goal in (("q", None), ("n", nearest)):
         for i, event in enumerate(family.events):
@@ -204,8 +204,8 @@ def declarations_of(
 
 
 def sets_of(model: LoadedModel, varied: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
-    """The requested sets of features; if none are named, each feature that a tree splits on by itself, protected features
-    first.
+    """The requested sets of features; if none are named, each feature that a tree splits on, as a set of its own,
+    protected features first.
     """
     if varied is not None:
         return [tuple(group) for group in varied]

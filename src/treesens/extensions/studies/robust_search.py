@@ -292,7 +292,7 @@ def _declarations(model: LoadedModel, given: tuple[Fraction, Fraction] | None) -
 
 
 def _labels(model: LoadedModel, table: Table) -> list[str] | None:
-    """The labels of the table as texts; None if some label is not a class of the model."""
+    """The labels of the table as texts; None without labels, or if a label is not a class of the model."""
     if table.label is None:
         return None
     known = {str(c) for c in model.ensemble.classes}

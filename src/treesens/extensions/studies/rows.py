@@ -175,7 +175,7 @@ def _scores_of_leaves(model: CellEnsemble) -> Scores:
 
 
 def leads(first: int, second: int, slack: int, *, ties: bool) -> Sides:
-    """The leads of two classes over each of the other classes; the second lead is negated, since it has to be low.
+    """The smallest leads of two classes over other classes; the second lead is negated, since it has to be low.
 
     With `ties`, a lead of 0 suffices for the class: of several best classes, libraries predict the first.
     """

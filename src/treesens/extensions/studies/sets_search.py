@@ -100,8 +100,7 @@ class MinimalSets:
 def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
     """Finds the sets among the features (by default, all that the model uses) for every decision of the model.
 
-    If the event `stop` is set, the sets decided so far are returned; `say` is called with every answer. Raises UsageError for
-    unknown features.
+    If the event `stop` is set, the sets decided so far are returned; `say` is called with every answer.
     """
     options, model, diagnostics = asked.options, asked.model, Diagnostics()
     gap, table = options.size, None if asked.table is None else align_table(model, asked.table)
@@ -266,8 +265,8 @@ class Lattice:
         return all(self.is_having(one | {x}) for x in self.every - one)
 
     def unexplored(self, over: Callable[[], bool] = lambda: False) -> Set | None:
-        """An undecided set to which no single element can be added. None if every set is decided. Raises TimeoutError if `over`
-        returns True.
+        """An undecided set to which no single element can be added; None if every set is decided or open. Raises TimeoutError
+        if `over` returns True.
         """
         removed = self._search(frozenset(), frozenset(), over)
         if removed is None:

@@ -29,16 +29,16 @@ _PATH: click.Path = click.Path(path_type=Path)
 @click.argument("model", type=_PATH)
 @click.argument("data", type=_PATH)
 @click.option("--label", help="The label column.")
-@click.option("--output", "-o", type=OutputFile(), help="The file of questions. Default: NAME.sens beside the model.")
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--output", "-o", type=OutputFile(), help="The file of questions. Default: NAME.sens next to the model.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 @click.option("--format", "form", help="The format of the model, if its content does not show it.")
 @trust_option
 def command(
     model: Path, data: Path, label: str | None, output: Path | None, force: bool, form: str | None, trust_pickle: bool
 ) -> int:
-    """Write a first file of questions about MODEL, with the domains of the table DATA, and a first treesens.toml beside it.
+    """Write a first file of questions about MODEL, with the domains of the table DATA, and a first treesens.toml next to it.
 
-    Both are full of comments: read them, and change them. Files that are there are kept.
+    Both are full of comments: read them, and change them. Existing files are kept.
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
@@ -53,7 +53,7 @@ def command(
     for path in made:
         if path.exists() and not force:
             raise OverwriteError(
-                "the file is there already", place=str(path), remedy="add --force, or name another by -o"
+                "the file already exists", place=str(path), remedy="add --force, or name another file with -o"
             )
         check_writable(path)
     for path, text in made.items():

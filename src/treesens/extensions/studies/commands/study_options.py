@@ -44,7 +44,7 @@ def option_of(one: Declared) -> click.Option:
 
 
 def _reading(one: Declared) -> dict[str, Any]:
-    """The type of an option for click, and the function that makes a value of its text."""
+    """The type of an option for click, and the function that converts its text."""
     match one.option.kind:
         case kinds.Chance():
             return {"type": Cutoff()}

@@ -1,4 +1,4 @@
-"""An audit as one HTML page without scripts, without network access, and without facts that are missing in the records."""
+"""An audit as one HTML page without scripts and network access; all its facts are in the records."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
 
 ROW_FLIPS = (
-    "a row flips if, with its other features as they are, one value of the feature from the domain gives the one answer and "
-    "another value gives the other; the row itself may give neither"
+    "a row flips if, with its other features fixed, one value of the feature from the domain gives one answer and another "
+    "value gives the other answer; the row itself may give neither"
 )
 PRICED = (
-    "prices are those of every second row of the table, which the repair has not seen; if the model was trained on these rows, "
-    "its loss and AUC there are not those of new rows"
+    "prices are computed on every second row of the table, which the repair has not seen; if the model was trained on these "
+    "rows, its loss and AUC on new rows may differ"
 )
-SWING = "the largest difference of the {} between two inputs of the domain that differ in the feature only"
+SWING = "the largest difference of the {} between two inputs of the domain that differ only in the feature"
 """The swing of a set of features is the difference between two inputs that differ in no other features."""
 COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
 
@@ -44,7 +44,9 @@ def varied_of(record: dict[str, Any]) -> str:
 def proxy_words(proxy: dict[str, Any]) -> str:
     """A sentence about a proxy for a protected feature: its part of the entropy in the table, and its swing in the model."""
     swing = largest_words(swing_of_record(proxy))
-    return f"{proxy['feature']} tells {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"
+    return (
+        f"{proxy['feature']} explains {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"
+    )
 
 
 def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
@@ -164,4 +166,4 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     for note in facts.get("meaning", {}).get("notes", ()):
         say_wrapped(f"note: {note}")
     if facts["interrupted"]:
-        console.print("interrupted: what is missing was not asked")
+        console.print("interrupted: some questions were not answered")

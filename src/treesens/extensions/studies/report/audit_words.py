@@ -69,7 +69,7 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
             f"{facts['data']['excluded']:,} of {facts['data']['rows']:,} rows lie outside the domain and were left out."
         )
     if facts["interrupted"]:
-        lines.append("The audit was interrupted: what is missing below was not asked.")
+        lines.append("The audit was interrupted: some questions were not answered.")
     return lines
 
 
@@ -109,13 +109,13 @@ def _swing_line(groups: Sequence[dict[str, Any]]) -> list[str]:
     if not reached:
         return []
     name, record, most = max(reached, key=lambda item: item[2].value or 0.0)
-    words = f"{name} has the largest swing of the {record['max_swing_unit']} that was found: {largest_words(most)}"
+    words = f"{name} has the largest swing of the {record['max_swing_unit']} found: {largest_words(most)}"
     of_all = Largest.over(one for _, _, one in known)
     if of_all.status is Status.PROVED:
-        return [f"{words}. It is the largest one of all audited features (proved)."]
+        return [f"{words}. It is the largest of all audited features (proved)."]
     if of_all.bound is None:
         return [f"{words}."]
-    return [f"{words}. The largest one of all audited features: {largest_words(of_all)}."]
+    return [f"{words}. The largest of all audited features: {largest_words(of_all)}."]
 
 
 def shapes(groups: Sequence[dict[str, Any]]) -> list[str]:
@@ -211,7 +211,7 @@ def method_of(record: Record) -> str:
 
 def trusted(records: Sequence[Record]) -> list[str]:
     """The components that a reader has to trust, by kind of claim."""
-    lines = ["That the model file and the data are those of production: their SHA-256 stand below."]
+    lines = ["That the model file and the data are those of production: their SHA-256 are below."]
     kinds = {r["proof"] for r in records if r["verdict"] == "none"}
     replays = {r["replay"] for r in records if r["verdict"] == "found"}
     certified = {r["verdict"] for r in records if any(c["file"] for c in r.get("certificates", ()))}
@@ -229,7 +229,7 @@ def trusted(records: Sequence[Record]) -> list[str]:
             "Proofs with a certificate: the checker `treesens-verify` and the model file, not treesens or a solver."
         )
     if "exact" in kinds:
-        lines.append("Proofs marked exact: the compiler and the engine of treesens, which count in whole numbers.")
+        lines.append("Proofs marked exact: the compiler and the engine of treesens, which compute in whole numbers.")
     if "bound" in kinds:
         lines.append("Proofs marked bound: the proved bound of the largest swing, by the same engine.")
     if "library" in kinds:
@@ -243,22 +243,22 @@ def limits(records: Sequence[Record], facts: Record, domain: str = "the domain i
     """The limits of the audit; `domain` says where the reader finds the domain."""
     seconds = facts.get("settings", {}).get("seconds per set")
     lines = [
-        f"Every proof and every bound is about {domain}, and about nothing outside of it.",
-        "One feature (or set) is changed at a time, and all others stay as they are: what changes along with it in the real "
-        "world is not modelled.",
-        "A pair is possible by the domain; whether it is likely is for its distance to the nearest row to tell.",
-        "The audit is about what the model does. It judges neither the data, nor labels, nor how decisions are used, and is no "
-        "statement about compliance with any rule.",
+        f"Every proof and every bound holds for {domain}, and says nothing about inputs outside it.",
+        "One feature (or set) is changed at a time, and all others are fixed: features that change together in the real world "
+        "are not modelled.",
+        "A pair is possible in the domain; its distance to the nearest row indicates whether it is likely.",
+        "The audit covers the behaviour of the model. It does not assess the data, the labels or the use of decisions, and is "
+        "not a statement about compliance with any rule.",
     ]
     if any(r["verdict"] == "unknown" for r in records):
-        lines.append("What is undecided may be either; more time may decide it.")
+        lines.append("An undecided question may have either answer; more time may decide it.")
     if not all(r["rows_complete"] for r in records):
         lines.append(
             "Not all combinations of values were tried for every row: some counts are lower bounds (at least)."
         )
     if seconds is not None:
         lines.append(
-            f"Searches had {seconds:g} seconds for each set: nearest pairs, and swings with a bound above them, may be "
-            "improved by more time, and need not be the same in another run if time ended them."
+            f"Searches had {seconds:g} seconds for each set: nearest pairs, and swings below their bound, may improve "
+            "with more time, and may differ in another run if the time limit ended their search."
         )
     return lines
