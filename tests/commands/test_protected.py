@@ -50,7 +50,7 @@ def test_gates_look_at_protected_features_and_budgets(folder: Path, treesens: Co
         done = treesens(*audit(folder, "--budget", f"f2={rows['f2'] + spare}"))
         assert done.code == code
         assert ("budget:" in done.err) is (code == 10)
-    assert "nothing was asked about `f9`" in treesens(*audit(folder, "--budget", "f9=0")).err
+    assert "`f9` was not tried" in treesens(*audit(folder, "--budget", "f9=0")).err
     assert treesens(*audit(folder, "--budget", "f2=-1")).code == 1
 
 

@@ -390,7 +390,7 @@ def document(asked: Asking[AuditOptions], found: Found[AuditRecord]) -> AuditDoc
 
 STUDY = Study(
     name="audit",
-    title="an audit: treesens audit --json, and the JSON beside its page",
+    title="an audit: treesens audit --json, and the JSON next to its page",
     text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair and its
     nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have a question per pair
     of classes, regressors one about their value; with --decision there is one per pair of outcomes.

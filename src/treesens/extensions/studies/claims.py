@@ -124,7 +124,7 @@ class _Claims:
             return
         cells = rows_of_domain(piece.query, piece.rows, groups_of(piece.query), piece.data)
         if piece.among not in (None, len(cells)):
-            yield open_claim(piece.title, "some rows lie outside of the domain")
+            yield open_claim(piece.title, "some rows lie outside the domain")
         else:
             yield claim_of_counted(piece.title, piece.query, cells, piece.count, self._asking())
 

@@ -85,8 +85,8 @@ class Around:
         inside = low >= 0 and high <= 1 if self.ensemble.n_outputs > 1 else low > 0 and high < 1
         if not inside:
             raise UsageError(
-                f"a gap of {_text(size)} around {_text(self.centre)} asks for probabilities of {_text(high)} and "
-                f"{_text(low)}, which the model never gives both",
+                f"a gap of {_text(size)} around {_text(self.centre)} needs probabilities of {_text(high)} and "
+                f"{_text(low)}, and the model never gives both",
                 remedy=f"a gap lies below {_text(min(self.centre, 1 - self.centre))} here; 0 means any change of the decision",
             )
 

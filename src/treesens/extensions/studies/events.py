@@ -136,7 +136,7 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
     if name is None:
         classes = [f"{label} ({meaning.classes[label]})" if label in meaning.classes else label for label in known[:8]]
         raise UsageError(
-            "which class is favourable? Nothing says so",
+            "no favourable class is stated",
             remedy=f'add --favourable, one of {", ".join(classes)}, or write favourable = "{known[0]}" into treesens.toml',
         )
     if name not in known:

@@ -42,7 +42,7 @@ def rules_text(mined: Mined) -> str:
     Between this mark and the next `#` is a constraint on a point `a`.
     """
     table = mined.table
-    lines = [f"# mined from {table.rows:,} rows; a rule to approve goes into a query, for each of its points"]
+    lines = [f"# mined from {table.rows:,} rows; to approve a rule, write it into a query, for each of its points"]
     lines += [_declaration(domain) for domain in mined.domains]
     lines += [f"onehot {{{', '.join(_name(name) for name in group)}}}" for group in mined.one_hot]
     lines += [f"# rule: {constraint_text(rule, mined)}  # {_support(rule)}" for rule in mined.rules]

@@ -208,7 +208,7 @@ def read_codes(path: Path | None, features: Sequence[str], needed: Sequence[str]
     if silent and OTHERS not in known:
         listed = ", ".join(f"`{name}`" for name in silent[:8]) + (", …" if len(silent) > 8 else "")
         remedy = f'add [{silent[0]}] with phrase and code, or ["*"] for all others, or make it --protected'
-        raise UsageError(f"there are no words for {listed}", place=str(path), remedy=remedy)
+        raise UsageError(f"there are no phrases for {listed}", place=str(path), remedy=remedy)
     return {name: known.get(name) or known[OTHERS] for name in needed}
 
 

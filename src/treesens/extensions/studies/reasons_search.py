@@ -159,7 +159,7 @@ class _Denials:
         """The record of one denial, with its reasons."""
         start, row = time.perf_counter(), self.denied[place]
         if self.outside[place]:
-            return replace(self.unsettled(place, "the row lies outside of the domain"), seconds=0.0)
+            return replace(self.unsettled(place, "the row lies outside the domain"), seconds=0.0)
         if self.options.threshold is None and self._is_favourable(row):
             return self.unsettled(place, "the sum of the library and the exact sum decide differently")
         options = Options(time_limit=self.options.time_limit, seed=self.options.seed, regions=False)

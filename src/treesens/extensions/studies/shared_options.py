@@ -88,7 +88,7 @@ REPLAY = replace(
     at_command="auto",
     more="",
 )
-CERTIFICATE = replace(asked.CERTIFICATE, more="[Certificates](certificates.md) says of what.")
+CERTIFICATE = replace(asked.CERTIFICATE, more="[Certificates](certificates.md) lists the statements.")
 REQUIRE = replace(
     asked.REQUIRE,
     sentence="What has no accepted certificate is left out, and the exit code is then never 0.",

@@ -78,14 +78,14 @@ class Reason:
         for reason in (self.features,) if self.several is None else self.several:
             yield Because(title, self.others, self.cells, [names.index(name) for name in reason], self.smallest)
         if self.several is not None and self.complete:
-            yield Open(f"{title}: there are no others", "that there are no other reasons has no certificate")
+            yield Open(f"{title}: there are no others", "the absence of other reasons has no certificate")
         if self.contrast is not None:
             yield Change(f"{title}: the change", self.others, self.cells, [names.index(name) for name in self.contrast])
         if self.changeable is not None:
             yield Open(f"{title}: what is permitted", "which changes are permitted is in no statement")
         for word in ("box", "radius", "recourse"):
             if (self.also or {}).get(word) is not None:
-                yield Open(f"{title}: {word}", f"what stands in `{word}` has no certificate")
+                yield Open(f"{title}: {word}", f"`{word}` has no certificate")
 
     def record(self) -> WhyRecord:
         """The reason as a record."""
@@ -168,7 +168,7 @@ class _Study:
         cells = self.space.grid.cells(questions.rows[row : row + 1])[0].astype(np.int32)
         outside = [self.space.names[f] for f, cell in enumerate(cells) if not self.space.legal[f][cell]]
         if outside:
-            return replace(bare, reason=f"`{outside[0]}` lies outside of its domain")
+            return replace(bare, reason=f"`{outside[0]}` lies outside its domain")
         others = [asked.query for c, asked in enumerate(questions.of_class) if c != predicted]
         bare = replace(bare, others=others, cells=cells)
         judge = RowDecisions(others, cells, budget, Options(time_limit=options.time_limit, seed=options.seed), answer)

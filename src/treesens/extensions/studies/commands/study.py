@@ -204,7 +204,7 @@ def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, 
             remedy = (
                 did_you_mean(name, {n for varied, _ in flips for n in varied}) or "name it in --vary, and give a gap"
             )
-            raise UsageError(f"--budget: nothing was asked about `{name}`", remedy=remedy)
+            raise UsageError(f"--budget: `{name}` was not tried", remedy=remedy)
     return [
         f"budget: {rows} rows flip by {', '.join(varied)}, more than {min(budget[n] for n in varied if n in budget)}"
         for varied, rows in flips

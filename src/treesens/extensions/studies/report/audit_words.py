@@ -243,7 +243,7 @@ def limits(records: Sequence[Record], facts: Record, domain: str = "the domain i
     """The limits of the audit; `domain` says where the reader finds the domain."""
     seconds = facts.get("settings", {}).get("seconds per set")
     lines = [
-        f"Every proof and every bound holds for {domain}, and says nothing about inputs outside it.",
+        f"Every proof and every bound is about {domain}, and says nothing about inputs outside it.",
         "One feature (or set) is changed at a time, and all others are fixed: features that change together in the real world "
         "are not modelled.",
         "A pair is possible in the domain; its distance to the nearest row indicates whether it is likely.",

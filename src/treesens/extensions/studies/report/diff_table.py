@@ -54,8 +54,8 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
 def words_of_rounding(rows: Mapping[str, Any]) -> str:
     """A sentence about rows on which the models are equal, but the results of their libraries differ."""
     return (
-        f"on {rows['rounded']} rows the exact sums of both models are equal, and what their libraries compute differs by "
-        f"rounding alone, by at most {rows['largest_rounding']:.6g}"
+        f"on {rows['rounded']} rows the exact sums of both models are equal, and the results of their libraries differ "
+        f"only by rounding, by at most {rows['largest_rounding']:.6g}"
     )
 
 

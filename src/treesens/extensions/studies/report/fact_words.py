@@ -58,7 +58,7 @@ def who_of(share: dict[str, Any]) -> list[str]:
     """Sentences about affected inputs, one for every statement that separates them from all inputs."""
     parts = [(100 * one["concerned"], one["words"].replace("`", ""), 100 * one["all"]) for one in share["who"]]
     return [
-        f"{part:.0f} % of those concerned have {words} ({everybody:.0f} % of all)" for part, words, everybody in parts
+        f"{part:.0f} % of affected inputs have {words} ({everybody:.0f} % of all)" for part, words, everybody in parts
     ]
 
 

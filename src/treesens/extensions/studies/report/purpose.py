@@ -51,7 +51,7 @@ def read_purpose(path: Path | None) -> dict[str, Any]:
     for key, value in given.items():
         if key not in known:
             remedy = did_you_mean(key, known) or f"keys: {', '.join(known)}"
-            raise UsageError(f"there is no field `{key}`", place=str(path), remedy=remedy)
+            raise UsageError(f"unknown field `{key}`", place=str(path), remedy=remedy)
         if key in LISTS:
             if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
                 raise UsageError(f"`{key}` is not a list", place=str(path), remedy=f'write {key} = ["..", ".."]')

@@ -85,7 +85,7 @@ def show_shares(records: Sequence[dict[str, Any]]) -> None:
     table_of(CountRecord, records)
     measure = records[0]["measure"]
     say_wrapped(
-        f"Shares are {MEANINGS[measure]}: those for which other values of the varied features alone flip the decision."
+        f"Shares are {MEANINGS[measure]}: the inputs for which other values of the varied features alone flip the decision."
     )
     deltas = {r["estimate"]["delta"] for r in records if r["estimate"] is not None}
     if deltas:
@@ -102,7 +102,7 @@ def _show_concerned(record: dict[str, Any]) -> None:
         say_wrapped(f"  {line}")
     for box in record["boxes"]:
         parts = ", ".join(f"`{name}` {values}" for name, values in box["where"].items()) or "everything"
-        say_wrapped(f"  all inputs with {parts} are concerned: {percent(box['share'])} of all")
+        say_wrapped(f"  all inputs with {parts} are affected: {percent(box['share'])} of all")
 
 
 def show_rows(records: Sequence[dict[str, Any]]) -> None:
