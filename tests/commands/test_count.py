@@ -107,7 +107,7 @@ def test_words_on_the_terminal(small: Any) -> None:
     folder, *_ = small
     table = ("--data", folder / "d.csv", "--label", "label")
     shown = run(folder / "m.json", *table, "-v", "sex", "--margin", "0.3", "--measure", "rows").stdout
-    assert "% of those concerned have " in shown
+    assert "% of affected inputs have " in shown
     assert "Shares are of the rows of the table" in shown
     assert run(folder / "m.json", *table, "-v", "sex", "--margin", "0.3", "--quiet").stdout == ""
 
@@ -183,7 +183,7 @@ def test_the_audit_has_shares_and_the_same_bytes_again(small: Any) -> None:
         assert '<th scope="col">share of inputs</th>' in text
         assert "sex flips the largest share of inputs: " in text
         assert "Shares of inputs as a picture" in text
-        assert "% of those concerned have " in text
+        assert "% of affected inputs have " in text
         pages.append(text)
         first, second = (
             record["share"] for record in json.loads(page.with_suffix(".audit.json").read_text())["results"]
