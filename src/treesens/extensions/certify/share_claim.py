@@ -1,4 +1,4 @@
-"""The claim of a share: for every row whether it is affected, or boxes of a measure whose inputs all are, or none are."""
+"""The claim of a share: for every row, if it is affected; or boxes of a measure in which all inputs are affected, or none."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.sides import varied_by
 
 SLACK = 1e-9
-"""Relative slack of a reported interval: masses are floats there."""
+"""Relative slack for a reported interval, whose masses are floats."""
 NARROW = 0.01
-"""The relative width of a proved share at which boxes end, unless the search has found a narrower one."""
+"""The relative width of a proved share at which the search stops, unless the reported share is narrower."""
 
 Ask = Callable[[Query], Result]
 
@@ -68,7 +68,7 @@ def claim_of_interval(
 def _in_boxes(
     title: str, query: Query, share: ShareFound, ask: Ask, budget: Budget, folder: Path
 ) -> tuple[Claim, ShareFound]:
-    """Boxes of the fixed features, until the usual precision or the expected bound is proved."""
+    """Boxes of the fixed features, refined until the usual precision is reached or the expected bound is proved."""
     asked, groups, name = query.share, groups_of(query), cast("MeasureName", share.kind)
     assert asked is not None
     cells = None
@@ -100,7 +100,7 @@ def _in_boxes(
 
 
 def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
-    """The claim for a share of rows: for every row, whether some input with its values of the fixed features is an answer."""
+    """The claim for a share of rows: for each row, if some input with the row's values of the fixed features is an answer."""
     assert query.share is not None
     assert query.share.rows is not None
     if not share.closed:
@@ -110,7 +110,7 @@ def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
 
 
 def claim_of_counted(title: str, query: Query, rows: Int32Array, count: int, ask: Ask) -> Claim:
-    """The claim that a number of the rows with cells int32[rows, features] have an answer: for each row, whether it does."""
+    """The claim that `count` of the `rows`, int32[rows, features], have an answer; it says for each row if it has one."""
     cells = rows.copy()
     free = varied_by(query)
     cells[:, sorted(free)] = 0
