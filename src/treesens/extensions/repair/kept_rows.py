@@ -1,4 +1,4 @@
-"""Rows whose scores must stay: linear equations in the leaves, which copies can satisfy without splits on varied features."""
+"""Rows whose scores must stay: linear equations in the leaves, solved by copies, which have no splits on varied features."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from treesens.extensions.repair.program import Variables
 
 MOST_ROWS = 500
 TOLERANCE = 1e-4
-"""In raw score: tolerance for rounding. The library itself compares the written file."""
+"""In raw score: the tolerance for rounding. The final check compares the library's own scores for the written file."""
 _SOLVED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """Rows float64[rows, features]. The sums of the changed trees are forms in the variables, one per row and output; `sums` is
-    their value in the original model.
+    """Rows float64[rows, features]. `forms` are the sums of changed trees as forms in the variables, one per row and output;
+    `sums` holds their values in the original model.
     """
 
     rows: FloatArray
@@ -31,7 +31,7 @@ class KeptRows:
 
     @classmethod
     def of(cls, variables: Variables, rows: FloatArray) -> KeptRows:
-        """The rows of a table. UsageError for too many."""
+        """The rows of a table. Raises UsageError if there are too many."""
         if len(rows) > MOST_ROWS:
             raise UsageError(
                 f"{len(rows)} rows are to be kept, at most {MOST_ROWS} can be",
@@ -46,8 +46,8 @@ class KeptRows:
         return cls(rows, forms, np.asarray(forms @ variables.original), len(variables.own))
 
     def kept(self, values: FloatArray, metric: FloatArray) -> FloatArray:
-        """The nearest values whose copies preserve the rows' scores. UsageError if there are none: rows that differ only in
-        varied features cannot both stay.
+        """The nearest values whose copies preserve the rows' scores. Raises UsageError if there are none: rows that differ only
+        in varied features cannot both stay.
         """
         missing = self.sums - self.forms @ values
         forms = self.forms.copy()[:, self.own :]

@@ -23,9 +23,9 @@ Method = Literal["auto", "average", "blend", "leaves"]
 METHODS: tuple[Method, ...] = ("auto", "average", "blend", "leaves")
 PromiseKind = Literal["gap", "margin", "swing", "increasing", "decreasing"]
 KINDS: tuple[PromiseKind, ...] = ("gap", "margin", "swing")
-"""Promises with a size."""
+"""The kinds of promises that have a size."""
 LEAST_FALL = Fraction(1, 10**6)
-"""In raw score: for a direction it is proved that no score falls (rises) by so much."""
+"""In raw score: for a direction, no score falls (rises) by this much or more (proved)."""
 
 SWING = Option(
     Sizes(),
@@ -111,23 +111,22 @@ class RepairOptions:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Sets of features; every set keeps its promise by itself. UsageError if there are neither sets nor directions."""
+        """Sets of features; each keeps the promise by itself. Raises UsageError if there are neither sets nor directions."""
         if not self.vary and not self.directions:
             raise UsageError("no feature is named", remedy="name one: vary=['sex']")
         return tuple(dict.fromkeys(tuple(group) for group in self.vary or ()))
 
     @property
     def directions(self) -> dict[str, PromiseKind]:
-        """Features with a direction of the score. UsageError for both directions at once."""
+        """Features with the direction of the score. Raises UsageError if a feature has both directions."""
         if both := sorted(set(self.increasing) & set(self.decreasing)):
             raise UsageError(f"`{both[0]}` is to be increasing and decreasing", remedy="leave one out")
         return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
 
     @property
     def kind(self) -> PromiseKind:
-        """The meaning of `sizes`: gaps in probability (values of a regressor), margins of both sides, or swings of the raw
-        score; a direction, which has no size, if nothing else is promised. UsageError for sizes without features, or features
-        without.
+        """The meaning of `sizes`: gaps in probability (or a regressor's value), margins on both sides, or swings of raw scores;
+        without any, a direction, which has no size. Raises UsageError for sizes without features, or features without sizes.
         """
         named = [kind for kind in KINDS if getattr(self, kind)]
         if self.gap and self.margin:
@@ -142,7 +141,7 @@ class RepairOptions:
 
     @property
     def sizes(self) -> tuple[Fraction, ...]:
-        """One repaired model each. UsageError for anything but sizes."""
+        """The sizes, one per repaired model. Raises UsageError for anything but sizes."""
         kind = self.kind
         return (
             tuple(dict.fromkeys(_size(kind, text) for text in getattr(self, kind))) if kind in KINDS else (Fraction(0),)
@@ -150,7 +149,7 @@ class RepairOptions:
 
     @property
     def swing_besides(self) -> Fraction | None:
-        """The swing promised in addition to a gap or a margin. UsageError for several."""
+        """The swing promised in addition to a gap or a margin. Raises UsageError if there are several."""
         if self.kind == "swing" or not self.swing:
             return None
         if len(self.swing) > 1:
@@ -170,7 +169,7 @@ def _size(kind: str, text: str) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class SwingRecord:
-    """The largest swing of the original and of the new model, each with its proved bound."""
+    """The largest swing of the original and of the repaired model, each with its proved bound."""
 
     before: float | None
     before_bound: float | None
@@ -180,8 +179,8 @@ class SwingRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PromiseRecord:
-    """A promise that the written file keeps, with its proof. The `kind` is that of the option. A direction also has a size; its
-    largest swing is the largest fall (rise for `decreasing`).
+    """A promise that the written file keeps, with its proof; `kind` is the name of the option. A direction has a size too; its
+    largest swing is the largest fall (for `decreasing`, the largest rise).
     """
 
     kind: str
@@ -205,7 +204,7 @@ class PricesRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesRecord:
-    """The changed trees and leaves, and the sizes of changes."""
+    """The numbers of changed trees and leaves, and the largest change of a leaf."""
 
     trees: int
     trees_that_ask: int
@@ -219,7 +218,7 @@ class ChangesRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptRowsRecord:
-    """Rows whose raw scores had to stay, and the largest change of one by the library's own predictions."""
+    """The rows whose raw scores had to stay, and the largest change of a score in the library's own predictions."""
 
     rows: int
     largest_change_of_a_score: float
@@ -245,7 +244,7 @@ class RepairRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairDocument:
-    """All sizes, the largest first."""
+    """The repaired models of all sizes, the largest first."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
