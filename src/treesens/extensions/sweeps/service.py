@@ -1,4 +1,4 @@
-"""Questions of `check` in many processes: in parts (`--workers`, `--on`), or several at a time (`--jobs`)."""
+"""Runs questions of `check` in several processes: in parts (`--workers`, `--on`), or several at a time (`--jobs`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InParts:
-    """Where parts run, and their journal."""
+    """Answers questions in parts; `executor` runs the parts, and `journal` stores them."""
 
     executor: Executor
     journal: Journal | None
@@ -42,7 +42,7 @@ class InParts:
         progress: Progress,
         faults: Faults,
     ) -> Iterator[tuple[ResolvedQuestion, Result]]:
-        """The answers in the order of the file, one after another."""
+        """The answers in the order of the file, found one after the other."""
         shipment = shipment_of(file, self.executor, trust_pickle=trust_pickle)
         for number, query in enumerate(asked):
             if interruption.happened:
@@ -81,7 +81,7 @@ class InParts:
 
 
 def shipment_of(file: Path, executor: Executor, *, trust_pickle: bool) -> Shipment:
-    """The input of workers: the file of the questions, and for clusters the models that it names."""
+    """The input of workers: the document with the questions and, for clusters, the model files that it names."""
     from treesens.extensions.sweeps.worker import ship
 
     return ship(_document(file, trust_pickle), executor.remote)
@@ -90,7 +90,7 @@ def shipment_of(file: Path, executor: Executor, *, trust_pickle: bool) -> Shipme
 def in_parts(
     workers: int | None, on: str | None, *, jobs: int, confirm: str | None
 ) -> Callable[[Journal | None], InParts] | None:
-    """The executor if options request parts; None if questions run as a whole. UsageError for contradictory options."""
+    """A factory of the answers in parts if options request parts, or None. Raises UsageError for contradictory options."""
     if workers is None and on is None:
         return None
     from treesens.extensions.sweeps.executor import parse_executor
@@ -111,7 +111,7 @@ def side_by_side(
     interruption: Interruption,
     faults: Faults,
 ) -> Iterator[tuple[ResolvedQuestion, Result]]:
-    """Several questions at a time; answers come in file order, whichever is ready first."""
+    """Answers several questions at a time; answers are returned in file order, not in the order of completion."""
     from treesens.extensions.sweeps.executor import Executor
     from treesens.extensions.sweeps.worker import Shipment, Task
 

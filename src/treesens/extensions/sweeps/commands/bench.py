@@ -1,4 +1,4 @@
-"""`treesens bench INSTANCES.jsonl`: a list of instances on chosen backends and pipelines."""
+"""`treesens bench INSTANCES.jsonl`: runs a list of instances on chosen backends and pipelines."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def command(
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """The summary as a table."""
+    """Prints the summary as a table."""
     from treesens.report.show import out
     from treesens.report.tables import Table
 
