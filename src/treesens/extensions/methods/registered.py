@@ -1,4 +1,4 @@
-"""The methods of this extension, and the questions that each fits; `treesens/builtin.py` lists them in order."""
+"""The methods of this extension, and the questions for which they are used; `treesens/builtin.py` lists them in order."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from treesens.values.relations import relates_values
 from treesens.values.stated_changes import changes_wanted
 
 MOST_COMBINATIONS = 100_000
-"""Maximum of cell combinations of all points together that are enumerated."""
+"""Maximum of combinations of cells, over all points together, that are enumerated."""
 
 
 def is_small(query: Query) -> bool:
-    """True if the domain of one point is small enough to try `Combinations`; a cheap estimate."""
+    """True if the domain of one point is small enough to try `Combinations` (a quick estimate)."""
     return query.rows is None and count_inputs(query, 0) <= MOST_COMBINATIONS
 
 
 def is_cheapest(query: Query) -> bool:
-    """True if the question is for the least sum of costs of single cells."""
+    """True if the question minimises a sum of costs of single cells, or is about a sum of features."""
     goal = query.objective
     if goal is None or goal.largest or goal.nearest is not None or query.rows is not None:
         return False
@@ -41,12 +41,12 @@ def is_cheapest(query: Query) -> bool:
 
 
 def counts_changes(query: Query) -> bool:
-    """True if the question wants two inputs that differ in as few features as possible, or in a limited number."""
+    """True if the question is about two inputs that differ in as few features as possible, or in at most some number."""
     return changes_wanted(query) is not None
 
 
 def is_radius(query: Query) -> bool:
-    """True if the question wants the least maximum distance of places from given values, and cells decide it."""
+    """True if the question minimises the greatest distance of some places from given values, and cells decide it."""
     goal = query.objective
     if goal is None or goal.maximize or not goal.largest or not goal.values:
         return False
@@ -57,7 +57,7 @@ def is_radius(query: Query) -> bool:
 
 
 def may_be_additive(query: Query) -> bool:
-    """True if the first tree of every model has so few split features that trees may fall apart into independent groups."""
+    """True if the first tree of every model splits on so few features that the trees may form independent groups."""
     return sums_scores(query.objective) and all(cells.may_be_additive(query.models[p.model]) for p in query.points)
 
 
