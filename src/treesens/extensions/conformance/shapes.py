@@ -1,4 +1,4 @@
-"""The cases. A function's name is the case's name, the text in `@case` its purpose."""
+"""The cases. The name of a function is the name of the case, and the text in `@case` is its purpose."""
 
 from __future__ import annotations
 
