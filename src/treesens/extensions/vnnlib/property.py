@@ -1,8 +1,8 @@
-"""Answers VNN-LIB properties about ONNX tree ensembles: a verified counterexample, or the proof that there is none.
+"""Decides VNN-LIB properties of ONNX tree ensembles: a verified counterexample, or the proof that there is none.
 
-A property becomes one question about one point. Inputs are the float32 numbers within their bounds, as the graph sees no
-others. Outputs are the graph's: scores, values, or probabilities. A counterexample counts if onnxruntime's outputs also satisfy
-the property, compared exactly.
+A property becomes one question about one point. Inputs are the float32 numbers within their bounds, because the graph reads
+float32. Outputs are those of the graph: scores, values, or probabilities. A counterexample counts if the outputs of onnxruntime
+also satisfy the property, compared exactly.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def decide_property(
     seed: int = 0,
     stop: threading.Event | None = None,
 ) -> Outcome:
-    """Decides a property of an ONNX model with the content `data`. QueryError for outputs that the model lacks."""
+    """Decides a property of an ONNX model with the content `data`. Raises QueryError for outputs that the model lacks."""
     ensemble = model.ensemble
     _check_shapes(ensemble, asked)
     score_output(data)
@@ -104,7 +104,7 @@ def decide_property(
 def _confirmed(
     ensemble: Ensemble, data: bytes, asked: Property, values: FloatArray, emulated: Sequence[float]
 ) -> Outcome:
-    """A counterexample that the graph itself confirms; by its emulated outputs without onnxruntime."""
+    """The counterexample if the graph itself confirms it; without onnxruntime, its emulated outputs are used."""
     inputs = tuple(float(x) for x in values)
     scores = graph_scores(data, values)
     if scores is None:
@@ -129,7 +129,7 @@ def _check_shapes(ensemble: Ensemble, asked: Property) -> None:
 
 
 class _Translator:
-    """Formulas of a property in the language; a bool where a part is decided."""
+    """Translates formulas of a property to the language; a part that is already decided becomes a bool."""
 
     def __init__(self, ensemble: Ensemble) -> None:
         self.ensemble = ensemble
@@ -190,7 +190,7 @@ class _Translator:
             return _bounded(terms, found.operator, -linear.constant)
         if ensemble.n_outputs == 1:
             return self._of_two_classes(parts, found)
-        # Shares of several classes are ordered like their scores; nothing else about them is linear.
+        # Probabilities of several classes are ordered like their scores; nothing else about them is linear.
         ordered = ensemble.link.is_share and linear.constant == 0 and len(parts) == 2 and sum(parts.values()) == 0
         if not ensemble.link.is_linear and not ordered:
             raise QueryError(
@@ -200,7 +200,7 @@ class _Translator:
         return _bounded(terms, found.operator, -linear.constant)
 
     def _of_two_classes(self, parts: dict[int, Fraction], found: Compare) -> ast.Formula | bool:
-        """Y_1 is the probability p of the second class, Y_0 is 1 - p."""
+        """Y_1 is the probability p of the second class, and Y_0 is 1 - p."""
         if not self.ensemble.link.is_probability:
             raise QueryError(
                 "the two outputs of this model are not probabilities", remedy="convert it with post_transform LOGISTIC"
@@ -219,7 +219,7 @@ class _Translator:
 
 
 def _of_no_float32(found: Compare) -> bool | None:
-    """A comparison of one input that no finite float32 decides: `=` with another number, or a bound beyond them all."""
+    """Decides a comparison of one input with the same result for all finite float32, e.g. `=` with another number; or None."""
     ((coefficient,), most) = found.linear.parts.values(), Fraction(NumberType.FLOAT32.max)
     value = -found.linear.constant / coefficient
     operator = found.operator if coefficient > 0 else _FLIPPED[found.operator]
