@@ -1,5 +1,6 @@
 """The cheapest solution of a question about scores if cells have costs that add up (`engine/levels/cost_search.hpp`), and the
-least level of a solution, whose level is that of its highest cell (`engine/levels/level_search.hpp`)."""
+least level of a solution, whose level is that of its highest cell (`engine/levels/level_search.hpp`).
+"""
 
 from __future__ import annotations
 
