@@ -162,7 +162,7 @@ def test_every_door_gives_the_same_answers(tmp_path: Path) -> None:
         done = run_command(tmp_path, "check", "q.sens", "--json", "-t", "300", *door, timeout=900)
         results = json.loads(done.stdout)["results"]
         assert {one["query"]: one["verdict"] for one in results} == {name: name for name in asked}, door
-    assert all("asked in one process: a number with steps" in one["notes"][-1] for one in results)
+    assert all("run in one process: a discretised number" in one["notes"][-1] for one in results)
     backends = ["native", "cpsat"][: 2 if THOROUGH else 1]
     done = run_command(tmp_path, "compare", "q.sens", "--json", "-t", "300", "-b", ",".join(backends), timeout=900)
     results = json.loads(done.stdout)["results"]

@@ -22,7 +22,7 @@ def explained(found: Declarations, inputs: Inputs, node: ast.Explain, bind: Call
     model = inputs.models[0].ensemble
     if not model.classes:
         raise found.fail(
-            "E219", "a regressor has no classes", node.span, "ask about its value: `find a such that value(a) >= ..`"
+            "E219", "a regressor has no classes", node.span, "constrain its value: `find a such that value(a) >= ..`"
         )
     scope = Scope(found, inputs, ("a",), (0,))
     row = scope.row(node.row)[None]

@@ -132,7 +132,7 @@ def _told(query: Query, row: ExplainedRow, row_reason: RowReason, judge: RowDeci
     shown = row_reason.within or row_reason.other
     witness = None if shown is None else _verified(row, shown, judge)
     if shown is not None and witness is None:
-        return replace(bare, reason="numerical band: an input of another class is one in exact arithmetic only")
+        return replace(bare, reason="numerical band: an input has another class in exact arithmetic only")
     if row_reason.within is not None:
         assert witness is not None
         changed = ", ".join(query.space.names[f] for f in sorted(judge.changed(witness.cells)))

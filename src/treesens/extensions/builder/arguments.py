@@ -35,7 +35,7 @@ def name_of(value: object, argument: str) -> ast.Name:
     if not isinstance(value, str):
         raise wrong(argument, "a name", value, "write the name as a string")
     if not value or any(c in value for c in "`\n\0"):
-        raise wrong(argument, "a name that a text can hold", value, "names are not empty and hold no backquotes")
+        raise wrong(argument, "a name that a text can contain", value, "names are not empty and have no backquotes")
     return ast.Name(value)
 
 

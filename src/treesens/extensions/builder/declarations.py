@@ -199,5 +199,5 @@ def by_name(given: Any, used: Iterable[str], argument: str) -> dict[str, Any]:
     names = sorted(set(used)) or [argument.removesuffix("s")]
     if len(names) > 1:
         listed = ", ".join(f"`{name}`" for name in names)
-        raise UsageError(f"`{argument}` is one thing, and the questions name {listed}", remedy="give a mapping by name")
+        raise UsageError(f"`{argument}` is one object; the questions name {listed}", remedy="give a mapping by name")
     return {names[0]: given}

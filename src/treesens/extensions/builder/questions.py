@@ -101,7 +101,7 @@ class Question:
         """Makes a bound on the share the assertion; 0.01 means 1 %."""
         body = self._body(ast.Find, ast.Sensitive, clause="share")
         if body.share is None:
-            raise UsageError("the question asks for no share", remedy="write `.share_of(MEASURE)` before it")
+            raise UsageError("the question has no share", remedy="write `.share_of(MEASURE)` before it")
         operators: tuple[Literal["<", "<=", ">", ">="], ...] = ("<", "<=", ">", ">=")
         wanted = ast.ExpectShare(word_of(operator, operators, "operator"), number_of(bound, "bound"))
         return self._with(replace_fields(body, expect=wanted))
@@ -131,7 +131,7 @@ class Question:
         found = file(*declare, self).answers(models, data, **options)
         if len(found) != 1:
             raise UsageError(
-                f"`{self.name}` stands for {len(found)} questions", remedy="write `ts.query.file(..).answers(..)`"
+                f"`{self.name}` is a sweep of {len(found)} questions", remedy="write `ts.query.file(..).answers(..)`"
             )
         return next(iter(found.values()))
 
@@ -348,7 +348,7 @@ def file(*parts: Declaration | Question) -> File:
 def parse(text: str) -> File:
     """The objects of a text. Raises `DiagnosticsError`, with all mistakes, if the text is invalid."""
     if not isinstance(text, str):
-        raise UsageError(f"{text!r:.60} is no text", remedy='write e.g. "query q: sensitive m to {sex} gap 0.1"')
+        raise UsageError(f"{text!r:.60} is not a text", remedy='write e.g. "query q: sensitive m to {sex} gap 0.1"')
     return File(parse_text(text))
 
 

@@ -43,12 +43,12 @@ def sensitivity(
     if len(loaded.ensemble.classes) > 2:
         raise UsageError(
             f"the model has {len(loaded.ensemble.classes)} classes, and no single decision that could flip",
-            remedy="ts.audit and ts.gap ask about every change between classes, and "
-            "ts.query.sensitive(.., flip=(one, other)) about one",
+            remedy="use ts.audit or ts.gap for every change between classes, and "
+            "ts.query.sensitive(.., flip=(one, other)) for one",
         )
     if gap is not None and not loaded.ensemble.link.is_known:
         raise UsageError(
-            "the model has raw scores, and no probabilities", remedy="give margin= in raw score in place of gap="
+            "the model has raw scores but no probabilities", remedy="give margin= in raw score in place of gap="
         )
     question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
         "sensitivity"

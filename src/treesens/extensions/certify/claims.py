@@ -93,7 +93,7 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
         yield open_claim(title, f"{len(count.undecided)} rows are undecided")
         return
     if len(rows.index) == 0:
-        yield open_claim(title, "no row lies in the domain, and rows outside are not stated")
+        yield open_claim(title, "no row lies in the domain, and only rows inside are stated")
         return
     if len(rows.index) > MOST_ROWS:
         yield open_claim(title, f"more than {MOST_ROWS} rows are not proved one by one")
@@ -128,7 +128,7 @@ def claim_of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Ar
 
     def say(numbers: list[list[int]]) -> dict[str, Any]:
         if next(all_cavities_in(query.constraints), None) is not None:
-            raise NoCertificate("unlisted cavities, about rows that are proved in cases")
+            raise NoCertificate("cavities without a list, for rows that are proved in cases")
         grid = query.space.grid
         sets = [
             [[0, c.feature, set_of_cells(grid[c.feature], c.mask)] for c in sets_of(query, mine)] for mine in distinct

@@ -174,7 +174,7 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
     """The question for answers beyond a limit of the objective, with the row that says so. Raises NoCertificate without one."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
-        raise NoCertificate("no objective that one row of costs can say")
+        raise NoCertificate("an objective that one row of costs cannot express")
     if goal.probability is not None:
         beyond_it = better_than(goal, Fraction(limit), strict=True)
         return replace(query, objective=None, constraints=(*query.constraints, beyond_it)), ()
@@ -262,7 +262,7 @@ def _problem(statement: Statement) -> checker.Problem:
         models = [read_stated(data, m) for data, m in zip(statement.files, statement.text["models"], strict=True)]
         return checker.Problem(statement.text, models)
     except checker.Rejected as reason:
-        raise NoCertificate(f"the checker does not read it: {reason}") from None
+        raise NoCertificate(f"the checker cannot read the model: {reason}") from None
 
 
 def read_stated(data: bytes, stated: dict[str, Any]) -> Any:
@@ -321,4 +321,4 @@ def _without_messages(problem: checker.Problem) -> dict[str, Any]:
         except checker.Rejected:
             continue
         return {"apart": [], "nodes": [leaf]}
-    raise NoCertificate("the contradiction is not one of the domain or of a single row")
+    raise NoCertificate("the contradiction lies neither in the domain nor in a single row")

@@ -57,7 +57,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
         while at < len(names) and names[at] != row.name:
             at += 1
         if at == len(names):
-            raise NoCertificate("a row of the engine missing from the statement")
+            raise NoCertificate("a row of the engine is missing from the statement")
         odd = lcm(1, *(t.coefficient.denominator for t in statement.rows[at].form.scores))
         odd //= odd & -odd
         rows.append((at, odd / Unit(row.shift - dropped).size))
@@ -161,7 +161,7 @@ class ProofText:
         number = {key: i for i, key in enumerate(self.problem.factors)}
         wanted = {(t, ps) for t, points in keys for ps in self._split(t, points, apart)}
         if not wanted <= number.keys():
-            raise NoCertificate("trees that the checker takes together in another way")
+            raise NoCertificate("trees that the checker groups in another way")
         return [tuple(number[t, ps] for ps in self._split(t, points, apart)) for t, points in keys], apart
 
     def _split(self, tree: int, points: tuple[int, ...], apart: set[int]) -> list[tuple[int, ...]]:

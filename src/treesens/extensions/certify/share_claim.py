@@ -62,7 +62,7 @@ def claim_of_interval(
         return open_claim(title, str(reason))
     if enough(found.lower, found.upper):
         return found.claim
-    return open_claim(title, f"boxes prove in time that it lies between {found.lower:.6g} and {found.upper:.6g}")
+    return open_claim(title, f"boxes prove in time only that it lies between {found.lower:.6g} and {found.upper:.6g}")
 
 
 def _in_boxes(
@@ -94,7 +94,7 @@ def _in_boxes(
         folder=folder,
     )
     closed = Precision().reached(found.lower, found.upper) or enough(found.lower, found.upper)
-    reason = "" if closed else "the certificate leaves more open"
+    reason = "" if closed else "the certificate proves a wider interval"
     proved = replace(share, lower=found.lower, upper=found.upper, estimate=None, closed=closed, reason=reason)
     return found.claim, proved.judged(asked)
 
@@ -124,5 +124,5 @@ def claim_of_counted(title: str, query: Query, rows: Int32Array, count: int, ask
         answering[number] = witness is not None
         parts.append(lacking(asked) if witness is None else having(asked, witness))
     if answering[group].sum() != count:
-        return open_claim(title, "rows are counted by cells, and an answer for one of them is not known")
+        return open_claim(title, "rows are counted by cells, and for one of them no answer is known")
     return claim_of_rows(title, bare, parts, distinct, group)

@@ -387,7 +387,7 @@ def is_order(constraint: q.Difference | ValueSum) -> bool:
 def _name_of(constraint: q.Constraint) -> str:
     match constraint:
         case q.AtLeast():
-            return f"the constraint `{constraint.name}` of pairs of cells or changes"
+            return f"the constraint `{constraint.name}` on pairs of cells or on changes"
         case q.ProbabilitySum():
             return "a sum of probabilities, or one of a softmax"
         case q.Difference() | ValueSum():

@@ -99,7 +99,7 @@ def _unsaid(constraint: Constraint) -> str:
             return "a second pair of points that agree"
         case AtLeast() if not is_plain(constraint.form) and counted_changes(constraint) is None:
             least = least_changes(constraint)
-            return "" if least is not None else f"the constraint `{constraint.name}` of pairs of cells or changes"
+            return "" if least is not None else f"the constraint `{constraint.name}` on pairs of cells or on changes"
         case ProbabilitySum() if not _is_said(constraint):
             of_classes = any(isinstance(term, Quotient) for term in constraint.terms)
             return f"a probability of classes that were {'calibrated' if of_classes else 'balanced'}"

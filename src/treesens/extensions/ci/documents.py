@@ -18,7 +18,7 @@ SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 RULES = {
     "violated": ("error", "An expectation is violated, by a verified witness or by a proof."),
     "inconclusive": ("warning", "A question could not be decided within its limits."),
-    "broken": ("error", "A question has no meaning, or could not be asked."),
+    "broken": ("error", "A question is invalid, or could not be run."),
 }
 """The kinds of problems with a question: the level and the meaning."""
 

@@ -22,8 +22,8 @@ class SensFailure(Exception):
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds `--sens`, `sens_files` and `sens_time_limit`."""
     group = parser.getgroup("treesens")
-    group.addoption("--sens", action="store_true", help="ask the questions of .sens files; `expect` is the assertion")
-    parser.addini("sens_files", "ask the questions of .sens files", type="bool", default=False)
+    group.addoption("--sens", action="store_true", help="run the questions of .sens files; `expect` is the assertion")
+    parser.addini("sens_files", "run the questions of .sens files", type="bool", default=False)
     parser.addini("sens_time_limit", "seconds for each question of a .sens file", default="60")
 
 

@@ -175,17 +175,17 @@ def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -
         decides = not artifact.optimises
         if decides and start is truth.assignment and solved.outcome.assignment is None:
             return Outcome.FAILED, f"{solved.outcome.termination.value}, from a solution"
-    return Outcome.PASSED, "the facts are those of brute force"
+    return Outcome.PASSED, "all facts agree with brute force"
 
 
 def _emission(backend: Backend, module: Module, artifact: Artifact, precision: int) -> str | None:
     """The error in the emitted artifact, or None."""
     if artifact.variables != module.variables:
-        return f"the artifact has {artifact.variables} variables, the module {module.variables}"
+        return f"the artifact has {artifact.variables} variables, but the module has {module.variables}"
     if backend.emit(module, precision=precision).text != artifact.text:
-        return "emitting twice gives two texts"
+        return "emitting twice gives different texts"
     if artifact.surrogate and not artifact.has_objective:
-        return "an artifact without an objective says it is guided"
+        return "the artifact claims a guide but has no objective"
     return None
 
 
@@ -198,7 +198,7 @@ def _wrong(backend: Backend, module: Module, truth: BruteForceResult, solved: So
     if outcome.termination is Termination.INFEASIBLE:
         if truth.solutions and not artifact.restricted:
             return f"infeasible, but there are {truth.solutions} solutions"
-        return "infeasible and yet an assignment" if outcome.assignment is not None else None
+        return "infeasible, but with an assignment" if outcome.assignment is not None else None
     if outcome.termination in {Termination.SATISFIED, Termination.OPTIMAL} and outcome.assignment is None:
         return f"{outcome.termination.value} without an assignment"
     for number, point in enumerate(solved.incumbents):

@@ -71,7 +71,7 @@ class Report:
         """Raises ModelError with the first mismatches, unless the model is read correctly."""
         if not self.ok:
             wrong = "the frontend misreads this model; do not trust answers about it"
-            raise ModelError(str(self), remedy=wrong if self.count else "check it where its library predicts with it")
+            raise ModelError(str(self), remedy=wrong if self.count else "check it where its library can predict")
 
 
 def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
@@ -171,7 +171,7 @@ def _predictions(
         right = np.asarray(said.probabilities, np.float64)
         ours = np.asarray(ensemble.probabilities(margins), np.float64)
         if right.shape != ours.shape:
-            raise ModelError(f"the library predicted an array of shape {right.shape}, the ensemble {ours.shape}")
+            raise ModelError(f"the library predicted an array of shape {right.shape}, but the ensemble {ours.shape}")
         unit = np.maximum(np.abs(right), 0.0 if ensemble.link.grows else 1.0)
         with np.errstate(invalid="ignore"):
             near = (
@@ -214,7 +214,7 @@ def _comparisons(
     result = [("margin", right, ours)]
     if expected_leaves is not None:
         if expected_leaves.shape != reached.shape:
-            raise ModelError(f"the library has {expected_leaves.shape[1]} trees, the ensemble {reached.shape[1]}")
+            raise ModelError(f"the library has {expected_leaves.shape[1]} trees, but the ensemble {reached.shape[1]}")
         result.append(("leaf", expected_leaves.astype(np.float64), ensemble.leaf_node[reached].astype(np.float64)))
     # The same rows through cells and the native engine; infinities are not on a grid.
     finite = ~np.isinf(ensemble.number_type.cast(probe.rows)).any(axis=1)

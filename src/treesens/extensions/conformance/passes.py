@@ -40,7 +40,7 @@ def _guarded(check: partial[tuple[Outcome, str]]) -> tuple[Outcome, str]:
 
 def _interface(step: object) -> tuple[Outcome, str]:
     if not isinstance(step, Pass):
-        return Outcome.FAILED, "it lacks name, relation or run"
+        return Outcome.FAILED, "the pass lacks name, relation or run"
     hash(step)  # TypeError if it is not frozen
     return Outcome.PASSED, "a frozen dataclass with name, relation and run"
 
@@ -51,12 +51,12 @@ def _check_case(step: Pass, module: Module) -> tuple[Outcome, str]:
     if not isinstance(result, PassResult):
         return Outcome.FAILED, f"run returned {type(result).__name__}"
     if digest(module) != before:
-        return Outcome.FAILED, "it changed its input"
+        return Outcome.FAILED, "the pass changed its input"
     verify(result.module)
     check_by_brute_force(module, result.module, result.postsolve, step)
     again = step.run(module)
     if digest(again.module) != digest(result.module):
-        return Outcome.FAILED, "running twice gives two modules"
+        return Outcome.FAILED, "running twice gives different modules"
     return Outcome.PASSED, step.relation.value
 
 

@@ -128,7 +128,7 @@ class Documents:
         try:
             return self.server.workspace.get_text_document(uri).source
         except (OSError, ValueError):
-            raise JsonRpcInvalidParams("the document is not open, and no file that can be read") from None
+            raise JsonRpcInvalidParams("the document is not open, and its file cannot be read") from None
 
     def lines(self, text: str) -> Lines:
         return Lines(text, str(getattr(encoding := self.server.workspace.position_encoding, "value", encoding)))

@@ -90,7 +90,7 @@ class Groups:
             members = list(group.members)
             ones = cells[:, members] == np.array(group.ones)
             if not (ones.sum(axis=1) == 1).all():
-                raise ValueError("a row has not exactly one member of a group")
+                raise ValueError("a row does not have exactly one member of a group at 1")
             folded[:, members] = 0
             folded[:, group.place] = np.argmax(ones, axis=1)
         return folded
@@ -147,7 +147,7 @@ class Groups:
             elif len(varied_members) > 1:
                 names = ", ".join(f"`{self.grid[f].name}`" for f in group.members)
                 raise UsageError(
-                    "shares are counted of whole `onehot` groups, or of one of their features",
+                    "shares can vary an entire `onehot` group, or one of its features",
                     remedy=f"vary all of {names}",
                 )
         return sorted(found)
@@ -172,9 +172,7 @@ def groups_of(query: Query) -> Groups:
             found.append(Group(members, tuple(z for z, _ in ends), tuple(o for _, o in ends)))
     groups = Groups(query.space.grid, tuple(found))
     if len(groups.members) < sum(len(g.members) for g in found):
-        raise UsageError(
-            "shares are counted of `onehot` groups without common features", remedy="leave one of them out"
-        )
+        raise UsageError("shares need `onehot` groups without common features", remedy="leave one of them out")
     return groups
 
 

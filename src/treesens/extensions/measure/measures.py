@@ -120,7 +120,7 @@ def _by_value(domain: ValueDomain, grid: FeatureGrid) -> Int64Array:
 def _check_ends(name: str, domain: RealDomain, grid: FeatureGrid) -> None:
     if max(abs(domain.low), abs(domain.high)) >= grid.number_type.max:
         raise UsageError(
-            f"the domain of `{name}` has no ends, so no measure is uniform on it",
+            f"the domain of `{name}` is unbounded, so no measure is uniform on it",
             remedy="give --data (ranges of its columns), --domain (a file with `feature` lines), or --measure cells",
         )
 

@@ -99,7 +99,7 @@ def varied_by(query: Query) -> frozenset[int]:
         return frozenset()
     if len(same) != 1 or query.points[0].model != query.points[1].model:
         raise UsageError(
-            "shares are counted of one point, or of two points of one model that agree except on some features",
+            "shares need one point, or two points of one model that agree except on some features",
             remedy="write `a = b except {..}`",
         )
     return same[0].varied
@@ -169,9 +169,9 @@ def _add(sides: Sides, scores: _Scores, row: AtLeast, first: Placed, second: Pla
     down, up = scores.least(row)
     if first is not None and second is not None:
         if first[0] != second[0] or first[1] == second[1]:
-            raise UsageError("shares are counted of differences of one score")
+            raise UsageError("shares need differences of a single score")
         if sides.apart_counts:
-            raise UsageError("shares are counted of one difference of scores")
+            raise UsageError("shares need a single difference of scores")
         sides.apart_counts, sides.compared = True, (first[0], first[0])
         sides.apart = _clipped(down - scores.slack), _clipped(up + scores.slack)
         return first[1] < 0

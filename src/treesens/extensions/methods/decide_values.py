@@ -89,7 +89,7 @@ class _System:
     """One conjunction of relations over ranges of values, as input of z3."""
 
     def __init__(self, ranges: Ranges, relations: Sequence[ValueSum], left: Callable[[], float]) -> None:
-        self.z3: Any = imported(Z3, "real values that relations tie together are decided with z3")
+        self.z3: Any = imported(Z3, "related real values are decided with z3")
         self.ranges, self.relations = ranges, relations
         self.deadline = time.monotonic() + min(MOST_SECONDS, left())
         self.squares: dict[Any, _Square] = {}

@@ -79,7 +79,7 @@ def close_by_enumeration(
             return replace(before, notes=(*before.notes, f"left open: {error.message}: {error.remedy}"))
         if every is None:
             return before
-        closed, words = every, f"{combinations.total} combinations of cells were gone through"
+        closed, words = every, f"{combinations.total} combinations of cells were enumerated"
     seconds = time.monotonic() - start
     attempt = Attempt(_BACKEND, "exhaustive", "optimal", closed.verdict, words, {"solve": seconds})
     if closed.witness is not None and closed.witness is before.witness:
@@ -163,7 +163,7 @@ def _conclude_none(walk: Enumeration) -> Result:
     proof, notes = Proof.EXACT, tuple[str, ...]()
     if walk.numerical:
         proof = Proof.LIBRARY
-        notes = ("exact arithmetic has inputs within the numerical band, the library's has none",)
+        notes = ("exact arithmetic accepts inputs within the numerical band, the library's accepts none",)
     bare = leave_open(walk.query.name, notes=notes, backend=_BACKEND, proof_dependencies=_premises(walk))
     return conclude_none(bare, reason, proof)
 

@@ -63,7 +63,7 @@ def may_be_additive(query: Query) -> bool:
 
 BRIEF_SMALL: Final = Method(
     name="brief search, small domain",
-    questions=f"domains of at most {MOST_COMBINATIONS:,} combinations of cells, asked of the engine",
+    questions=f"domains of at most {MOST_COMBINATIONS:,} combinations of cells, by the engine",
     fits=lambda query, options: by_engine(options) and is_small(query),
     proves="what the searches below prove: the first that fits is used",
     run="treesens.solve.methods.steps:search_briefly",
@@ -85,7 +85,7 @@ COMBINATIONS: Final = Method(
 )
 BRIEF_FEW: Final = Method(
     name="brief search, few changes",
-    questions="a limit of the number of features in which two points differ, by the tree path",
+    questions="a limit on the number of features in which two points differ, by the tree path",
     fits=lambda query, options: on_trees(options) and query.objective is None and counts_changes(query),
     proves="what the searches below prove: the first that fits is used",
     run="treesens.solve.methods.steps:search_briefly",
@@ -96,7 +96,7 @@ BRIEF_FEW: Final = Method(
 )
 FEWEST: Final = Method(
     name="fewest changes",
-    questions="the least number of features in which two points differ, or a limit of it that is open",
+    questions="the least number of features in which two points differ, or an undecided limit on it",
     fits=lambda query, options: on_trees(options) and counts_changes(query),
     proves="verdict and bound, by questions in which only some features may differ",
     run="treesens.extensions.methods.fewest_changes:search_fewest_changes",
@@ -133,7 +133,7 @@ RADIUS: Final = Method(
 )
 SUMS: Final = Method(
     name="attainable sums",
-    questions="one or two sums of scores of trees that fall apart into groups without a common feature",
+    questions="one or two sums of scores of trees that form groups without a common feature",
     fits=lambda query, options: on_trees(options) and may_be_additive(query),
     proves="verdict and optimum, exactly, if leaves are multiples of one number and sums fit into a table",
     run="treesens.extensions.methods.attainable_sums:search_sums",

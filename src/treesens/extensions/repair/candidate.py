@@ -148,7 +148,7 @@ def _content(source: ModelSource) -> bytes:
         data = b""
     if hashlib.sha256(data).hexdigest() != source.sha256:
         raise ModelError(
-            "the file of the model is not there, or has changed since it was read",
+            "the model file is missing, or has changed since it was read",
             place=source.path,
             remedy="save the model, and give the path of its file",
         )

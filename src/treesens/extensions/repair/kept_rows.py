@@ -34,7 +34,7 @@ class KeptRows:
         """The rows of a table. Raises UsageError if there are too many."""
         if len(rows) > MOST_ROWS:
             raise UsageError(
-                f"{len(rows)} rows are to be kept, at most {MOST_ROWS} can be",
+                f"--keep-rows has {len(rows)} rows, but at most {MOST_ROWS} can be kept",
                 remedy=f"name at most {MOST_ROWS} in --keep-rows",
             )
         columns = variables.columns(variables.forest.rows(rows))
@@ -59,7 +59,7 @@ class KeptRows:
         if (wrong > _SOLVED).any():
             row = int(wrong.argmax()) * len(self.rows) // len(self.sums)
             raise UsageError(
-                f"row {row} of those to keep cannot stay unchanged with the others: another one differs only in the varied "
+                f"the score of row {row} of --keep-rows cannot be kept with the others: another row differs only in the varied "
                 "features, or reaches the same leaves",
                 remedy="leave one of them out of --keep-rows",
             )

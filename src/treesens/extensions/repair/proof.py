@@ -133,7 +133,7 @@ def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[D
             raise UsageError("--increasing and --decreasing need a single score", remedy="name the class: --classes C")
         name = promise.varied[0]
         if model.ensemble.features[model.ensemble.feature_names.index(name)].categories:
-            raise UsageError(f"the values of `{name}` have no order", remedy="name a feature of numbers")
+            raise UsageError(f"the values of `{name}` have no order", remedy="name a numeric feature")
         return found
     for decision in found:
         decision.check(promise.size)

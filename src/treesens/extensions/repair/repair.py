@@ -72,7 +72,7 @@ class Repair:
     ) -> None:
         if names := model.ensemble.open_features:
             raise ModelError(
-                f"`{names[0]}` reaches the score by a coefficient: a repair changes leaves, not coefficients",
+                f"`{names[0]}` enters the score with a coefficient: a repair changes leaves, not coefficients",
                 place=model.ensemble.source.path,
                 remedy="repair a model of trees; fit a linear one again without the columns that must not decide",
             )
@@ -96,7 +96,7 @@ class Repair:
         self.variables = Variables(self.forest, copies)
         if self.variables.width > 1 and options.method == "leaves":
             raise UsageError(
-                "the leaves of this forest hold probabilities, which other leaves need not add up to",
+                "the leaves of this forest are probabilities, and changed leaves need not add up to 1",
                 remedy="choose --method blend or average: means of probabilities are probabilities",
             )
         self.editor = Editor(model, self.variables)
@@ -105,7 +105,7 @@ class Repair:
         self.kept = None if kept is None else KeptRows.of(self.variables, kept)
         if self.kept is not None and ordered:
             raise UsageError(
-                "rows that must stay exclude a direction",
+                "--keep-rows cannot be combined with a direction",
                 remedy="give --keep-rows or a direction, not both",
             )
         self.proofs = FileProof(model, self.forest, train.rows, options, stop, kept)

@@ -34,7 +34,7 @@ def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
     options, train = asked.options, asked.table
     if options.decision is not None:
         raise UsageError(
-            f"a repair moves one score, and the decision `{options.decision.name.text}` has outcomes",
+            f"a repair is about one cut-off, but the decision `{options.decision.name.text}` has several outcomes",
             remedy="repair around each of its cut-offs, e.g. --threshold 0.8; `treesens audit --decision` is about outcomes",
         )
     if train is None or train.label is None:
@@ -111,7 +111,7 @@ def _write_pairs(asked: study.Asking[RepairOptions], train: Table, repair: Repai
         raise UsageError("a direction has no pairs of rows with one label", remedy="leave out --pairs")
     text = twins_of_rows(repair, align_table(asked.model, train), min(options.sizes))
     write_atomically(place, text)
-    asked.say(f"{place}: {text.count(chr(10)) - 1} rows to train again with")
+    asked.say(f"{place}: {text.count(chr(10)) - 1} rows for retraining")
 
 
 def _repair(asked: study.Asking[RepairOptions], train: Table) -> Repair:

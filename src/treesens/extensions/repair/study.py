@@ -29,7 +29,7 @@ LEAST_FALL = Fraction(1, 10**6)
 
 SWING = Option(
     Sizes(),
-    "No pair further apart than this raw score.",
+    "No pair is further apart than this in raw score.",
     more="With --gap or --margin it is a single number, required in addition.",
 )
 INCREASING = Option(Names(), "Features, as a,b, in which the score must not fall (by 0.000001), all others equal.")
@@ -45,7 +45,7 @@ OUTPUT = Option(
 )
 PAIRS = Option(
     OutputPath(),
-    "A CSV file for training again: rows that break the promise, each in two versions with its own label.",
+    "A CSV file for retraining: rows that break the promise, each in two versions with its own label.",
     more="The versions use values of other rows. Of several sizes the smallest counts.",
 )
 METHOD = Option(Choice(METHODS), "The method; auto is the one with the least loss on rows set aside.")
@@ -120,7 +120,7 @@ class RepairOptions:
     def directions(self) -> dict[str, PromiseKind]:
         """Features with the direction of the score. Raises UsageError if a feature has both directions."""
         if both := sorted(set(self.increasing) & set(self.decreasing)):
-            raise UsageError(f"`{both[0]}` is to be increasing and decreasing", remedy="leave one out")
+            raise UsageError(f"`{both[0]}` cannot be both increasing and decreasing", remedy="leave one out")
         return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
 
     @property
@@ -130,13 +130,13 @@ class RepairOptions:
         """
         named = [kind for kind in KINDS if getattr(self, kind)]
         if self.gap and self.margin:
-            raise UsageError("--gap and --margin say the same in two units", remedy="give one of them")
+            raise UsageError("--gap and --margin state the same promise in two units", remedy="give one of them")
         if not named and not self.vary and self.directions:
             return next(iter(self.directions.values()))
         if not named:
             raise UsageError("a repair needs one of --gap, --margin and --swing", remedy="write e.g. --gap 0.1")
         if not self.vary:
-            raise UsageError(f"--{named[0]} is about features that vary", remedy="name one: --vary sex")
+            raise UsageError(f"--{named[0]} needs features that vary", remedy="name one: --vary sex")
         return named[0]
 
     @property
@@ -153,7 +153,7 @@ class RepairOptions:
         if self.kind == "swing" or not self.swing:
             return None
         if len(self.swing) > 1:
-            raise UsageError(f"--swing with --{self.kind} is one number", remedy="give one, e.g. --swing 1")
+            raise UsageError(f"--swing is a single number with --{self.kind}", remedy="give one, e.g. --swing 1")
         return _size("swing", self.swing[0])
 
 

@@ -36,7 +36,7 @@ class SwingBudget:
         except (ValueError, ZeroDivisionError):
             raise UsageError(f"`swing` is {swing!r}, which is not a number", remedy="write e.g. 0.8") from None
         if size <= 0:
-            raise UsageError(f"`swing` is {swing!r}", remedy="it is above 0; for 0, leave the features out of the rows")
+            raise UsageError(f"`swing` is {swing!r}", remedy="make it > 0; for 0, leave the features out of the rows")
         groups = tuple(tuple(group) for group in sets_of(vary))
         declared = read_domain(None if domain is None else path_of("domain", domain))
         self._within = Within(groups, size, declared, float(time_limit))

@@ -51,7 +51,7 @@ class XGBoostWriter:
             )
         if "iteration_indptr" not in self._model and "best_iteration" in learner.get("attributes", {}):
             raise ModelError(
-                "the file names a best round, and is so old that no tree can be added to a round",
+                "the file names a best round, but its old format does not allow trees to be added to a round",
                 place=self._place,
                 remedy="load it with xgboost 3 and save it again",
             )
@@ -88,7 +88,7 @@ class XGBoostWriter:
         per_round = self._ensemble.n_outputs * int(self._model["gbtree_model_param"].get("num_parallel_tree", 1))
         if self._booster["name"] == "dart" and len(documents) != self._ensemble.n_trees:
             raise ModelError(
-                "the file is so old that no tree can be added to a round",
+                "the old format of the file does not allow trees to be added to a round",
                 place=self._place,
                 remedy="load it with xgboost 3 and save it again",
             )

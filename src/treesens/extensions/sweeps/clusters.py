@@ -88,7 +88,7 @@ def answer_together(bundle: list[tuple[Shipment, Task]]) -> list[Outcome]:
 @contextmanager
 def dask_cluster(address: str) -> Iterator[Cluster]:
     """The cluster of a scheduler. Raises UsageError if no scheduler answers, or the cluster has no workers."""
-    distributed = imported("distributed", "clusters of Dask need distributed")
+    distributed = imported("distributed", "Dask clusters need distributed")
     try:
         client = distributed.Client(
             f"tcp://{address}" if "://" not in address else address, timeout=10, set_as_default=False
@@ -146,7 +146,7 @@ def _same(shipment: Shipment) -> Shipment:
 @contextmanager
 def ray_cluster(address: str) -> Iterator[Cluster]:
     """The cluster at an address, or a new local cluster if the address is empty. Raises UsageError if no cluster answers."""
-    ray = imported("ray", "clusters of Ray need ray")
+    ray = imported("ray", "Ray clusters need ray")
     try:
         _connect_to_ray(f"ray://{address}" if address else None)
     except (ImportError, ValueError) as error:

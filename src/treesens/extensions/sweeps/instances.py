@@ -289,9 +289,7 @@ class _Lines:
                 self.file.close()
             self.file = None
             if self.tell is not None:
-                self.tell(
-                    f"warning: {self.path} can no longer be written ({error}): the records from here on are missing in it"
-                )
+                self.tell(f"warning: {self.path} can no longer be written ({error}): it lacks the records from here on")
 
 
 def _key(question: Listed, setting: Setting, options: Options) -> str:

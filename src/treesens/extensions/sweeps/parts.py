@@ -227,7 +227,7 @@ def checked_line(line: dict[str, Any]) -> dict[str, Any]:
         or (line["did"] == "none" and line["proof"] not in PROOFS)
         or (line["did"] == "found" and not _are_points(line["values"]))
     ):
-        raise ValueError("no line of a journal")
+        raise ValueError("not a line of a journal")
     return line
 
 

@@ -66,7 +66,7 @@ class InParts:
         reason = can_be_parted(query)
         if reason:
             result = answer_question(query, options, budget, progress=progress.say)
-            return replace(result, notes=(*result.notes, f"asked in one process: {reason}"))
+            return replace(result, notes=(*result.notes, f"run in one process: {reason}"))
         search = Coordinator(query, shipment, self.executor, options, journal=self.journal, say=progress.say)
         result = search.run(budget if options.certificates is None else budget.share(0.5))
         if search.parted:
@@ -96,9 +96,9 @@ def in_parts(
     from treesens.extensions.sweeps.executor import parse_executor
 
     if jobs > 1:
-        raise UsageError("--jobs runs several questions at a time, and --workers one in parts", remedy="leave one out")
+        raise UsageError("--jobs runs several questions at a time, --workers one in parts", remedy="leave one out")
     if confirm is not None:
-        raise UsageError("a question in parts has no second opinion", remedy="leave out --confirm")
+        raise UsageError("a question in parts cannot be confirmed", remedy="leave out --confirm")
     return partial(InParts, parse_executor(on, workers))
 
 

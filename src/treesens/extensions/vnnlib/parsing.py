@@ -182,7 +182,7 @@ class _Reader:
                     open_lists.append(_List([], token.start))
                 case ")" if token.kind == "mark":
                     if not open_lists:
-                        raise self.fail("a closing bracket that was not opened", token.start)
+                        raise self.fail("a closing bracket without an opening one", token.start)
                     done = open_lists.pop()
                     if open_lists:
                         open_lists[-1].items.append(done)

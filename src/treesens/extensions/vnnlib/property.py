@@ -110,7 +110,7 @@ def _confirmed(
     if scores is None:
         scores = [1.0 - emulated[0], emulated[0]] if ensemble.classes and len(emulated) == 1 else list(emulated)
     if len(scores) != asked.outputs.size:
-        raise QueryError(f"the graph has {len(scores)} outputs, the property {asked.outputs.size}")
+        raise QueryError(f"the graph has {len(scores)} outputs, but the property declares {asked.outputs.size}")
     if not holds(asked.formula, [Fraction(x) for x in inputs], [Fraction(y) for y in scores]):
         return Outcome(
             "unknown", reason="a counterexample holds in exact arithmetic, but not for onnxruntime's rounded outputs"
@@ -123,7 +123,7 @@ def _check_shapes(ensemble: Ensemble, asked: Property) -> None:
     outputs = max(ensemble.n_outputs, len(ensemble.classes or ()))
     for what, wanted, tensor in (("inputs", ensemble.n_features, asked.inputs), ("outputs", outputs, asked.outputs)):
         if tensor.size != wanted:
-            raise QueryError(f"the model has {wanted} {what}, the property declares {tensor.size}")
+            raise QueryError(f"the model has {wanted} {what}, but the property declares {tensor.size}")
     if asked.inputs.kind.lower() not in {"real", "float32"} or asked.outputs.kind.lower() not in {"real", "float32"}:
         raise QueryError("tensors of tree ensembles are `float32`, or `Real`")
 
@@ -194,7 +194,7 @@ class _Translator:
         ordered = ensemble.link.is_share and linear.constant == 0 and len(parts) == 2 and sum(parts.values()) == 0
         if not ensemble.link.is_linear and not ordered:
             raise QueryError(
-                "of probabilities of several classes only two can be compared", remedy="write (>= Y_1 Y_0)"
+                "probabilities of several classes can only be compared in pairs", remedy="write (>= Y_1 Y_0)"
             )
         terms = [(ast.Margin(_A, label_of_class(ensemble, n)), c) for n, c in parts.items()]
         return _bounded(terms, found.operator, -linear.constant)
@@ -262,5 +262,5 @@ def read_content(path: Path, model: LoadedModel) -> bytes:
     with open_regular(path) as file:
         data = file.read()
     if hashlib.sha256(data).hexdigest() != model.ensemble.source.sha256:
-        raise QueryError(f"`{path}` has changed while it was read")
+        raise QueryError(f"`{path}` has changed while it was being read")
     return data

@@ -115,7 +115,7 @@ class Rounds:
         before = trainer.model_before()
         if before is not None and not self.within.is_kept(before):
             raise UsageError(
-                "the model that training goes on from is not proved to be within the budget",
+                "the model from which training continues is not proved to be within the budget",
                 remedy="repair it first, or raise the budget",
             )
 

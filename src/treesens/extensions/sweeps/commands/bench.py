@@ -42,7 +42,7 @@ from treesens.report.terminal import say, say_json
     type=click.Choice(["solve", "total", "cpu", "engine"]),
     default="solve",
     show_default=True,
-    help="Which time the summary is about.",
+    help="The time that the summary compares.",
 )
 @click.option("--replay", type=click.Choice(["library", "emulated"]), default="library", show_default=True)
 @click.option("--json", "as_json", is_flag=True)
