@@ -109,7 +109,7 @@ def test_several_questions_in_one_file(stump: Path) -> None:
     assert ts.query.parse(str(file)).answers()["other"].verdict == "none"
     each = q.sensitive("m", "f", margin=0.5).for_each("f", "features").named("each")
     assert set(q.file(each).answers(stump)) == {"each[age]", "each[sex]"}
-    with pytest.raises(UsageError, match="`each` stands for 2 questions"):
+    with pytest.raises(UsageError, match="`each` is a sweep of 2 questions"):
         each.answer(stump)
 
 

@@ -2,8 +2,8 @@
 
 A *sufficient reason* is a set of features such that no input that agrees with the row on them has another class, as proved in
 exact arithmetic (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and
-Marques-Silva, AAAI 2019). One that is minimal by inclusion comes from leaving out one feature after the other; a smallest one
-from implicit hitting sets: it has to hit every *contrastive* set, the features of which some change gives another class. A box
+Marques-Silva, AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion; a smallest one
+is found by implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another class. A box
 around the values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva,
 AAAI 2024).
 """

@@ -86,7 +86,7 @@ def _row(space: Space, relation: ValueSum) -> AtLeast | None:
     for term in _without_what_cancels(relation.terms):
         together.setdefault(term.places[0], []).append(term)
     known = [least_together(p, ts, cell_reaches(space, p[1]), space.legal[p[1]]) for p, ts in together.items()]
-    if not known:  # all terms cancelled: the constant goes to some place, in all of its cells
+    if not known:  # all terms cancelled: the constant is put into some place, in all of its cells
         place = relation.terms[0].places[0]
         known = [(place, [Fraction(0) if ok else None for ok in space.legal[place[1]]])]
     return least_row(relation, known)

@@ -119,7 +119,7 @@ def _tangent(
 def least_together(
     place: Place, terms: Sequence[Term], ranges: Sequence[ValueRange | None], legal: BoolArray
 ) -> CellValues:
-    """A lower bound of the sum of terms of one place per legal cell; None in others, and for missing in linear terms."""
+    """A lower bound of the sum of the terms of one place, per legal cell; None for others, and for missing linear values."""
     return place, [_least(terms, reach) if ok else None for reach, ok in zip(ranges, legal, strict=True)]
 
 

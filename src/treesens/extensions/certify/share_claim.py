@@ -110,7 +110,7 @@ def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
 
 
 def claim_of_counted(title: str, query: Query, rows: Int32Array, count: int, ask: Ask) -> Claim:
-    """The claim that `count` of the `rows`, int32[rows, features], have an answer; it says for each row if it has one."""
+    """The claim that `count` of the `rows`, int32[rows, features], have an answer; for each row, it says if the row has one."""
     cells = rows.copy()
     free = varied_by(query)
     cells[:, sorted(free)] = 0

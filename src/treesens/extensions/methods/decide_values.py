@@ -158,7 +158,7 @@ class _System:
             return False
         return solver.model() if state == self.z3.sat else None
 
-    # --- what z3 reads ----------------------------------------------------------------------------------------------------
+    # --- input of z3 ------------------------------------------------------------------------------------------------------
 
     def _told(self, solver: Any) -> bool:
         """Adds all ranges and relations to z3; returns False if a relation fails because a value is missing."""
@@ -230,7 +230,7 @@ class _System:
             most = self.z3.If(part >= most, part, most)
         return most
 
-    # --- what z3 answers --------------------------------------------------------------------------------------------------
+    # --- answers of z3 ----------------------------------------------------------------------------------------------------
 
     def valued(self, model: Any, expression: Any) -> Fraction:
         return self._fraction(model.eval(expression, model_completion=True))

@@ -101,7 +101,7 @@ FEWEST: Final = Method(
     proves="verdict and bound, by questions in which only some features may differ",
     run="treesens.extensions.methods.fewest_changes:search_fewest_changes",
     stage=Stage.STEP,
-    share=0.9,  # the rest is for what stays open
+    share=0.9,  # the rest is for questions that stay open
     before="brief search, disjunction",
 )
 NEAREST: Final = Method(
@@ -119,7 +119,7 @@ CHEAPEST: Final = Method(
     fits=lambda query, options: on_trees(options) and is_cheapest(query),
     proves="verdict and bound, exactly; half a second if scores are rounded for the engine",
     run="treesens.extensions.methods.least_cost:search_least_cost",
-    share=0.9,  # the rest is for what stays open
+    share=0.9,  # the rest is for questions that stay open
     before="any answer",
 )
 RADIUS: Final = Method(
@@ -128,7 +128,7 @@ RADIUS: Final = Method(
     fits=lambda query, options: by_engine(options) and is_radius(query),
     proves="verdict and bound, exactly: below this radius there is no answer",
     run="treesens.extensions.methods.least_cost:search_least_radius",
-    share=0.9,  # the rest is for what stays open
+    share=0.9,  # the rest is for questions that stay open
     before="any answer",
 )
 SUMS: Final = Method(

@@ -231,7 +231,7 @@ def _of_no_float32(found: Compare) -> bool | None:
 
 
 def _bounded(terms: Sequence[tuple[ast.Expression, Fraction]], operator: Operator, bound: Fraction) -> ast.Formula:
-    """`sum of coefficient * term OP bound`; of one term the term alone."""
+    """`sum of coefficient * term OP bound`; a single term is compared without its coefficient."""
     if len(terms) == 1:
         (term, factor) = terms[0]
         return ast.Comparison(term, operator if factor > 0 else _FLIPPED[operator], ast.Number(bound / factor))
@@ -254,7 +254,7 @@ def result_text(outcome: Outcome, asked: Property) -> str:
 
 
 def read_content(path: Path, model: LoadedModel) -> bytes:
-    """The bytes of a model file read before. QueryError if it has changed since."""
+    """The bytes of a model file that was read before. Raises QueryError if the file has changed since then."""
     import hashlib
 
     from treesens.compiler.base.files import open_regular
