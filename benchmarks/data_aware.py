@@ -104,9 +104,9 @@ def _run_model(
     folder: Path,
 ) -> Iterator[dict[str, Any]]:
     from treesens.binder.file import bind
-    from treesens.data.nearest_row import nearest_row
-    from treesens.data.regions import RegionFinder
     from treesens.data.tables import align_table, read_table
+    from treesens.extensions.answers.location import nearest_row
+    from treesens.extensions.answers.regions import RegionFinder
     from treesens.frontends.registry import load
     from treesens.grammar.parsing.parser import parse
     from treesens.solve.options import Options

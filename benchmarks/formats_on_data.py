@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from benchmarks.published import FOLDER
+from tests.extensions.formats.java import in_java
 
 from treesens.errors import ModelError
 from treesens.extensions.conformance import formats as conformance
@@ -316,7 +317,7 @@ def differences(model: Any, rows: int) -> str:
     """What the kit finds: the number of inputs without a difference, or the first one; or why the model is refused."""
     try:
         loaded = load(model)
-        report = conformance.check(loaded, rows=rows)
+        report = conformance.check(in_java(loaded), rows=rows)
     except ModelError as error:
         return f"refused: {error.message}"
     if not report.ok:

@@ -80,8 +80,7 @@ def _of_java(x: np.ndarray, y: np.ndarray, trees: int, depth: int, folder: Path)
         import pandas
         from benchmarks.models_in_java import server_of_h2o
         from h2o.estimators import H2OGradientBoostingEstimator
-
-        from treesens.extensions.formats.h2o.library import _java
+        from tests.extensions.formats.java_h2o import _java
 
         table = pandas.DataFrame(x, columns=names).assign(target=[f"k{label}" for label in y])
         frame = server_of_h2o().H2OFrame(table, column_types={"target": "enum"})

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from tests.extensions.formats.java import in_java
 
 from benchmarks import models_in_java
 from treesens.errors import ModelError
@@ -201,7 +202,7 @@ def converted(task: str, x: pd.DataFrame, y: np.ndarray) -> Iterator[tuple[str, 
 def outcome(library: str, made: Any) -> str:
     """Nothing if the model, or its file, is read without a difference; otherwise why not."""
     try:
-        report = conformance.check(load(made), rows=KIT_ROWS)
+        report = conformance.check(in_java(load(made)), rows=KIT_ROWS)
     except ModelError as error:
         return f"refused: {error.message}"
     return "" if report.ok else f"differs: {library}, {str(report).splitlines()[0]}"

@@ -28,10 +28,10 @@ from treesens.binder.session import Session
 from treesens.binder.typicality import METHODS
 from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.query.forest import forest_scores
-from treesens.data.nearest_row import nearest_row
-from treesens.data.regions import RegionFinder
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table, align_table, read_table
+from treesens.extensions.answers.location import nearest_row
+from treesens.extensions.answers.regions import RegionFinder
 from treesens.extensions.measure.typical import learn_typical
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load

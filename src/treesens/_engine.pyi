@@ -349,7 +349,7 @@ class CostSearch:
     def result(self) -> CostFacts: ...
 
 class ValueTrees:
-    """The trees of a model, with the values of one output; treesens.data.regions.value_trees gives the arrays."""
+    """The trees of a model, with the values of one output; treesens.extensions.answers.regions.value_trees gives the arrays."""
 
     def __init__(
         self,
@@ -361,7 +361,7 @@ class ValueTrees:
     ) -> None: ...
 
 class RegionGrower:
-    """Regions of one question: rows are (scores, costs, bound >> 62, rest of the bound), see treesens.data.regions."""
+    """Regions of one question: rows are (scores, costs, bound >> 62, rest of the bound), see extensions/answers/regions.py."""
 
     def __init__(
         self,

@@ -11,8 +11,8 @@ import pytest
 from tests.data.distances import distances_to_row
 from tests.data.settings import ask, needs_bench
 from treesens.compiler.result import Verdict
-from treesens.data.nearest_row import box_of_cells, distances
-from treesens.data.regions import RegionFinder
+from treesens.extensions.answers.location import box_of_cells, distances
+from treesens.extensions.answers.regions import RegionFinder
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question
 from treesens.values.verify import verify_cells

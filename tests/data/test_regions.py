@@ -12,7 +12,7 @@ from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Region
-from treesens.data.regions import RegionFinder
+from treesens.extensions.answers.regions import RegionFinder
 
 
 def answers(query: Query) -> list[Int32Array]:

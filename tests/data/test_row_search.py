@@ -18,9 +18,9 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import holds
 from treesens.compiler.query.query import AtLeast, LinearForm, NearestRows, Point, Query, SameExcept, ScoreTerm
 from treesens.data.flips import flip_question
-from treesens.data.nearest_row import unordered
 from treesens.extensions.answers import pair_search
 from treesens.extensions.answers.clusters import Rows
+from treesens.extensions.answers.location import unordered
 from treesens.extensions.answers.pair_search import RowSearch
 
 NORMS = ("l0", "l1", "l2", "linf")

@@ -95,6 +95,6 @@ def test_names_from_files_are_no_markup(trained: Trained) -> None:
     booster.feature_names = [name.replace("<", "(") for name in names]
     model = ts.load(booster)
     assert "\u202e" not in model._repr_html_()
-    from treesens.report.notebook import columns_html
+    from treesens.extensions.notebook import columns_html
 
     assert "<script>" not in columns_html({names[0]: [names[0]]})

@@ -120,8 +120,8 @@ def test_the_fidelity_kit_passes_the_format(site: Path, work: Path) -> None:
 
 def test_the_conformance_kits_pass_the_pass_and_the_backend(site: Path, work: Path) -> None:
     code = (
-        "from treesens.extensions.conformance import passes as conformance as passes\n"
-        "from treesens.extensions.conformance import backends as conformance as backends\n"
+        "from treesens.extensions.conformance import passes\n"
+        "from treesens.extensions.conformance import backends\n"
         "print(passes.run('satisfied-clauses')); passes.run('satisfied-clauses').raise_if_wrong()\n"
         "report = backends.run('brute', only=['path', 'table', 'maximum', 'facts-infeasible', 'time-limit'])\n"
         "print(report); report.raise_if_wrong()\n"

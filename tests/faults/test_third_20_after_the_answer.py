@@ -51,8 +51,8 @@ def fails(*_args: Any, **_named: Any) -> Any:
 @pytest.mark.parametrize(
     ("step", "where", "options"),
     [
-        ("region", "treesens.data.regions.RegionFinder.region", ()),
-        ("region", "treesens.solve.tasks.data_rows.nearest_row", ()),
+        ("region", "treesens.extensions.answers.regions.RegionFinder.region", ()),
+        ("region", "treesens.extensions.answers.location.nearest_row", ()),
         ("certificate", "treesens.extensions.certify.answers.certified", ("--certificate",)),
         ("core", "treesens.solve.tasks.unsat_core.core_of", ("--core",)),
     ],

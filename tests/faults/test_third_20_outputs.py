@@ -143,7 +143,7 @@ STEPS = {
     ),
     "audit region": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
-        "treesens.data.regions.RegionFinder.region",
+        "treesens.extensions.answers.regions.RegionFinder.region",
     ),
     "audit settled": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],

@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from treesens.compiler.query.probabilities import reaches
-from treesens.compiler.query.query import Exponent, Probability, ProbabilitySum, ScoreTerm
+from treesens.compiler.query.query import ProbabilitySum, ScoreTerm
+from treesens.compiler.query.shares import Exponent, Probability
 
 
 def sigmoid(point: int, factor: int) -> Probability:

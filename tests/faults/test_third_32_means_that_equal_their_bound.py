@@ -9,18 +9,19 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 
 import treesens as ts
-from treesens.compiler.model.calibration import Calibration, Isotonic, Sigmoid
 from treesens.compiler.query.probabilities import reaches
-from treesens.compiler.query.query import Curve, ProbabilitySum, ScoreTerm
+from treesens.compiler.query.query import ProbabilitySum, ScoreTerm
 from treesens.errors import UndecidedError
+from treesens.extensions.formats.links.calibration import Isotonic, Learnt, Sigmoid
+from treesens.extensions.formats.links.curve_sums import Curve
 
 HALF = Fraction(1, 2)
 LOGISTIC = Sigmoid(-1.0, 0.0)
 
 
-def curve(output: int, factor: int, calibration: Calibration) -> Curve:
+def curve(output: int, factor: int, calibration: Learnt) -> Curve:
     wide = Fraction(100_000)
-    return Curve(Fraction(factor), (ScoreTerm(0, output, Fraction(1)),), calibration, -wide, wide)
+    return Curve(Fraction(factor), (ScoreTerm(0, output, Fraction(1)),), -wide, wide, calibration)
 
 
 def of_probability(slope: float, intercept: float) -> Sigmoid:
@@ -59,20 +60,18 @@ def test_a_sum_that_equals_its_bound_reaches_it_and_is_not_above_it(name: str) -
     assert reaches(ProbabilitySum(tuple(terms), bound - Fraction(1, 10**40), strict=True), at)
 
 
-def test_probabilities_of_scores_that_only_differ_beyond_all_digits_are_in_the_order_of_the_scores() -> None:
-    f = of_probability(-2.0, 1.0)
-    more = ProbabilitySum((curve(0, 1, f), curve(1, -1, f)), Fraction(0), strict=True)
-    assert reaches(more, [[Fraction(50_000), Fraction(40_000)]])
-    assert not reaches(more, [[Fraction(40_000), Fraction(50_000)]])
+def test_a_score_beyond_all_digits_still_moves_a_sigmoid() -> None:
     # 1/2 + 1 / (1 + e**50000) is above 1/2.
     above = ProbabilitySum((curve(0, 1, LOGISTIC), curve(1, 1, LOGISTIC)), HALF, strict=True)
     assert reaches(above, [[Fraction(0), Fraction(-50_000)]])
 
 
 def test_what_no_digits_tell_apart_is_undecided() -> None:
-    row = ProbabilitySum((curve(0, 1, of_probability(-2.0, 2.0)),), HALF, strict=True)
-    with pytest.raises(UndecidedError, match="too close to its bound"):
-        reaches(row, [[Fraction(50_000)]])
+    f = of_probability(-2.0, 1.0)
+    rows = [((curve(0, 1, of_probability(-2.0, 2.0)),), HALF), ((curve(0, 1, f), curve(1, -1, f)), Fraction(0))]
+    for terms, bound in rows:
+        with pytest.raises(UndecidedError, match="too close to its bound"):
+            reaches(ProbabilitySum(terms, bound, strict=True), [[Fraction(50_000), Fraction(40_000)]])
 
 
 def test_folds_whose_probability_is_the_bound_are_answered() -> None:
@@ -86,8 +85,7 @@ def test_folds_whose_probability_is_the_bound_are_answered() -> None:
     assert blend is not None
     for fold, member in zip(model.calibrated_classifiers_, blend.members, strict=True):
         # One leaf on each side at the same distance from 0: what the sigmoid is of is opposite on the two sides.
-        assert member.calibration is not None
-        fold.calibrators[0].a_, fold.calibrators[0].b_ = -2.0, 1.0 if member.calibration.of_probability else 0.0
+        fold.calibrators[0].a_, fold.calibrators[0].b_ = -2.0, 1.0 if member.link.of_probability else 0.0
     probabilities = model.predict_proba(np.array([[0.0], [1.0]]))[:, 1]
     assert probabilities.sum() == pytest.approx(1.0)
     text = 'model m from "m"\nfeature f0: integer in [0, 1]\n' + "\n".join(

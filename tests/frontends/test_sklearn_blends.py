@@ -17,10 +17,18 @@ from numpy.typing import NDArray
 
 import treesens as ts
 from tests.frontends.versions import before, since, voting
-from treesens.compiler.model.calibration import Calibration, Isotonic, Sigmoid
-from treesens.compiler.query.curves import Value, floats_of, greatest_curvature, least_constant, slope_above, steepest
+from treesens.compiler.query.exact_sums import Value
 from treesens.errors import ModelError
 from treesens.extensions.conformance import formats as conformance
+from treesens.extensions.formats.links.calibration import Isotonic, Learnt, Sigmoid
+from treesens.extensions.formats.links.curves import (
+    add_value,
+    floats_of,
+    greatest_curvature,
+    least_constant,
+    slope_above,
+    steepest,
+)
 
 calibration = pytest.importorskip("sklearn.calibration")
 ensemble = pytest.importorskip("sklearn.ensemble")
@@ -400,7 +408,7 @@ def test_a_stack_of_three_classes_is_asked_as_the_library_predicts() -> None:
         assert str(answers[f"q{one}{other}"].verdict) == expected
 
 
-CURVES: list[Calibration] = [
+CURVES: list[Learnt] = [
     Sigmoid(-1.0, 0.0),
     Sigmoid(-7.5, 3.0, of_probability=True),
     Isotonic((-1.0, -0.5, 0.5, 0.5000000001), (0.1, 0.3, 0.3, 0.9)),
@@ -411,7 +419,7 @@ CURVES: list[Calibration] = [
 ]
 
 
-def knots(curve: Calibration) -> NDArray[np.float64]:
+def knots(curve: Learnt) -> NDArray[np.float64]:
     """The scores at which a function has a kink."""
     if isinstance(curve, Sigmoid):
         return np.zeros(0)
@@ -420,7 +428,7 @@ def knots(curve: Calibration) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_lines_lie_above_functions_and_enclosures_hold_what_floats_say(curve: Calibration) -> None:
+def test_lines_lie_above_functions_and_enclosures_hold_what_floats_say(curve: Learnt) -> None:
     random, plain = np.random.default_rng(5), floats_of(curve)
     for low, high in ((-3.0, 3.0), (-3.0, -0.1), (0.2, 2.0), (1.0, 1.0)):
         above = floats_of(curve, 1.0)
@@ -439,7 +447,7 @@ def test_lines_lie_above_functions_and_enclosures_hold_what_floats_say(curve: Ca
                 assert (plain(places) <= least + rising * places + 1e-12 * (1 + rising)).all()
     for score in (-2.25, -0.5, 0.0, 0.25, 1.5):
         value = Value()
-        value.add(Fraction(2), curve, Fraction(score))
+        add_value(value, Fraction(2), curve, Fraction(score))
         low_end, high_end = value.bounds(80)
         assert low_end <= high_end
         assert float(low_end) == pytest.approx(2 * float(plain(np.array([score]))[0]), abs=1e-6)

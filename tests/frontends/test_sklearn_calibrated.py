@@ -190,7 +190,7 @@ def test_files_and_searches(tmp_path: Path) -> None:
     skops, (x, y) = pytest.importorskip("skops.io"), rows()
     model = calibrated("forest", "isotonic")
     skops.dump(model, tmp_path / "m.skops")
-    assert ts.load(tmp_path / "m.skops").ensemble.calibration == ts.load(model).ensemble.calibration
+    assert ts.load(tmp_path / "m.skops").ensemble.link == ts.load(model).ensemble.link
     search = selection.GridSearchCV(inner("forest", 1), {"max_depth": [2, 3]}, cv=2)
     outer = calibration.CalibratedClassifierCV(search, ensemble=False, cv=2).fit(x, y)
     judged(outer, "forest", ["0.4"])

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from treesens import links
+from treesens.extensions.formats.links import calibrated, several
 from treesens.links import Link
 
 pytestmark = pytest.mark.extensions
 
 SOURCES = Path(__file__).parents[2] / "src" / "treesens"
+PACKAGES = ("treesens.links", "treesens.extensions.formats.links")
 READERS = ("links", "frontends", "extensions/formats")
 LEARNT = {"extensions/measure/cell_forest.py"}
 """Builds a forest that is learnt from rows: the reader of its own format."""
@@ -22,8 +24,14 @@ LEARNT = {"extensions/measure/cell_forest.py"}
 
 def concrete() -> set[str]:
     """The names of all links of the package, but for the base class."""
-    every = (getattr(links, name) for name in links.__all__)
-    return {one.__name__ for one in every if isinstance(one, type) and issubclass(one, Link) and one is not Link}
+    return set(links_of_the_package())
+
+
+def links_of_the_package() -> dict[str, type[Link]]:
+    """All links, by the names of their classes."""
+    modules = (links, calibrated, several)
+    every = (one for module in modules for one in vars(module).values() if isinstance(one, type))
+    return {one.__name__: one for one in every if issubclass(one, Link) and one is not Link}
 
 
 def sources() -> Iterator[Path]:
@@ -37,7 +45,7 @@ def faults(tree: ast.AST) -> Iterator[str]:
     """Imports of concrete links, and comparisons of the name or the type of a link."""
     for node in ast.walk(tree):
         match node:
-            case ast.ImportFrom(module=str(module), names=names) if module.startswith("treesens.links"):
+            case ast.ImportFrom(module=str(module), names=names) if module.startswith(PACKAGES):
                 yield from (alias.name for alias in names if alias.name in concrete())
             case ast.Compare(left=left, comparators=others):
                 texts = map(ast.unparse, (left, *others))
@@ -48,7 +56,7 @@ def faults(tree: ast.AST) -> Iterator[str]:
 
 
 def test_every_link_has_a_name_of_its_own() -> None:
-    names = {getattr(links, name).name for name in concrete()}
+    names = {link.name for link in links_of_the_package().values()}
     # `Compared` is a kind of vote, and both are called so.
     assert len(names) == len(concrete()) - 1
 
@@ -62,7 +70,7 @@ def test_code_asks_a_link_and_does_not_name_it() -> None:
     "code",
     [
         "from treesens.links import Logistic",
-        "from treesens.links.votes import Votes",
+        "from treesens.extensions.formats.links.several import Votes",
         "found = ensemble.link.name == 'logistic'",
         "found = isinstance(ensemble.link, Kind)",
         "match e.link:\n    case Kind(): pass",

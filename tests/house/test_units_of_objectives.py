@@ -10,7 +10,7 @@ import treesens
 ROOT = Path(treesens.__file__).parent
 SOURCES = ROOT if (ROOT / "solve").is_dir() else Path(__file__).parents[2] / "src" / "treesens"
 FORM = "objective_form_value"
-SEARCHES = ("compiler", "values", "solve", "extensions/formats/numbers/in_steps", "extensions/methods")
+SEARCHES = ("compiler", "values", "solve", "extensions/methods", "extensions/answers")
 """Rooms that compare forms with each other and with bounds of forms."""
 
 

@@ -50,43 +50,12 @@ MUTATIONS = (
         r'case "<":\n\1return [(-math.inf, spec.above(number))]',
     ),
     Mutation(
-        "questions about numbers in steps are no easier", "compiler/query/rounding.py",
-        r"return _easier_by\(row, band_of\(query, row\)\)", "return row",
-        test="tests/extensions/formats/test_in_steps.py",
-    ),
-    Mutation(
-        "the band leaves out how far values are from their step", "compiler/model/ensemble.py",
-        r"return tuple\(band \+ self\.spread for band in", "return tuple(band for band in",
-        test="tests/extensions/formats/test_in_steps.py",
-    ),
-    Mutation(
-        "numbers in steps move no probability that is added up", "compiler/query/rounding.py",
-        r"move = sum\(\(_off\(query, t\) for t in term\.scores\), Fraction\(0\)\) \* steepest\(term\.calibration\)",
-        "move = Fraction(0)",
-        test="tests/extensions/formats/test_in_steps.py",
-    ),
-    Mutation(
-        "numbers that vary cancel as equal ones do", "compiler/query/rounding.py",
-        r"if isinstance\(c, SameExcept\) and feature not in c\.varied\]", "if isinstance(c, SameExcept)]",
-        test="tests/extensions/formats/test_in_steps.py",
-    ),
-    Mutation(
-        "a number in steps is off by the same of all classes, whatever its weights are", "compiler/query/rounding.py",
-        r"            if number\.output != term\.output:\n                continue\n", "",
-        test="tests/extensions/formats/test_in_steps.py",
-    ),
-    Mutation(
-        "a number with steps does not cancel between two classes of one point", "compiler/query/rounding.py",
-        r"key = model, number\.column, root", "key = model, number.column + 1000 * number.output, root",
-        test="tests/extensions/formats/test_in_steps.py",
-    ),
-    Mutation(
         "of several classes the first score alone depends on the order of additions", "compiler/query/predicted_classes.py",
         r"if len\(own\) == 1:\n", "if own:\n",
         test="tests/extensions/formats/test_sklearn_numbers.py",
     ),
     Mutation(
-        "sums of products in float32 have the band of float64", "compiler/model/blend.py",
+        "sums of products in float32 have the band of float64", "extensions/formats/links/blend.py",
         r"NumberType\.FLOAT32 if self\.way is Way\.SINGLE else NumberType\.FLOAT64", "NumberType.FLOAT64",
         test="tests/extensions/formats/test_xgboost_linear.py",
     ),
@@ -107,7 +76,7 @@ MUTATIONS = (
         test="tests/solve/test_probability_rows.py",
     ),
     Mutation(
-        "tangents of a difference of probabilities lie too high", "compiler/query/probabilities.py",
+        "tangents of a difference of probabilities lie too high", "compiler/query/shares.py",
         r"bound = LogRational\.ln\(\(c \+ p\) / \(1 - c - p\)\)",
         "bound = LogRational(Fraction(1, 4)) + LogRational.ln((c + p) / (1 - c - p))",
         test="tests/solve/test_best_probability.py",

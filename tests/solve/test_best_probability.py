@@ -15,7 +15,8 @@ from tests.solve.test_probability_rows import DOMAIN, GRID, NAMES, answer, chanc
 from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.probabilities import excluding, relaxed
-from treesens.compiler.query.query import AllOf, AtLeast, Constraint, Exponent, Probability, ProbabilitySum, ScoreTerm
+from treesens.compiler.query.query import AllOf, AtLeast, Constraint, ProbabilitySum, ScoreTerm
+from treesens.compiler.query.shares import Exponent, Probability
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.best_probability import BestProbability

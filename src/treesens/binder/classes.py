@@ -7,11 +7,8 @@ constraint means that the class may be predicted, and its negation that another 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-
-import numpy as np
 
 from treesens.binder.inputs import NEGATED, all_of, any_of
 from treesens.binder.scope import Pending, Scope
@@ -20,23 +17,14 @@ from treesens.binder.scores import (
     compare_by_score,
     compare_one,
     compare_probabilities,
-    compare_terms,
-    row_name,
 )
 from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_probabilities
-from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.diagnostics import Span
-from treesens.compiler.model.blend import Blend
-from treesens.compiler.model.calibration import Sigmoid
-from treesens.compiler.model.ties import CutShares, HashedTies, Thresholds, Ties
+from treesens.compiler.model.ties import Ties
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.grammar.tree import ast
 from treesens.links import ClassRule, ScorePlace
-from treesens.links.votes import score_of_class
-
-_Predicts = Callable[[int, int, bool], Pending]
-"""Maps (member, class, True or False) to the constraint that the member predicts the class, or does not."""
 
 
 def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
@@ -91,19 +79,16 @@ def _predicts(
 ) -> Pending:
     """The class follows from the voter's own scores, or from the predictions of the members whose votes it counts."""
     ensemble = voter.model
-    if ensemble.link.votes:
-        assert ensemble.blend is not None
-        if ensemble.link.compares_members:
-            return _compared(scope, voter.point, wanted, positive)
-        members = [replace(voter, model=m, first=voter.first + first) for m, first, _ in ensemble.blend.parts()]
 
-        def of_member(number: int, own: int, does: bool) -> Pending:
-            return _predicts(scope, members[number], own, factor, margin, does)
+    def of_member(member: ScorePlace, own: int, does: bool) -> Pending:
+        return _predicts(scope, member, own, factor, margin, does)
 
-        return _elected(ensemble.blend, len(ensemble.classes), wanted, positive, of_member)
+    found = ensemble.link.predicts(scope, voter, wanted, positive, of_member)
+    if found is not None:
+        return found
     if ensemble.cutoff is not None:
         parts = [_past_threshold(scope, voter, wanted, ensemble.cutoff, positive)]
-    elif isinstance(ensemble.ties, Thresholds | CutShares):
+    elif ensemble.ties is not None and not ensemble.ties.drawn:
         parts = [_may_win(scope, voter, ensemble.ties, wanted, positive)]
     elif ensemble.decides_at is not None:
         parts = [_past_score(scope, voter, wanted, ensemble.decides_at, positive)]
@@ -111,29 +96,6 @@ def _predicts(
         return _leads(scope, voter, wanted, factor, margin, positive)
     if _bounds(factor, margin):
         parts.append(_leads(scope, voter, wanted, factor, margin, positive))
-    return (all_of if positive else any_of)(parts)
-
-
-def _compared(scope: Scope, point: int, wanted: int, positive: bool) -> Pending:
-    """A class's calibrated score exceeds every other: the common divisor, the sum of all scores, cancels."""
-    ensemble, parts = scope.model(point).ensemble, []
-    assert ensemble.blend is not None
-    place, mine = ScorePlace(point, ensemble, ensemble), ensemble.blend.members[wanted].calibration
-    for other, member in enumerate(ensemble.blend.members):
-        if other == wanted:
-            continue
-        operator: ast.Operator = ">=" if wanted < other else ">"
-        lead = tuple(score_of_class(place, k, Fraction(s)) for k, s in ((wanted, 1), (other, -1)))
-        rows = [compare_terms(lead, operator, Fraction(0), positive, f"class.{scope.points[point]}")]
-        if isinstance(mine, Sigmoid) and isinstance(member.calibration, Sigmoid):
-            # For two sigmoids, a linear row of scores is equivalent, which is proved at once.
-            theirs, zero = member.calibration, Fraction(mine.intercept) - Fraction(member.calibration.intercept)
-            ahead = {
-                ScoreAtom(point, wanted): -Fraction(mine.slope),
-                ScoreAtom(point, other): Fraction(theirs.slope),
-            }
-            rows.append(compare(scope, ahead, operator, LogRational(zero), positive, row_name(scope, ahead)))
-        parts.append(all_of(rows))
     return (all_of if positive else any_of)(parts)
 
 
@@ -183,10 +145,11 @@ def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margi
         # ln(p1 / p0) is the margin itself.
         parts += [compare(scope, {_score(voter, 0): sign}, first, bound, positive, name) for bound in bounds]
         return (all_of if positive else any_of)(parts)
-    if isinstance(ensemble.ties, HashedTies) and not bounds:
-        return _may_win(scope, voter, ensemble.ties, wanted, positive)
+    ties = ensemble.ties
+    if ties is not None and ties.drawn and not bounds:
+        return _may_win(scope, voter, ties, wanted, positive)
     # Shares of a sum have the ratios of its terms.
-    votes = predicts_probabilities(ensemble) or (isinstance(ensemble.ties, HashedTies) and not ensemble.link.is_known)
+    votes = predicts_probabilities(ensemble) or (ties is not None and ties.drawn and not ensemble.link.is_known)
     for other in range(ensemble.n_outputs):
         if other == wanted:
             continue
@@ -248,30 +211,3 @@ def same_class(scope: Scope, left: int, right: int, positive: bool, span: Span) 
         if (str(first) == str(second)) is positive
     ]
     return any_of(pairs)
-
-
-def _elected(blend: Blend, classes: int, wanted: int, positive: bool, predicts: _Predicts) -> Pending:
-    """Class `wanted` has the most votes, or (`positive` False) another one has."""
-    shape = (classes,) * len(blend.members)
-    votes = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1)
-    table = ((blend.elected(votes, classes) == wanted) == positive).reshape(shape)
-    if table.all() or not table.any():
-        return all_of(()) if table.all() else any_of(())
-    return _formula(table, 0, predicts)
-
-
-def _formula(table: BoolArray, member: int, predicts: _Predicts) -> Pending:
-    """Constraints on the predictions of the remaining members, for a table that is neither true nor false everywhere."""
-    parts: list[Pending] = []
-    for rest in {left.tobytes(): left for left in table if left.any()}.values():
-        allowed = [bool(left[rest].all()) for left in table]
-        needed = [] if all(allowed) else [_one_of(member, allowed, predicts)]
-        parts.append(all_of((*needed, *([] if rest.all() else [_formula(rest, member + 1, predicts)]))))
-    return any_of(parts)
-
-
-def _one_of(member: int, allowed: list[bool], predicts: _Predicts) -> Pending:
-    """The member predicts one of the allowed classes, expressed by the allowed or the excluded ones, whichever are fewer."""
-    positive = 2 * sum(allowed) <= len(allowed)
-    named = [predicts(member, c, positive) for c, fine in enumerate(allowed) if fine is positive]
-    return (any_of if positive else all_of)(named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -52,10 +52,6 @@ class Declarations:
     decisions: dict[str, ast.Decision] = field(default_factory=dict)
     texts: dict[tuple[str, str, Span], tuple[Diagnostic, dict[str, str]]] = field(default_factory=dict)
     """By table, kind of mistake and location: the message about texts in columns, and these columns."""
-    steps: int = 0
-    """Number of steps for a number that reaches a score and has too many values for a table; 0 if it is an error."""
-    chosen: Mapping[str, FloatArray] = field(default_factory=dict)
-    """Values of such numbers, float64[n] ascending, instead of steps: the question is then restricted to them."""
 
     def fail(
         self, code: str | Code, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()

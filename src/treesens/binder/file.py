@@ -21,7 +21,7 @@ from treesens.binder.desugar import choices, desugar, desugar_monotone
 from treesens.binder.formulas import asserted, formula
 from treesens.binder.inputs import region
 from treesens.binder.objectives import objective, present_values
-from treesens.binder.scope import Inputs, Numbers, Pending, Scope, inputs_of_models
+from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
 from treesens.binder.shares import check_countable, expected_words, share_asked
 from treesens.builtin import service
 from treesens.compiler.base.arrays import FloatArray, frozen
@@ -48,15 +48,6 @@ class Explained(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class InSteps:
-    """The same question with other steps, or restricted to chosen values of numbers with steps: `again(steps, chosen)`."""
-
-    steps: int
-    names: tuple[str, ...]
-    again: Callable[[int, Mapping[str, FloatArray]], ResolvedQuestion]
-
-
-@dataclass(frozen=True, eq=False)
 class ResolvedQuestion:
     """A typed question, with the data from which its answer is built and recorded.
 
@@ -76,8 +67,6 @@ class ResolvedQuestion:
     conjuncts: tuple[Conjunct, ...] = ()
     background: tuple[q.Constraint, ...] = ()
     """Additional constraints from declarations: `onehot`."""
-    in_steps: InSteps | None = None
-    """For a question about a model with a number in steps: answers of `query` need not be answers of the question."""
     sources: Mapping[str, Table] = field(default_factory=dict)
     """The tables that domains come from, by name."""
 
@@ -129,18 +118,15 @@ def bind(
     diagnostics: Diagnostics | None = None,
     names: Sequence[str] = (),
     keep_going: bool = False,
-    steps: int = 0,
 ) -> ResolvedFile:
     """The typed questions of a file whose paths are relative to `base`; only `names` if some are given.
 
     `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to `read_table`.
     Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` an invalid query does
-    not affect the others: it is in `broken`. Errors in declarations affect every query, and are raised. With `steps`, a number
-    that reaches the score of a model without finitely many values gets this many steps: such questions need `answer_question`.
+    not affect the others: it is in `broken`. Errors in declarations affect every query, and are raised.
     """
     messages = diagnostics if diagnostics is not None else Diagnostics()
     found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)
-    found.steps = steps
     keep_going = keep_going and not messages.errors
     binder = Binder(found)
     queries: list[ResolvedQuestion] = []
@@ -235,23 +221,9 @@ class Binder:
     def question(self, asked: Asked) -> ResolvedQuestion:
         """Binds one question."""
         inputs = self._inputs(asked.models)
-        names = tuple(dict.fromkeys(name for model in inputs.models for name in model.ensemble.names_in_steps))
-        if names:
-            numbers: Numbers = service("numbers")
-            numbers.check_asks_in_steps(self.found, asked.find, names)
         if isinstance(asked.find, ast.Explain):
             return self._explained(inputs, asked, asked.find)
-        question = _question(self.found, inputs, asked.models, asked.name, asked.node, asked.find)
-        again = partial(self._again, asked)
-        return replace(question, in_steps=InSteps(self.found.steps, names, again)) if names else question
-
-    def _again(self, asked: Asked, steps: int, chosen: Mapping[str, FloatArray]) -> ResolvedQuestion:
-        """Binds one question with other steps, or with chosen values. DiagnosticsError if steps cannot be that fine."""
-        messages = Diagnostics()
-        try:
-            return Binder(replace(self.found, steps=steps, chosen=chosen, diagnostics=messages)).question(asked)
-        except Unbound:
-            raise DiagnosticsError(messages.errors) from None
+        return _question(self.found, inputs, asked.models, asked.name, asked.node, asked.find)
 
     def _explained(self, inputs: Inputs, asked: Asked, node: ast.Explain) -> ResolvedQuestion:
         """Explains a row's class: a typed question with one question per class."""

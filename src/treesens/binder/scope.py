@@ -54,11 +54,6 @@ class Numbers(Protocol):
     ) -> LoadedModel:
         """The model over the domain of its numbers. Raises Unbound, after a message, for a number without a finite domain."""
 
-    def check_asks_in_steps(
-        self, found: Declarations, find: ast.Find | ast.Count | ast.Explain, names: Sequence[str]
-    ) -> None:
-        """Raises Unbound, after a message, for a question that steps of numbers cannot answer."""
-
 
 def _closed(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
     """The model over the domain of its numbers; unchanged if none of them reaches its score as a number."""

@@ -26,7 +26,6 @@ from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.quotients import joined
 from treesens.grammar.tree import ast
 from treesens.links import ScorePlace
 
@@ -193,11 +192,13 @@ def compare_probabilities(
 
 def probability_sum(scope: Scope, terms: Chances, span: Span) -> q.ProbabilitySum:
     """sum of coefficient * probability >= 0, for callers that set the bound."""
-    parts = tuple(part for atom, c in terms.items() for part in _parts_of(scope, atom, c, span))
-    quotients = [part for part in parts if isinstance(part, q.Quotient)]
-    parts = (*(part for part in parts if not isinstance(part, q.Quotient)), *joined(quotients))
+    parts: list[q.Summand] = []
+    for part in (part for atom, c in terms.items() for part in _parts_of(scope, atom, c, span)):
+        joined = ((place, both) for place, own in enumerate(parts) if (both := own.plus(part)) is not None)
+        place, both = next(joined, (len(parts), part))
+        parts[place : place + 1] = [both]
     name = ".".join(("prob", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
-    return q.ProbabilitySum(parts, Fraction(0), name=name)
+    return q.ProbabilitySum(tuple(parts), Fraction(0), name=name)
 
 
 def compare_terms(

@@ -27,7 +27,6 @@ class Session:
         *,
         load_model: LoadModel | None = None,
         load_table: LoadTable | None = None,
-        steps: int = 0,
     ) -> None:
         self.file = file
         self._messages = Diagnostics()
@@ -35,7 +34,6 @@ class Session:
             file, base, load_model or load_model_file, load_table or load_table_file, self._messages
         )
         self._messages.raise_if_errors()
-        found.steps = steps
         self._binder = Binder(found)
         self.warnings = tuple(self._messages)
         self.models = {name: model for name, model in found.models.items() if model is not None}

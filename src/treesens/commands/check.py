@@ -254,11 +254,10 @@ class Run:
 
     def ask(self, path: Path, names: tuple[str, ...], interruption: Interruption) -> None:
         """Answers the questions of a file, and shows each answer as it arrives."""
-        from treesens.compiler.model.numbers import LEVELS
         from treesens.report.show import Progress, show_result
         from treesens.solve.question import explain_none
 
-        bound = load_file(path, names, trust_pickle=self.trust_pickle, steps=LEVELS[0])
+        bound = load_file(path, names, trust_pickle=self.trust_pickle)
         wanted = chosen(bound, names)
         here = Asked(path, bound, [])
         self.asked.append(here)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
-from treesens.builtin import service
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result
 
@@ -63,7 +62,7 @@ class AnswerMemory:
                 continue
             try:
                 predict, kept = query.library_predicts(self.options.replay), record["result"]
-                result = from_json(_exact(query, kept).query, kept, float(record["answered"]), predict)
+                result = from_json(query.query, kept, float(record["answered"]), predict)
             except (ValueError, KeyError, TypeError, IndexError, OverflowError, OSError, DiagnosticsError):
                 raise self.journal.damaged(f"the answer to `{query.name}` in the journal is damaged") from None
             if result is not None:
@@ -81,13 +80,3 @@ class AnswerMemory:
         limit = None if final else o.time_limit
         parts = [key_of(digest_of(self._texts[path], query.find), o), o.confirm, o.regions, limit]
         return sha256(json.dumps(["check", *parts]))
-
-
-def _exact(query: ResolvedQuestion, kept: Mapping[str, Any]) -> ResolvedQuestion:
-    """The question that judges a stored answer: numbers with steps are restricted to the values of its points."""
-    if query.in_steps is None or "points" not in kept:
-        return query
-    from treesens.records.kept import values_of
-
-    exact: ResolvedQuestion = service("numbers").at_values(query, values_of(query.query, kept["points"]))
-    return exact

@@ -230,12 +230,12 @@ trust_option = click.option(
 )
 
 
-def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = False, steps: int = 0) -> ResolvedFile:
+def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = False) -> ResolvedFile:
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
     only if they are trusted.
 
     Only the queries of `names` are bound (all without names). A mistake in one does not affect the others: it is shown, and
-    `exit_code_of` makes the command end with 2. For `steps` see `bind`.
+    `exit_code_of` makes the command end with 2.
     """
     from treesens.binder.file import bind
     from treesens.frontends.registry import load
@@ -251,7 +251,6 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
         diagnostics=diagnostics,
         names=names,
         keep_going=True,
-        steps=steps,
     )
     for item in diagnostics:
         if item.severity != "error":

@@ -72,8 +72,8 @@ def command(
     with both witnesses. Witnesses are replayed on the library itself.
     """
     from treesens.backends.base import BACKENDS, get_backend
-    from treesens.compiler.model.numbers import LEVELS
     from treesens.compiler.pipeline import Pipeline
+    from treesens.frontends.registry import libraries_of
     from treesens.records.answers import envelope, record
     from treesens.report.show import Progress
 
@@ -87,7 +87,7 @@ def command(
     ]
     for text in texts:
         Pipeline.parse(text)
-    loaded = load_file(file, queries, trust_pickle=trust_pickle, steps=LEVELS[0])
+    loaded = load_file(file, queries, trust_pickle=trust_pickle)
     asked = chosen(loaded, queries)
     disagreements: list[str] = []
     rows: list[tuple[ResolvedQuestion, list[Cell]]] = []
@@ -99,7 +99,8 @@ def command(
                     break
                 progress.start(number, f"{bound.name} on {name}, {text}")
                 with interruption.giving_up():
-                    predict = None if options.replay == "emulated" else [model.replay for model in bound.models]
+                    known = options.replay != "emulated" and all(libraries_of(bound.models, options.replay))
+                    predict = [model.replay for model in bound.models] if known else None
                     mine = replace(options, backend=name, pipeline=text, library_predict=predict)
                     cells.append(Cell(name, text, _answered(bound, mine, interruption.event)))
             progress.clear()
@@ -128,12 +129,10 @@ def command(
 
 
 def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) -> Result:
-    from treesens.solve.question import answer, answer_question
+    from treesens.solve.question import answer
 
     budget = options.budget(stop)
     try:
-        if bound.in_steps is not None:
-            return answer_question(bound, options, budget)
         # The other steps of `answer_question`, rows of tables and steps after an answer, do not test a backend.
         return answer(bound.query, options, budget)
     except TreesensError as error:

@@ -53,7 +53,12 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
 
     library = frontend(loaded.frontend).library
     if not library:
-        return {"ok": None, "rows": 0, "mismatches": 0, "summary": "none: the format has no library to compare with"}
+        return {
+            "ok": None,
+            "rows": 0,
+            "mismatches": 0,
+            "summary": "none: the format has no library in Python to compare with",
+        }
     if find_spec(library.partition(".")[0]) is None:
         extra = "onnx" if library == "onnxruntime" else library
         reason = f"{library} is not installed: pip install 'treesens[{extra}]'"

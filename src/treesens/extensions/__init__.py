@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from treesens.frontends.xgboost import model as _xgboost
     from treesens.solve import question as _question
 
-    _in_numbers: tuple[_scope.Numbers, _question.Numbers, _open.Numbers, _xgboost.LinearBoosters]
-    _in_numbers = (_numbers, _numbers, _numbers, _numbers)
+    _in_numbers: tuple[_scope.Numbers, _open.Numbers, _xgboost.LinearBoosters]
+    _in_numbers = (_numbers, _numbers, _numbers)
     _typical: _typicality.TypicalScores = _shares
     _rows: tuple[_question.Answers, _file.Explained] = (_answers, _answers)
     _services: tuple[_question.Certificates, _question.Shares, _binder.Shares, _check.Processes, _sklearn.Compositions]

@@ -80,7 +80,7 @@ def libraries_of(models: Iterable[LoadedModel], replay: str) -> list[str]:
     libraries = [frontend(model.frontend).library for model in models]
     if replay == "library" and not all(libraries):
         raise UsageError(
-            "the format of a model has no library", remedy="use --replay emulated, and not --confirm library"
+            "the format of a model has no library in Python", remedy="use --replay emulated, and not --confirm library"
         )
     return libraries
 

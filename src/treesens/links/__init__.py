@@ -4,26 +4,19 @@ A reader uses the link of its format; a new link is a subclass of `Link` next to
 (`tests/house/test_links.py`).
 """
 
-from treesens.links.calibrated import Calibrated
 from treesens.links.exp import Exp
 from treesens.links.identity import Identity
 from treesens.links.link import ClassRule, Link, Raw, ScorePlace
 from treesens.links.logistic import Logistic
-from treesens.links.mean import Mean
 from treesens.links.softmax import Softmax
-from treesens.links.votes import Compared, Votes
 
 __all__ = [
-    "Calibrated",
     "ClassRule",
-    "Compared",
     "Exp",
     "Identity",
     "Link",
     "Logistic",
-    "Mean",
     "Raw",
     "ScorePlace",
     "Softmax",
-    "Votes",
 ]

@@ -17,4 +17,4 @@ class Identity(Link):
     is_linear = True
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:
-        return (place.curve(output if place.model.n_outputs > 1 else 0, factor, None),)
+        return (place.linear(output if place.model.n_outputs > 1 else 0, factor),)

@@ -12,18 +12,23 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.calibration import Calibration, Learnt
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.predicted_classes import STEEPEST
-from treesens.compiler.query.query import Curve, ScoreTerm, Summand
+from treesens.compiler.query.query import ScoreTerm, Summand
+from treesens.compiler.query.shares import Linear
 
+if TYPE_CHECKING:
+    from treesens.binder.scope import Pending, Scope
+
+OfMember: TypeAlias = "Callable[[ScorePlace, int, bool], Pending]"
+"""Maps (the scores of a member, class, True or False) to the constraint that it predicts the class, or does not."""
 Operator = Literal[">=", ">", "<=", "<"]
 Refusal = tuple[str, str]
 """A message and a remedy."""
@@ -49,10 +54,10 @@ class ScorePlace:
         """A score of the model times a number; scores of typed questions are sums before averaging."""
         return ScoreTerm(self.point, self.first + output, coefficient / self.whole.average)
 
-    def curve(self, output: int, factor: Fraction, calibration: Learnt | None) -> Curve:
-        """factor * calibration(score), or factor * score without a calibration."""
+    def linear(self, output: int, factor: Fraction) -> Linear:
+        """factor * score."""
         low, high = score_range(self.whole, self.first + output)
-        return Curve(factor, (self.term(output, Fraction(1)),), calibration, low, high)
+        return Linear(factor, (self.term(output, Fraction(1)),), low, high)
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,8 @@ class Link:
     """True if the scores belong to several models, whose classes are compared or counted; the only prediction is a class."""
     compares_members: ClassVar[bool] = False
     """True if each of these models has the score of one class."""
+    least_lead: ClassVar[Fraction] = Fraction(0)
+    """The least difference of such scores, over their sum, that the library certainly separates."""
     several: ClassVar[str] = ""
     """The predicate of a sentence about a model without its own score: "averages the probabilities of several"."""
     prefers_gaps: ClassVar[bool] = False
@@ -107,11 +114,6 @@ class Link:
     """True if training minimises the logarithm of the probability."""
 
     @property
-    def calibration(self) -> Calibration | None:
-        """The function from the score to the probability, if it was fitted after training."""
-        return None
-
-    @property
     def of_several(self) -> bool:
         """True if the scores belong to several models."""
         return self.averages or self.votes
@@ -126,6 +128,21 @@ class Link:
         """True if libraries round the same prediction in different ways."""
         return False
 
+    @property
+    def is_single(self) -> bool:
+        """True if the link itself rounds predictions to float32."""
+        return False
+
+    @property
+    def written_slack(self) -> Fraction | None:
+        """The rounding of a prediction that was fitted after training, and is compared as written; None for others."""
+        return None
+
+    @property
+    def of_probability(self) -> bool:
+        """True if the link rounds a sigmoid of the score before it computes the prediction."""
+        return False
+
     def is_like(self, other: Link) -> bool:
         """True for links of one kind, whatever their parameters are."""
         return type(self) is type(other)
@@ -138,6 +155,14 @@ class Link:
 
     def winners(self, ensemble: Ensemble, scores: FloatArray) -> Int64Array | None:  # noqa: ARG002
         """The predicted classes int64[rows] for scores float64[rows, n_outputs]; None if they follow from predictions."""
+        return None
+
+    def sure_winners(self, ensemble: Ensemble, scores: FloatArray) -> list[int | None] | None:  # noqa: ARG002
+        """The classes that win whatever rounding hides (None if it decides); None if they follow from predictions."""
+        return None
+
+    def slack(self, ensemble: Ensemble, term: ScoreTerm) -> Fraction | None:  # noqa: ARG002
+        """The difference of scores that rounding hides in a row of two classes; None if predictions define it."""
         return None
 
     def score_at(self, prediction: float) -> float | None:  # noqa: ARG002
@@ -195,6 +220,10 @@ class Link:
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...] | None:  # noqa: ARG002
         """factor * prediction as a sum of bounded functions of scores; None if it has no such form."""
+        return None
+
+    def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending | None:  # noqa: ARG002
+        """The constraint that a class is predicted (or not), from those about members; None if it follows from scores."""
         return None
 
     def class_rules(self, ensemble: Ensemble, wanted: int, factor: Fraction) -> tuple[ClassRule, ...] | None:  # noqa: ARG002

@@ -10,13 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.calibration import Sigmoid
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.query import Exponent, Probability, Summand
+from treesens.compiler.query.query import Summand
+from treesens.compiler.query.shares import Exponent, Probability
 from treesens.links.link import Link, Refusal, ScorePlace, decimal
-
-_SIGMOID = Sigmoid(-1.0, 0.0)
-"""1 / (1 + e**-score)."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +53,4 @@ class Logistic(Link):
         return message, "use a number between 0 and 1"
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:  # noqa: ARG002
-        if place.is_inside:
-            return (place.curve(0, factor, _SIGMOID),)
         return (Probability(factor, (Exponent((place.term(0, Fraction(-1)),)),)),)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.query.query import Exponent, Probability, Summand
+from treesens.compiler.query.query import Summand
+from treesens.compiler.query.shares import Exponent, Probability
 from treesens.links.link import Link, Refusal, ScorePlace, decimal
 
 

@@ -13,14 +13,14 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.result import Core, Ranked, Result, RowCount, ShareFound, Verdict
 from treesens.errors import TreesensError
 from treesens.records.answers import points_of, record
-from treesens.report.explain import Explanation
+from treesens.report.explain import Explanation, InNotebook
 
 _SHOWN = 6
 """Number of answers that a short representation lists."""
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Answer(InNotebook):
     """The answer to one question, with the names and frames of the caller.
 
     `notes` state assumptions about the features, with the argument that changes each.
@@ -109,15 +109,6 @@ class Answer:
 
         return "\n".join([result_text(self.question, self.result), *(f"  {note}" for note in self.notes)])
 
-    def _repr_html_(self) -> str:
-        from treesens.report.changes import Names, change_words, row_of
-        from treesens.report.notebook import answer_html
-
-        witness = self.result.witness
-        row, told = None if witness is None else row_of(self.question, witness), self.to_dict()
-        changed = change_words(told, row, Names.of(self.question.models[0]))
-        return answer_html(told, self.question.query.space.names, self.notes, changed)
-
 
 def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
     """Columns as an array [points, features]: float64 with NaN for missing if all are numbers, else objects."""
@@ -126,7 +117,7 @@ def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
     return np.array([list(column) for column in columns], dtype=object).T
 
 
-class Answers(Mapping[str, Answer]):
+class Answers(InNotebook, Mapping[str, Answer]):
     """Answers by the name of their question. `errors` has the errors of the other queries by name; access to one of these
     raises its error.
     """
@@ -154,44 +145,13 @@ class Answers(Mapping[str, Answer]):
         failed = f"; {len(self.errors)} with errors" if self.errors else ""
         return f"<{len(self)} answers: {verdicts}{more}{failed}>"
 
-    def _repr_html_(self) -> str:
-        from treesens.report.notebook import answers_html
 
-        return answers_html([answer.to_dict() for answer in self._answers.values()], self.errors)
-
-
-_PLAIN = ("format", "task", "trees", "leaves", "link", "number_type", "library_version", "sha256")
-
-
-class Info(dict[str, Any]):
+class Info(InNotebook, dict[str, Any]):
     """The record of `treesens info --json` for a model; in a notebook, a table of the model and one of its features."""
 
     def __repr__(self) -> str:
         return f"<model: {self['format']}, {self['trees']} trees, {len(self['features'])} features, {self['task']}>"
 
-    def _repr_html_(self) -> str:
-        from treesens.report.notebook import table, text
 
-        facts = [[name.replace("_", " "), self[name]] for name in _PLAIN if self[name] is not None]
-        facts.insert(3, ["depth", f"at most {self['depth']['max']}, {self['depth']['mean']} on average"])
-        if self["classes"]:
-            facts.insert(2, ["classes", ", ".join(map(str, self["classes"]))])
-        features = sorted(self["features"], key=lambda one: -one["splits"])
-        lines = [[f["name"], f["kind"], f["splits"], f["trees"], _range(f)] for f in features]
-        notes = "".join(f"<p>{text(note)}</p>" for note in self["notes"])
-        head = ["feature", "kind", "nodes that ask for it", "trees", "cuts or categories"]
-        return table(["", "model"], facts) + table(head, lines) + notes
-
-
-def _range(feature: dict[str, Any]) -> str:
-    if feature["labels"]:
-        return ", ".join(map(str, feature["labels"]))
-    ends = feature["range_of_cuts"]
-    return "" if ends is None else f"{feature['guards']} from {ends[0]:.6g} to {ends[1]:.6g}"
-
-
-class Explanations(dict[str, Explanation]):
+class Explanations(InNotebook, dict[str, Explanation]):
     """The meanings of questions by name; listed one below the other in a notebook."""
-
-    def _repr_html_(self) -> str:
-        return "".join(one._repr_html_() for one in self.values())

@@ -19,7 +19,6 @@ from typing import Any, Unpack
 
 from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
 from treesens.python.answer import Answer, Answers, Explanations, Info
@@ -46,7 +45,7 @@ def check(
     """
     path = path_of("file", file)
     asking, diagnostics = checked_options(options), Diagnostics()
-    bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics, steps=LEVELS[0])
+    bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
     notes = notes_of(diagnostics, declared=True)
     warn(notes)
     return answer_file(bound, queries, None, asking, notes)

@@ -14,7 +14,6 @@ from treesens.binder.file import ResolvedFile, bind
 from treesens.binder.session import Session as Declared
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.interruption import Hurry, interruptible
-from treesens.compiler.model.numbers import LEVELS
 from treesens.data.tables import Table, read_table
 from treesens.errors import TreesensError, UsageError
 from treesens.frontends.base import LoadedModel
@@ -96,7 +95,7 @@ def answer_declared(
 ) -> Answers:
     """The answers with notes: as declarations, or as arguments if the caller has not `declared` the features."""
     asking, diagnostics = checked_options(options), Diagnostics()
-    bound = bound_tree(file, models, data, diagnostics, steps=LEVELS[0])
+    bound = bound_tree(file, models, data, diagnostics)
     frame = next((f for f in (data or {}).values() if not isinstance(f, str | Path | Table)), None)
     notes = notes_of(diagnostics, declared=declared)
     warn(notes)
@@ -108,10 +107,8 @@ def bound_tree(
     models: Mapping[str, Any],
     data: Mapping[str, Any] | None,
     diagnostics: Diagnostics,
-    *,
-    steps: int = 0,
 ) -> ResolvedFile:
-    """The typed questions of a syntax tree over live models and frames; for `steps` see `bind`."""
+    """The typed questions of a syntax tree over live models and frames."""
     arguments: dict[str, object] = {"models": models, "data": data}
     for argument, given in arguments.items():
         if given is not None and not isinstance(given, Mapping):
@@ -131,9 +128,7 @@ def bound_tree(
             return table_of(source, label, rows, [loaded.get(name) or load(model) for name, model in models.items()])
         return table_of(source, label, rows)
 
-    return bind(
-        file, Path(), keep_going=True, load_model=model_of, load_table=table, diagnostics=diagnostics, steps=steps
-    )
+    return bind(file, Path(), keep_going=True, load_model=model_of, load_table=table, diagnostics=diagnostics)
 
 
 def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:
@@ -209,7 +204,6 @@ class Session:
             Path(),
             load_model=lambda _path, _format: loaded,
             load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
-            steps=LEVELS[0],
         )
 
     def __repr__(self) -> str:

@@ -71,7 +71,7 @@ def _about_numbers(names: Sequence[str]) -> str:
     listed = ", ".join(f"`{name}`" for name in names[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")
     verb = "reaches" if len(names) == 1 else "reach"
     return (
-        f"{listed} {verb} the score as a number, a coefficient times its value: a question needs a domain with two ends"
+        f"{listed} {verb} the score as a number, a coefficient times its value: a question needs finitely many values"
     )
 
 

@@ -19,7 +19,6 @@ from treesens.binder.shares import expected_words
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.folders import folder_digest, read_folder
-from treesens.compiler.model.numbers import LEVELS
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.printing.printer import identity, placed
 from treesens.grammar.tree import ast
@@ -115,9 +114,7 @@ def open_session(file: ast.File, base: Path, *, trust_pickle: bool) -> Session:
     """Declarations read with the registry of frontends."""
     from treesens.frontends.registry import load
 
-    return Session(
-        file, base, load_model=lambda path, form: load(path, form, trust_pickle=trust_pickle), steps=LEVELS[0]
-    )
+    return Session(file, base, load_model=lambda path, form: load(path, form, trust_pickle=trust_pickle))
 
 
 def questions_of(

@@ -9,6 +9,7 @@ from typing import Any
 
 from treesens.backends.base import Artifact, Backend, Proof
 from treesens.binder.file import ResolvedQuestion
+from treesens.builtin import has_extensions, service
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.ir import Bool, Linear, Module
 from treesens.compiler.legalise import rounding, rows
@@ -29,8 +30,16 @@ _FORMULA = re.compile(r"^    ([a-zA-Z-]+(?: block)?)\s{2,}(.+)$", re.MULTILINE)
 _BLOCKS = {"Order": "order block", "ExactlyOne": "exactly-one block"}
 
 
+class InNotebook:
+    """An object that notebooks show as HTML, if the extension for it is installed."""
+
+    def _repr_html_(self) -> str | None:
+        shown: str | None = service("notebook").html(self) if has_extensions() else None
+        return shown
+
+
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(InNotebook):
     """The meaning of a question: `record` as printed by `treesens explain --json`. As text, its sentence and its formulas."""
 
     record: dict[str, Any]
@@ -55,12 +64,6 @@ class Explanation:
 
     def __repr__(self) -> str:
         return f"<{self.record['query']}: {self.sentence}>"
-
-    def _repr_html_(self) -> str:
-        from treesens.report.notebook import text
-
-        lines = "".join(f"<li><code>{text(line)}</code></li>" for line in self.formulas)
-        return f"<p><b>{text(self.record['query'])}</b>: {text(self.sentence)}</p><ul>{lines}</ul>"
 
 
 def compiled_part(query: Query) -> Query:

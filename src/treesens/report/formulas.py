@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import isnan
 from typing import assert_never
@@ -112,19 +113,6 @@ def constraint_text(query: q.Query, constraint: q.Constraint) -> str:
             assert_never(constraint)
 
 
-def _probability_text(query: q.Query, term: q.Summand) -> str:
-    if isinstance(term, q.Curve):
-        score = form_text(query, q.LinearForm(term.scores))
-        return f"({score})" if term.calibration is None else f"{type(term.calibration).__name__.lower()}({score})"
-    if isinstance(term, q.Quotient):
-        parts = [_probability_text(query, part) for part in term.parts]
-        above = [f"{_coefficient(w)}{text}" for w, text in zip(term.weights, parts, strict=True) if w]
-        return f"({' + '.join(above).replace('+ -', '- ')})/({' + '.join(parts)})"
-    forms = ((form_text(query, q.LinearForm(e.terms)), e.constant) for e in term.exponents)
-    parts = [f"exp({text}{f' + {_plain(constant)}' if constant else ''})" for text, constant in forms]
-    return f"1/(1 + {' + '.join(parts)})"
-
-
 def _difference_text(query: q.Query, d: q.Difference) -> str:
     names, points = query.space.names, query.points
     left = f"{_coefficient(d.left_factor)}{points[d.left].name}.{names[d.feature]}"
@@ -150,7 +138,10 @@ def _sum_text(query: q.Query, relation: ValueSum) -> str:
 
 
 def _sum_of_probabilities(query: q.Query, row: q.ProbabilitySum) -> str:
-    parts = [f"{_coefficient(term.factor)}{_probability_text(query, term)}" for term in row.terms]
+    def form(terms: Sequence[q.ScoreTerm], constant: Fraction) -> str:
+        return f"{form_text(query, q.LinearForm(tuple(terms)))}{f' + {_plain(constant)}' if constant else ''}"
+
+    parts = [f"{_coefficient(term.factor)}{term.text(form)}" for term in row.terms]
     return " + ".join(parts).replace("+ -", "- ")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import position_of_class
+from treesens.builtin import service
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, Verdict
 from treesens.grammar.printing.print_terms import formula_text
@@ -144,14 +145,11 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
         if result.witness is not None:
             say(f"  for example row {result.count.shown}:")
     if result.share is not None:
-        from treesens.report.share_words import share_words
-
-        say_wrapped(f"  {share_words(share_record(result.share))}")
+        say_wrapped(f"  {service('measures').share_words(share_record(result.share))}")
     if result.explanation is not None and query.explained is not None:
         from treesens.records.answers import explanation_of
-        from treesens.report.reason_words import reason_words
 
-        words = reason_words(explanation_of(query, query.explained, result, result.explanation))
+        words = service("answers").reason_words(explanation_of(query, query.explained, result, result.explanation))
         say("\n".join(f"  {line}" for line in words.splitlines()))
     elif result.ranked is None:
         _show_found(bound, result)

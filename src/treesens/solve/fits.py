@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.evaluate import linear_constraints
-from treesens.compiler.query.known_cavities import all_cavities_in
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Objective, Query
 from treesens.solve.options import Options
@@ -35,11 +34,6 @@ def contradicts_itself(query: Query) -> bool:
 def has_cases(query: Query) -> bool:
     """True if a disjunction is worth splitting into cases."""
     return not names_probabilities(query.constraints) and bool(cases_of_one(query))
-
-
-def names_all_cavities(query: Query) -> bool:
-    """True if all cavities of some width are avoided; they are too many to list."""
-    return next(all_cavities_in(query.constraints), None) is not None
 
 
 def wants_probability(query: Query) -> bool:

@@ -71,13 +71,6 @@ class Answers(Protocol):
         """The first answer, with all `query.top` of them in `ranked`."""
 
 
-class Numbers(Protocol):
-    """The service "numbers"."""
-
-    def answer_in_steps(self, question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget) -> Result:
-        """The answer for a model that rounds an input number to steps; `ask` answers questions about cells."""
-
-
 class Certificates(Protocol):
     """The service "certificates". `ask` is `answer`, for questions that a proof needs; the options name a folder."""
 
@@ -158,10 +151,6 @@ def _answered(
     progress: Callable[[str], None] | None,
 ) -> Result:
     """The answer, with its certificates and share."""
-    if query.in_steps is not None:
-        numbers: Numbers = service("numbers")
-        result = numbers.answer_in_steps(query, options, answer, budget)
-        return with_nothing_else(result) if options.require_certificate else result
     plain, wants_share = replace(options, certificates=None), query.query.share is not None
     certifies = options.certificates is not None
     if certifies:
@@ -328,8 +317,6 @@ def explain_none(
     always = options.core
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result
-    if query.in_steps is not None:
-        return replace(result, notes=(*result.notes, "no core: a number of the model has steps")) if always else result
     if not (always or (result.backend == "compiler" and not _rests_on_trees(query.query))):
         return result
     if options.require_certificate:

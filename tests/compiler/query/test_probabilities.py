@@ -10,7 +10,8 @@ import pytest
 
 from treesens.compiler.query.evaluate import Inputs, holds
 from treesens.compiler.query.probabilities import excluding, reaches, relaxed
-from treesens.compiler.query.query import Exponent, Probability, ProbabilitySum, ScoreTerm
+from treesens.compiler.query.query import ProbabilitySum, ScoreTerm
+from treesens.compiler.query.shares import Exponent, Probability
 
 OUTPUTS = 4
 

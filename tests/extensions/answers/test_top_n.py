@@ -109,7 +109,7 @@ def test_every_backend_ranks_alike(backend: str) -> None:
 
 @pytest.mark.parametrize("seed", range(340, 370))
 def test_diverse_answers_lie_outside_the_widened_regions_of_earlier_ones(seed: int) -> None:
-    from treesens.data.regions import RegionFinder
+    from treesens.extensions.answers.regions import RegionFinder
 
     query = loose_query(seed)
     result = solved(query, 3, diverse=True)

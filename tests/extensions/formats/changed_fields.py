@@ -33,6 +33,7 @@ import numpy as np
 from google.protobuf import json_format
 from google.protobuf.json_format import ParseError
 
+from tests.extensions.formats.java import in_java
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.evaluate import Predicted
 from treesens.compiler.model.numbers import closed_over
@@ -173,8 +174,9 @@ def judge(path: str, right: str, margins: Margins | None) -> tuple[str, str]:
         rows = np.resize(rows, (len(rows), loaded.ensemble.n_features))
     rows = _taken(loaded.ensemble, rows)
     try:
-        theirs = np.asarray(loaded.margins(rows))
-        said = loaded.predicts(rows) if loaded.predicts is not None else None
+        library = in_java(loaded)
+        theirs = np.asarray(library.margins(rows))
+        said = library.predicts(rows) if library.predicts is not None else None
     except Exception as error:  # noqa: BLE001 - a library raises whatever it likes
         return "library", f"{type(error).__name__}: {str(error).splitlines()[0][:100]}"
     words = _differ(_closed(loaded.ensemble), rows, theirs, said)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tests.extensions.formats import sweep_h2o, sweep_models, sweep_spark
+from tests.extensions.formats.java import in_java
 from treesens.errors import ModelError
 from treesens.extensions.conformance import formats as conformance
 from treesens.frontends import load
@@ -77,7 +78,7 @@ def compare(made: sweep_models.Made, source: object, rng: np.random.Generator) -
             bad = [i for i, c in enumerate(sure) if c is not None and c != positions[i]]
             if bad:
                 return f"label {said.labels[bad[0]]} and not {e.classes[sure[bad[0]] or 0]} at {rows[bad[0]].tolist()}"
-    report = conformance.check(loaded, rows=20, seed=int(rng.integers(1 << 30)))
+    report = conformance.check(in_java(loaded), rows=20, seed=int(rng.integers(1 << 30)))
     return "" if report.ok else str(report).splitlines()[0] + " " + str(report.mismatches[:1])
 
 

@@ -17,19 +17,20 @@ import pandas as pd
 import pytest
 
 import treesens
+from tests.extensions.formats.java import in_java
 from tests.frontends.damage import refusals
 from treesens.compiler.model import Ensemble, Feature
-from treesens.compiler.model.calibration import Odds
-from treesens.compiler.model.ties import CutShares, HashedTies
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.calibrated import least_margin
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
 from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.h2o.frontend import H2OFrontend
 from treesens.extensions.formats.h2o.known import TABLE
+from treesens.extensions.formats.h2o.ties import CutShares, HashedTies
+from treesens.extensions.formats.links.calibrated import Calibrated, calibration_of
+from treesens.extensions.formats.links.calibration import Odds, least_margin
 from treesens.frontends.registry import load
-from treesens.links import Calibrated, Softmax
+from treesens.links import Softmax
 
 FOLDER = Path(__file__).parents[2] / "data" / "h2o"
 FILES = sorted(path.stem for path in FOLDER.glob("*.zip"))
@@ -77,7 +78,7 @@ def test_files_are_read_as_h2o_scores_them(name: str) -> None:
 def test_h2o_itself_says_the_same_on_every_threshold(name: str) -> None:
     pytest.importorskip("h2o", reason="pip install h2o==3.46.0.6 jpype1, and Java")
     pytest.importorskip("jpype", reason="pip install h2o==3.46.0.6 jpype1, and Java")
-    conformance.check(load(FOLDER / f"{name}.zip")).raise_if_wrong()
+    conformance.check(in_java(load(FOLDER / f"{name}.zip"))).raise_if_wrong()
 
 
 def test_the_threshold_of_training_decides_the_class(tmp_path: Path) -> None:
@@ -188,15 +189,16 @@ def test_balanced_classes_have_other_odds() -> None:
     """The exact bound of a corrected probability is that of the probability before it, by the definition of odds."""
     for name in ("boosting_balanced", "forest_balanced"):
         e = load(FOLDER / f"{name}.zip").ensemble
-        assert isinstance(e.calibration, Odds)
-        assert e.calibration.of_probability is (name == "boosting_balanced")
-        assert e.calibration.ratio not in (0, 1)
+        odds_of = calibration_of(e)
+        assert isinstance(odds_of, Odds)
+        assert odds_of.of_probability is (name == "boosting_balanced")
+        assert odds_of.ratio not in (0, 1)
         chance = Fraction(1, 3)
-        bound = least_margin(e.calibration, chance, strict=False)
+        bound = least_margin(odds_of, chance, strict=False)
         assert not isinstance(bound, bool)
         low, high = (float(end) for end in bound.enclose(80))
-        before = 1 / (1 + math.exp(-low)) if e.calibration.of_probability else low
-        odds = before / (1 - before) * float(e.calibration.ratio)
+        before = 1 / (1 + math.exp(-low)) if odds_of.of_probability else low
+        odds = before / (1 - before) * float(odds_of.ratio)
         assert low == pytest.approx(high, rel=1e-15)
         assert odds == pytest.approx(float(chance / (1 - chance)), rel=1e-12)
 
@@ -328,7 +330,7 @@ def test_h2o_itself_sends_them_there(case: int, tmp_path: Path) -> None:
     pytest.importorskip("h2o", reason="pip install h2o==3.46.0.6 jpype1, and Java")
     pytest.importorskip("jpype", reason="pip install h2o==3.46.0.6 jpype1, and Java")
     tree, column, values, expected = CASES[case]
-    model = load(written(tmp_path, tree))
+    model = in_java(load(written(tmp_path, tree)))
     rows = np.full((len(values), 2), np.nan)
     rows[:, column] = values
     assert model.margins(rows)[:, 0].tolist() == expected
@@ -520,7 +522,7 @@ def test_verdicts_about_ties_hold_for_what_h2o_draws(seed: int, tmp_path: Path) 
         if rng.random() < 0.8
     }
     path = written_of_classes(tmp_path, trees | {"t00_001": alone(0.25)}, classes, algorithm)
-    model = load(path)
+    model = in_java(load(path))
     rows = np.column_stack([rng.uniform(0, 4, 3000), rng.integers(0, 6, 3000)])
     assert model.predicts is not None
     told = model.predicts(rows).classes
@@ -569,7 +571,7 @@ def test_no_line_of_the_index_is_made_up(name: str, tmp_path: Path) -> None:
             e, same = load(path).ensemble, load(FOLDER / f"{name}.zip").ensemble
             read += 1
             assert e.margins_emulated(asked).tolist() == same.margins_emulated(asked).tolist(), line
-            assert (e.link, e.calibration, e.ties) == (same.link, same.calibration, same.ties), line
+            assert (e.link, e.ties) == (same.link, same.ties), line
     assert 0 < read < len(lines)
 
 
@@ -677,7 +679,7 @@ def test_h2o_itself_reads_no_encoding_of_an_earlier_version(tmp_path: Path) -> N
     """Fixed: a file of MOJO 1.3 was read as encoded, and the library takes the columns of its trees for those of the table."""
     pytest.importorskip("h2o", reason="pip install h2o==3.46.0.6 jpype1, and Java")
     jpype = pytest.importorskip("jpype", reason="pip install h2o==3.46.0.6 jpype1, and Java")
-    load(FOLDER / "forest_one_hot.zip").margins(np.zeros((1, 5)))  # which starts Java
+    in_java(load(FOLDER / "forest_one_hot.zip")).margins(np.zeros((1, 5)))  # which starts Java
     opened = [
         jpype.JClass("hex.genmodel.MojoModel").load(str(changed(tmp_path, "forest_one_hot", mojo_version=version)))
         for version in ("1.40", "1.30")

@@ -137,15 +137,26 @@ def test_answers_over_whole_numbers_are_those_of_all_inputs(name: str) -> None:
         assert objective.bound == pytest.approx(value, abs=1e-9)
 
 
-@pytest.mark.parametrize("declared", ["", "feature age: real\n", "feature age: integer in [0, inf]\n"])
-def test_a_number_without_end_is_refused_with_what_to_declare(declared: str) -> None:
+@pytest.mark.parametrize(
+    ("declared", "why"),
+    [
+        ("", "no end of values"),
+        ("feature age: real\n", "no end of values"),
+        ("feature age: integer in [0, inf]\n", "more than 4,096 values"),
+        ("feature age: integer in [0, 4096]\n", "more than 4,096 values"),
+        ("feature age: real in [18, 90]\n", "all real values between two ends"),
+    ],
+)
+def test_a_number_without_a_table_is_refused_by_name(declared: str, why: str) -> None:
     with pytest.raises(TreesensError, match="E314") as caught:
         ask(
             fitted("scaled"),
             "query q: find a such that prob(a) >= 0.5\n",
             f"feature debt: integer in [0, 5]\n{declared}",
         )
-    assert "two ends" in str(caught.value)
+    assert f"and `age` has {why} here" in str(caught.value)
+    assert "feature age: integer in [LOW, HIGH]" in str(caught.value)
+    assert "KBinsDiscretizer" in str(caught.value)
 
 
 def test_before_a_domain_nothing_reads_its_cells() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import treesens
+from tests.extensions.formats.java import in_java
 from tests.extensions.formats.spark_files import (
     CLASSES,
     NUMBERS,
@@ -88,7 +89,7 @@ def test_spark_itself_says_the_same_on_every_threshold(name: str) -> None:
     model = load(FOLDER / f"{name}.zip")
     if model.ensemble.source.version[:1] > pyspark.__version__[:1]:
         pytest.skip("a later Spark has saved it")
-    conformance.check(model, rows=40).raise_if_wrong()
+    conformance.check(in_java(model), rows=40).raise_if_wrong()
 
 
 def test_categories_are_in_the_files() -> None:
@@ -151,7 +152,7 @@ def test_a_node_sends_values_where_the_reference_does(case: int, tmp_path: Path)
 def test_spark_itself_sends_them_there(case: int, tmp_path: Path) -> None:
     need_spark()
     tree, column, values, expected = CASES[case]
-    model = load(written(tmp_path / "m.zip", VALUE, [tree]))
+    model = in_java(load(written(tmp_path / "m.zip", VALUE, [tree])))
     assert model.margins(rows_with(column, values))[:, 0].tolist() == expected
 
 
@@ -306,7 +307,7 @@ def test_the_class_is_that_of_the_greatest_probability_over_its_threshold(case: 
 def test_spark_itself_divides_so(case: int, tmp_path: Path) -> None:
     need_spark()
     kind, thresholds, shares = DIVIDED[case]
-    model = load(by_shares(tmp_path / "m.zip", kind, thresholds, shares))
+    model = in_java(load(by_shares(tmp_path / "m.zip", kind, thresholds, shares)))
     rows = np.zeros((len(shares), 3))
     rows[:, 0] = np.arange(len(shares))
     assert model.predicts is not None
@@ -451,7 +452,7 @@ def test_thresholds_of_boosted_trees_are_a_cut_off(case: int, tmp_path: Path) ->
 @pytest.mark.parametrize("case", range(len(CUT)))
 def test_spark_itself_cuts_boosted_trees_there(case: int, tmp_path: Path) -> None:
     need_spark()
-    model = load(cut_boosting(tmp_path / "m.zip", CUT[case][0]))
+    model = in_java(load(cut_boosting(tmp_path / "m.zip", CUT[case][0])))
     assert model.predicts is not None
     told = model.predicts(cut_rows()).classes
     assert told is not None
@@ -831,7 +832,7 @@ def test_a_vector_of_zeros_with_one_1_is_its_column(case: int, tmp_path: Path) -
 @pytest.mark.parametrize("case", range(len(HOT)))
 def test_spark_itself_makes_these_vectors(case: int, tmp_path: Path) -> None:
     need_spark()
-    model = load(hot_pipeline(tmp_path, case))
+    model = in_java(load(hot_pipeline(tmp_path, case)))
     rows = np.column_stack([np.arange(len(HOT[case][-1])), np.zeros(len(HOT[case][-1]))])
     assert model.margins(rows)[:, 0].tolist() == HOT[case][-1]
 
@@ -850,7 +851,7 @@ def test_spark_itself_predicts_so(kind: str, tmp_path: Path) -> None:
     made = tree_of_codes(tmp_path / "t.zip", [1, 3], 4)
     tree = made if kind == "codes" else written(tmp_path / "t.zip", VALUE, [split], numFeatures=2)
     path = pipeline(tmp_path / "p.zip", indexer([COLORS], ["color"], ["code"]), assembler(["age", "code"]), tree)
-    conformance.check(load(path), rows=20).raise_if_wrong()
+    conformance.check(in_java(load(path)), rows=20).raise_if_wrong()
 
 
 # --- stages that change numbers ----------------------------------------------------------------------------------------------
@@ -972,7 +973,7 @@ def test_a_threshold_behind_a_scaler_is_one_of_its_column(name: str, tmp_path: P
 @pytest.mark.parametrize("name", SCALED)
 def test_spark_itself_scales_so(name: str, tmp_path: Path) -> None:
     need_spark()
-    conformance.check(load(scaled_by(name, tmp_path)[0]), rows=10).raise_if_wrong()
+    conformance.check(in_java(load(scaled_by(name, tmp_path)[0])), rows=10).raise_if_wrong()
 
 
 @pytest.mark.parametrize("judged", [False, True])
@@ -991,8 +992,8 @@ def test_fillings_and_bits_of_numbers(judged: bool, tmp_path: Path) -> None:
     assert loaded.ensemble.margins_emulated(rows)[:, 0].tolist() == expected
     if judged:
         need_spark()
-        assert loaded.margins(rows)[:, 0].tolist() == expected
-        conformance.check(loaded, rows=10).raise_if_wrong()
+        assert in_java(loaded).margins(rows)[:, 0].tolist() == expected
+        conformance.check(in_java(loaded), rows=10).raise_if_wrong()
 
 
 EDGES = [-math.inf, 0.0, 1.5, 2.0, 7.0, math.inf]
@@ -1060,7 +1061,7 @@ def test_a_set_of_buckets_is_several_thresholds(case: int, tmp_path: Path) -> No
 @pytest.mark.parametrize("case", [2, 4, 5])
 def test_spark_itself_puts_numbers_there(case: int, tmp_path: Path) -> None:
     need_spark()
-    conformance.check(load(in_buckets(tmp_path, *BUCKETS[case])), rows=10).raise_if_wrong()
+    conformance.check(in_java(load(in_buckets(tmp_path, *BUCKETS[case]))), rows=10).raise_if_wrong()
 
 
 def test_a_bucket_that_begins_at_0_is_told(tmp_path: Path) -> None:

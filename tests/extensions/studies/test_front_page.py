@@ -14,8 +14,8 @@ import pytest
 
 import treesens as ts
 from tests.extensions.studies.whole_numbers import xgboost_of_whole_numbers
+from treesens.extensions.measure.share_words import percent
 from treesens.extensions.studies.report.fact_words import rarity
-from treesens.report.share_words import percent
 
 pytest.importorskip("jinja2")
 GAPS = (0.05, 0.15, 0.3, 0.45)

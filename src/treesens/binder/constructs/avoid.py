@@ -10,6 +10,7 @@ import numpy as np
 from treesens.binder.inputs import all_of, any_of
 from treesens.binder.listed_cavities import boxes_of_file
 from treesens.binder.scope import Pending, Scope
+from treesens.builtin import service
 from treesens.compiler.base.arrays import Int32Array, frozen, indptr_of
 from treesens.compiler.query import query as q
 from treesens.compiler.query.cavities import Cavities
@@ -60,6 +61,7 @@ def _without_rows(scope: Scope, node: Avoid, positive: bool) -> Pending:
 def _all_cavities(scope: Scope, node: Avoid, cells: Int32Array, point: int) -> Pending:
     """No point lies in a box of at most `width` features without a row; learnt boxes are shared by all questions about the
     table."""
+    service("answers")  # a missing extension is reported before any work
     n_cells = scope.inputs.base.n_cells
     key = ("all cavities", node.data.text, min(node.width.value, len(n_cells)))
     if key not in scope.inputs.cache:

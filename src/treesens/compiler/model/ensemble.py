@@ -19,18 +19,14 @@ from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
 from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model import evaluate
-from treesens.compiler.model.blend import Blend
-from treesens.compiler.model.calibration import Calibration
 from treesens.compiler.model.discretise import lay_on
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
-from treesens.compiler.model.kinds import Accumulation, Feature, ModelSource, Task
+from treesens.compiler.model.kinds import Accumulation, Blend, Feature, ModelSource, Task
 from treesens.compiler.model.numbers import (
     OpenNumber,
-    Stepped,
     check_closed,
     check_values,
     open_features,
-    stepped_numbers,
 )
 from treesens.compiler.model.ties import Ties
 from treesens.compiler.model.validate import validate
@@ -79,7 +75,6 @@ class Ensemble:
     With a `blend` the trees are those of several models, whose predictions are averaged in the library's own way.
     With a `number` its only tree stands in for a number, and the models that contain it are open (`numbers.py`): no cells yet.
     `tables` are a number's values, by feature, in the domain over which it was closed: no others are known.
-    With a `spread` its scores are known only up to that: values in one step of a number differ. `bands` includes it.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
@@ -119,7 +114,6 @@ class Ensemble:
     ties: Ties | None = None
     number: OpenNumber | None = None
     tables: Mapping[str, FloatArray] = field(default_factory=dict)
-    spread: Fraction = Fraction(0)
     zero_band: float = 0.0
     zero_missing: Bools = field(default_factory=_no_flags)
 
@@ -160,27 +154,10 @@ class Ensemble:
     def n_outputs(self) -> int:
         return len(self.base)
 
-    @property
-    def calibration(self) -> Calibration | None:
-        """The function from the only score to a probability, if it was fitted after training."""
-        return self.link.calibration
-
     @cached_property
     def open_features(self) -> tuple[str, ...]:
         """The features that reach the score as numbers, which become tables only over a domain."""
         return open_features(self)
-
-    @cached_property
-    def names_in_steps(self) -> tuple[str, ...]:
-        """The features that reach the score as numbers with steps, each of which contains several values."""
-        own = self.used_features if self.spread else []
-        inside = [name for m in (self.blend.members if self.blend else ()) for name in m.names_in_steps]
-        return tuple(dict.fromkeys([*own, *inside]))
-
-    @cached_property
-    def steps(self) -> tuple[Stepped, ...]:
-        """The numbers with steps whose sum is its only score, or that of each class; empty if it is not a sum."""
-        return stepped_numbers(self)
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
@@ -331,7 +308,7 @@ class Ensemble:
     def _bands(self) -> tuple[Fraction, ...]:
         if self.blend is not None:
             return self.blend.bands()
-        return tuple(band + self.spread for band in evaluate.bands(self))
+        return evaluate.bands(self)
 
     def band(self) -> Fraction:
         """The largest of `bands`."""

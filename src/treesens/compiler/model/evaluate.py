@@ -18,7 +18,6 @@ from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.grid import category_codes
-from treesens.compiler.model.ties import HashedTies
 from treesens.errors import DataError, ModelError
 
 if TYPE_CHECKING:
@@ -247,12 +246,10 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = No
     if ensemble.cutoff is not None:
         # The decimal as written decides: 0.2 votes reach a cut-off of 0.2.
         return np.array([Fraction(repr(float(p))) >= ensemble.cutoff for p in shown[:, -1]], np.int64)
-    if ensemble.calibration is not None:
-        return np.asarray(shown[:, -1] > 1 - shown[:, -1], np.int64)
     if ensemble.decides_at is not None:
         return np.asarray(np.asarray(margins, np.float64)[:, -1] > ensemble.decides_at, np.int64)
     best = np.asarray(margins, np.float64) if ensemble.ranks_scores else shown
-    if ensemble.ties is not None and (rows is not None or not isinstance(ensemble.ties, HashedTies)):
+    if ensemble.ties is not None and (rows is not None or not ensemble.ties.drawn):
         inputs = best if rows is None else np.asarray(rows, np.float64)
         return np.array([ensemble.ties.choose(*both) for both in zip(best, inputs, strict=True)], np.int64)
     if ensemble.n_outputs > 1 or ensemble.link.averages:

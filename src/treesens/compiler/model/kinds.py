@@ -1,12 +1,22 @@
-"""Vocabulary of models: kinds of features, tasks, and orders of summation."""
+"""Vocabulary of models: kinds of features, tasks, orders of summation, and the models inside a model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
+
+if TYPE_CHECKING:
+    from treesens.compiler.model.ensemble import Ensemble
 
 
 class FeatureKind(Enum):
@@ -106,3 +116,35 @@ class ModelSource:
     sha256: str = ""
     path: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+
+
+class Blend(ABC):
+    """The models inside a model of models, which extensions combine.
+
+    `members` see the same features and have exact `shares`. `trees` are the first tree of each in the whole ensemble, and
+    the one after its last. If it `is_sum`, the members' trees are one ensemble; otherwise each member keeps separate scores.
+    """
+
+    members: tuple[Ensemble, ...]
+    shares: tuple[Fraction, ...]
+    trees: tuple[tuple[int, int], ...]
+    is_sum: bool
+
+    @abstractmethod
+    def margins(self, whole: Ensemble, reached: NDArray[np.int32]) -> FloatArray:
+        """The library's raw output before the link of the whole: leaves int32[rows, T] -> float64[rows, n_outputs]."""
+
+    @abstractmethod
+    def bands(self) -> tuple[Fraction, ...]:
+        """Bounds on |library's margin - exact margin| per output of the whole."""
+
+    @abstractmethod
+    def sums(self) -> Sequence[Blend]:
+        """The sums that are the scores of the whole, one per output; empty if they are not sums of predictions."""
+
+    def parts(self) -> Iterator[tuple[Ensemble, int, int]]:
+        """Each member with its first score, and the one after its last, if members keep separate scores."""
+        first = 0
+        for member in self.members:
+            yield member, first, first + member.n_outputs
+            first += member.n_outputs

@@ -2,22 +2,19 @@
 
 Models are over cells. A coefficient times a number takes infinitely many values, and so the ensemble of such a model is *open*:
 a one-leaf tree is the placeholder of the number. Over a domain of finitely many values the number is a normal table, each value
-in its own cell; values between them are outside the domain. Over an interval it is a table of steps, and sums are known up to
-half a step: only the service "numbers" uses such an ensemble.
+in its own cell; values between them are outside the domain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from treesens.builtin import service
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.model.blend import Way
 from treesens.errors import DataError, ModelError
 from treesens.visible import declaration
 
@@ -26,18 +23,6 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 1 << 12
 """Maximum number of values of one feature; each is a separate cell, and so are the gaps between them."""
-LEVELS = (64, 512, 4096)
-"""Step counts of an interval: a question left open is repeated with the next one."""
-
-
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """An interval in steps: step k contains the numbers from edges[k] to below edges[k + 1]; the last one includes its end.
-
-    `edges` float64[steps + 1] ascend. One value represents each step, and the ensemble's band includes their distances.
-    """
-
-    edges: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +40,14 @@ class OpenNumber:
 class Numbers(Protocol):
     """The service "numbers"."""
 
-    def closed_over(self, ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) -> Ensemble:
+    def closed_over(self, ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
         """As `closed_over`."""
 
 
-def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) -> Ensemble:
-    """The ensemble over a domain: `values` float64[n], ascending, by the name of each feature that enters as a number, or the
-    steps of an interval. Unchanged if it is closed. ModelError for a value that the library maps to infinity.
+def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
+    """The ensemble over a domain: `values` float64[n], ascending, by the name of each feature that enters as a number.
+
+    Unchanged if it is closed. ModelError for a value that the library maps to infinity.
     """
     if not ensemble.open_features:
         return ensemble
@@ -78,36 +64,6 @@ def open_features(ensemble: Ensemble) -> tuple[str, ...]:
 def _places(ensemble: Ensemble) -> list[int]:
     own = [] if ensemble.number is None else [ensemble.number.feature]
     return own + [f for member in (ensemble.blend.members if ensemble.blend else ()) for f in _places(member)]
-
-
-@dataclass(frozen=True)
-class Stepped:
-    """A number with steps in a sum: score `output` has `weight` times the library's function of it, which differs by at most
-    `apart` from that of its step. `column` distinguishes columns derived from one feature; the scores share them.
-    """
-
-    output: int
-    column: int
-    feature: str
-    weight: Fraction
-    apart: Fraction
-
-
-def stepped_numbers(ensemble: Ensemble) -> tuple[Stepped, ...]:
-    """The numbers with steps in the sums that are an ensemble's scores (the only one or those of classes), by columns."""
-    blend = ensemble.blend
-    if blend is None:
-        return ()
-    sums = [blend] if blend.is_sum and ensemble.n_outputs == 1 else []
-    if blend.way is Way.MATRIX:
-        # The members are the scores, each a sum over the same columns.
-        sums = [member.blend for member in blend.members if member.blend is not None]
-    return tuple(
-        Stepped(output, column, member.used_features[0], share, member.spread)
-        for output, one in enumerate(sums)
-        for column, (member, share) in enumerate(zip(one.members, one.shares, strict=True))
-        if member.spread
-    )
 
 
 def check_closed(ensemble: Ensemble) -> None:

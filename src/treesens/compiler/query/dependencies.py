@@ -12,25 +12,12 @@ from treesens.compiler.query.query import (
     AvoidCavities,
     CellSet,
     Constraint,
-    Curve,
     Difference,
     OneHot,
     ProbabilitySum,
-    Quotient,
     SameExcept,
-    ScoreTerm,
-    Summand,
 )
 from treesens.compiler.query.values import ValueSum
-
-
-def scores_in(term: Summand) -> tuple[ScoreTerm, ...]:
-    """The scores in a probability."""
-    if isinstance(term, Curve):
-        return term.scores
-    if isinstance(term, Quotient):
-        return tuple(t for part in term.parts for t in part.scores)
-    return tuple(t for exponent in term.exponents for t in exponent.terms)
 
 
 def points_in(constraint: Constraint) -> frozenset[int]:
@@ -46,7 +33,7 @@ def points_in(constraint: Constraint) -> frozenset[int]:
             steps = [points_in(s) for level in form.levels for s in (level.below, level.above) if s is not None]
             return frozenset(read.union(*({c.left, c.right} for c in form.changes), *steps))
         case ProbabilitySum(terms=terms):
-            return frozenset(t.point for term in terms for t in scores_in(term))
+            return frozenset(t.point for term in terms for t in term.reads())
         case ValueSum():
             return frozenset(point for point, _ in constraint.places)
         case AllOf() | AnyOf():

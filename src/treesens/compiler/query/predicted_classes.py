@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from math import exp
 
 import numpy as np
@@ -17,7 +16,6 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.blend import keeps_single
 from treesens.compiler.model.ties import are_near
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.dependencies import points_in
@@ -40,10 +38,6 @@ CLASS_ROW = "class."
 STEEPEST = 700.0
 """About the largest exponent of a double; beyond it no two probabilities are distinguished."""
 
-QUOTIENT = 2.0**-40
-"""Minimum difference of calibrated scores over their sum that the library certainly separates: if all are near the smallest
-double, an exponent of 745 is wrong in its last digits.
-"""
 _RESOLUTION = {NumberType.FLOAT32: Fraction(1, 2**21), NumberType.FLOAT64: Fraction(1, 2**50)}
 """Four units in the last place of 1: an exponential, a sum and a division have an error below one each."""
 
@@ -51,10 +45,9 @@ _RESOLUTION = {NumberType.FLOAT32: Fraction(1, 2**21), NumberType.FLOAT64: Fract
 def resolution_of(ensemble: Ensemble) -> Fraction:
     """The minimum difference of two of a model's probabilities that the library certainly separates."""
     members = () if ensemble.blend is None else ensemble.blend.members
-    single = keeps_single(ensemble) or ensemble.accumulation.number_type is NumberType.FLOAT32
+    single = ensemble.link.is_single or ensemble.accumulation.number_type is NumberType.FLOAT32
     own = _RESOLUTION[NumberType.FLOAT32 if single else NumberType.FLOAT64]
-    quotients = (Fraction(QUOTIENT) for member in members if member.link.compares_members)
-    return max((own, *map(resolution_of, members), *quotients))
+    return max((own, *map(resolution_of, members), *(member.link.least_lead for member in members)))
 
 
 def voter_of(ensemble: Ensemble, output: int) -> tuple[Ensemble, int]:
@@ -86,8 +79,8 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
 
     A library that uses probabilities ignores leads below their rounding; equal margins are a tie.
     """
-    if ensemble.link.votes:
-        return _sure_votes(ensemble, margins)
+    if (sure := ensemble.link.sure_winners(ensemble, margins)) is not None:
+        return sure
     classes = ensemble.predicted_classes(margins)
     if ensemble.ties is not None:
         return [None if _may_tie(ensemble, row) else int(c) for c, row in zip(classes, margins, strict=True)]
@@ -107,7 +100,7 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
             unsure = ((row[best] - row <= near) & (own != own[best])).any()
         else:
             cut = 0.5 if ensemble.cutoff is None else float(ensemble.cutoff)
-            exactly = ensemble.cutoff is None and ensemble.calibration is None and own[0] == 0
+            exactly = ensemble.cutoff is None and ensemble.link.decides_at_zero and own[0] == 0
             unsure = _may_pass(ensemble, own) or (
                 ensemble.link.is_probability and abs(row[-1] - cut) <= near and not exactly
             )
@@ -163,24 +156,6 @@ def hides_sums(ensemble: Ensemble, quotient: float) -> bool:
     return int((dtype(sums) / dtype(count) == quotient).sum()) > 1
 
 
-def _sure_votes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
-    """The classes that win for all predictions of the members that are not certain."""
-    assert ensemble.blend is not None
-    count = len(ensemble.classes)
-    if ensemble.link.compares_members:
-        shown = np.asarray(ensemble.blend.probabilities(np.asarray(margins, np.float64), count))
-        best = shown.argmax(axis=1)
-        ahead = [row[b] - np.delete(row, b).max() for row, b in zip(shown, best.tolist(), strict=True)]
-        return [int(b) if lead > QUOTIENT else None for b, lead in zip(best, ahead, strict=True)]
-    votes = [sure_classes(member, margins[:, first:end]) for member, first, end in ensemble.blend.parts()]
-    result: list[int | None] = []
-    for own in zip(*votes, strict=True):
-        possible = np.array(list(product(*(range(count) if vote is None else (vote,) for vote in own))), np.int64)
-        winners = set(ensemble.blend.elected(possible, count).tolist())
-        result.append(winners.pop() if len(winners) == 1 else None)
-    return result
-
-
 def rows_in(constraints: Sequence[Constraint]) -> Iterator[AtLeast | ProbabilitySum]:
     """All rows of scores and sums of probabilities in constraints."""
     return (part for part in parts_in(constraints) if isinstance(part, AtLeast | ProbabilitySum))
@@ -232,10 +207,9 @@ def unshown(query: Query, row: ProbabilitySum) -> Fraction:
 def resolution_of_class(ensemble: Ensemble) -> Fraction:
     """The minimum difference of two probabilities, or calibrated scores, at which the library certainly separates their
     classes."""
-    if ensemble.link.compares_members:
-        # The sum by which calibrated scores are divided is at most the number of classes.
-        return len(ensemble.classes) * max(Fraction(QUOTIENT), resolution_of(ensemble))
-    return resolution_of(ensemble)
+    # The sum by which calibrated scores are divided is at most the number of classes.
+    divisor = len(ensemble.classes) if ensemble.link.least_lead else 1
+    return divisor * max(ensemble.link.least_lead, resolution_of(ensemble))
 
 
 def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted: bool) -> Constraint:

@@ -7,7 +7,8 @@ on cells they mean "some values in these cells satisfy it", and values are chose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
@@ -23,15 +24,19 @@ from treesens.compiler.base.arrays import (
     IntegerArray,
     frozen,
 )
-from treesens.compiler.model.calibration import Learnt
+from treesens.compiler.model import Ensemble
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.cavities import Cavities
 from treesens.compiler.query.domain import Domain
+from treesens.compiler.query.exact_sums import Value
 from treesens.compiler.query.forest import ForestTerm
 from treesens.compiler.query.share import ShareAsked
 from treesens.compiler.query.values import DistanceTerm, Place, Term, ValueSum
+
+Scores: TypeAlias = Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fraction]]
+"""Raw sums by point and output."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,67 +180,69 @@ class AtLeast(ArrayRecord):
 
 
 @dataclass(frozen=True)
-class Exponent:
-    """constant + sum of coefficient * raw score."""
+class Summand(ABC):
+    """factor * a bounded function of scores: a term of a `ProbabilitySum`. An extension brings those of its links.
 
-    terms: tuple[ScoreTerm, ...]
-    constant: Fraction = Fraction(0)
-
-
-@dataclass(frozen=True)
-class Probability:
-    """factor / (1 + the sum of e**exponent): one sigmoid (one exponent), or the share of one class of a softmax."""
-
-    factor: Fraction
-    exponents: tuple[Exponent, ...]
-
-    @property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        """Bounds of its values."""
-        return min(self.factor, Fraction(0)), max(self.factor, Fraction(0))
-
-
-@dataclass(frozen=True)
-class Curve:
-    """factor * f(score): a model's score is the sum of `scores`, and `calibration` maps it to a probability (None: identity).
-
-    For all inputs the score is between `low` and `high`. f is non-decreasing (`curves.py`).
+    The function has arguments, numbers that are linear in the scores. The term of the highest `rank` in a sum makes its rows.
     """
 
     factor: Fraction
-    scores: tuple[ScoreTerm, ...]
-    calibration: Learnt | None
-    low: Fraction
-    high: Fraction
+    rank: ClassVar[int]
+    in_floats: ClassVar[bool] = False
+    """True if rows have floating-point constants, moved outward by more than their error."""
 
     @property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        """Bounds of its values: without a calibration the score is the probability."""
-        low, high = (Fraction(0), Fraction(1)) if self.calibration is not None else (self.low, self.high)
-        one, other = self.factor * low, self.factor * high
-        return min(one, other), max(one, other)
-
-
-@dataclass(frozen=True)
-class Quotient:
-    """factor * (the sum of weight * f(score)) / (the sum of f(score)), over all `parts`; factor * the mean of the weights if
-    every f(score) is 0.
-
-    Parts have the factor 1 and a calibration each, so that f(score) is between 0 and 1.
-    """
-
-    factor: Fraction
-    weights: tuple[Fraction, ...]
-    parts: tuple[Curve, ...]
-
-    @property
+    @abstractmethod
     def ends(self) -> tuple[Fraction, Fraction]:
         """Bounds of its values."""
-        weights = [self.factor * weight for weight in self.weights]
-        return min(weights), max(weights)
 
+    @abstractmethod
+    def reads(self) -> tuple[ScoreTerm, ...]:
+        """The scores it depends on."""
 
-Summand: TypeAlias = Probability | Curve | Quotient
+    @abstractmethod
+    def arguments(self, scores: Scores) -> tuple[Fraction, ...]:
+        """Its arguments at an input."""
+
+    @abstractmethod
+    def add_to(self, value: Value, arguments: Sequence[Fraction]) -> None:
+        """Adds it to a sum, exactly."""
+
+    @abstractmethod
+    def on_rows(self, sums: Callable[[Sequence[ScoreTerm]], FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """Bounds of it for many inputs, float64[inputs] twice, up to the rounding of its own floats."""
+
+    @abstractmethod
+    def better(self, arguments: Sequence[Fraction], name: str) -> list[AtLeast]:
+        """Rows, one of which holds wherever it is greater than for these arguments."""
+
+    @abstractmethod
+    def toward(self, arguments: Sequence[Fraction], share: Fraction) -> tuple[Fraction, ...]:
+        """The arguments, moved by a share of the way to those of its greatest value."""
+
+    @abstractmethod
+    def relax(self, row: ProbabilitySum) -> Constraint:
+        """A constraint on scores that a sum implies; this term has the highest rank in it."""
+
+    @abstractmethod
+    def cut(self, row: ProbabilitySum, scores: Scores) -> Constraint | None:
+        """A constraint that a sum implies and these scores violate; None if there is none better than the rows of `better`."""
+
+    @abstractmethod
+    def error(self, ensemble: Ensemble, off: Callable[[ScoreTerm], Fraction]) -> Fraction:
+        """A bound of the library's error of it, from those of its scores."""
+
+    @abstractmethod
+    def text(self, form: Callable[[Sequence[ScoreTerm], Fraction], str]) -> str:
+        """The function in words of mathematics."""
+
+    def plus(self, other: Summand) -> Summand | None:  # noqa: ARG002 - for subclasses
+        """Both as one term; None if they stay two."""
+        return None
+
+    def lead(self) -> tuple[tuple[ScoreTerm, ...], Fraction] | None:
+        """A sum of scores and a constant with which it tends to grow; None if there is none."""
+        return None
 
 
 @dataclass(frozen=True)

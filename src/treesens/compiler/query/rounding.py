@@ -6,28 +6,22 @@ these errors is confirmed by the library; a question relaxed by them has all ans
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import exp
 
 import numpy as np
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.calibration import Isotonic, Sigmoid
-from treesens.compiler.model.ties import CutShares, Thresholds
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.calibrated import least_margin
-from treesens.compiler.query.curves import Value, steepest
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.predicted_classes import (
     CLASS_ROW,
-    QUOTIENT,
     STEEPEST,
     compares_scores,
     is_drawn_at_ties,
     resolution_of,
-    resolution_of_class,
     unit_of,
     unshown,
     voter_of,
@@ -38,11 +32,8 @@ from treesens.compiler.query.query import (
     AnyOf,
     AtLeast,
     Constraint,
-    Curve,
     ProbabilitySum,
     Query,
-    Quotient,
-    SameExcept,
     ScoreTerm,
 )
 
@@ -116,19 +107,6 @@ def soften(query: Query) -> Query:
     return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
 
 
-def loosen(query: Query) -> Query:
-    """The question with every score constraint relaxed by its band: every input that answers the question in exact arithmetic
-    answers this one, if its scores are those of a model within the band.
-    """
-
-    def easier(row: AtLeast | ProbabilitySum) -> Constraint:
-        if isinstance(row, ProbabilitySum):
-            return replace(row, bound=row.bound - _band_of_sum(query, row), strict=False)
-        return _easier_by(row, band_of(query, row))
-
-    return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
-
-
 def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
     """The constraint with every lead of one class over an earlier one so large that the library resolves it everywhere."""
 
@@ -136,7 +114,7 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
         if isinstance(row, ProbabilitySum):
             return replace(row, bound=row.bound + unshown(query, row))
         if row.shown is not None:
-            calibrated = _ensemble(query, row.shown.point).calibration is not None
+            calibrated = _ensemble(query, row.shown.point).link.written_slack is not None
             vague = _uncalibrated(query, row) if calibrated else _hidden_by_probabilities(query, row)
             return replace(row, bound=row.bound + LogRational(vague))
         if row.name.startswith(CLASS_ROW) and row.form.scores:
@@ -156,48 +134,7 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
 
 def band_of(query: Query, row: AtLeast) -> Fraction:
     """An upper bound on the library's error of the left side, in units of scores."""
-    return _band_of_scores(query, row.form.scores)
-
-
-def _band_of_scores(query: Query, terms: Sequence[ScoreTerm]) -> Fraction:
-    """The bands of all terms. A number with steps has the same error at points where it is equal, and in all scores of a point,
-    so that it may cancel there.
-    """
-    total, shared = Fraction(0), dict[tuple[int, int, int], Fraction]()
-    for term in terms:
-        ensemble, model = _ensemble(query, term.point), query.points[term.point].model
-        total += _off(query, term)
-        for number in ensemble.steps:
-            if number.output != term.output:
-                continue
-            total -= unit_of(term, ensemble) * abs(number.weight) * number.apart
-            root = _first_equal(query, term.point, query.space.names.index(number.feature))
-            key = model, number.column, root
-            factor = term.coefficient * ensemble.average * number.weight * number.apart
-            shared[key] = shared.get(key, Fraction(0)) + factor
-    return total + sum(map(abs, shared.values()), Fraction(0))
-
-
-def _first_equal(query: Query, point: int, feature: int) -> int:
-    """The first point that the question requires to agree on the feature."""
-    equal = {point}
-    links = [c for c in query.constraints if isinstance(c, SameExcept) and feature not in c.varied]
-    for _ in links:
-        for link in links:
-            if link.left in equal or link.right in equal:
-                equal |= {link.left, link.right}
-    return min(equal)
-
-
-def objective_band(query: Query) -> Fraction:
-    """An upper bound on the library's error of the objective, in the units of the objective."""
-    goal = query.objective
-    if goal is None:
-        return Fraction(0)
-    moved = _band_of_scores(query, goal.form.scores)
-    if goal.probability is not None:
-        moved += _band_of_sum(query, goal.probability)
-    return abs(goal.unit) * moved
+    return sum((_off(query, term) for term in row.form.scores), Fraction(0))
 
 
 def _off_by(query: Query, row: AtLeast) -> Fraction:
@@ -218,42 +155,10 @@ def _easier_by(row: AtLeast, slack: Fraction) -> AtLeast:
 
 
 def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:
-    """An upper bound on the library's error of a sum of probabilities.
-
-    A probability changes by at most a quarter of the greatest change of its exponents, and is itself rounded.
-    """
-    total = Fraction(0)
-    for term in row.terms:
-        if isinstance(term, Curve):
-            ensemble = _ensemble(query, term.scores[0].point)
-            move = sum((_off(query, t) for t in term.scores), Fraction(0)) * steepest(term.calibration)
-            size = max(abs(term.low), abs(term.high), Fraction(1)) if term.calibration is None else Fraction(1)
-            total += abs(term.factor) * (move + size * resolution_of_class(ensemble))
-            continue
-        if isinstance(term, Quotient):
-            total += _band_of_quotient(query, term)
-            continue
-        moves = [sum((_off(query, t) for t in exponent.terms), Fraction(0)) for exponent in term.exponents]
-        rounded = resolution_of(_ensemble(query, term.exponents[0].terms[0].point))
-        total += abs(term.factor) * (max(moves, default=Fraction(0)) / 4 + rounded)
-    return total
-
-
-def _band_of_quotient(query: Query, term: Quotient) -> Fraction:
-    """The same for a quotient of calibrated scores: the sum of their errors, divided by their least sum.
-
-    If the sum may be 0, or so small that rounding dominates, any mean of the weights is possible.
-    """
-    spread = abs(term.factor) * (max(term.weights) - min(term.weights))
-    off, least = Fraction(0), Fraction(0)
-    for part in term.parts:
-        ensemble = _ensemble(query, part.scores[0].point)
-        move = sum((_off(query, t) for t in part.scores), Fraction(0)) * steepest(part.calibration)
-        off += move + resolution_of(ensemble)
-        value = Value()
-        value.add(Fraction(1), part.calibration, part.low)
-        least += value.bounds(64)[0]
-    return spread if least <= 2 * off else spread * (2 * off / least + Fraction(QUOTIENT))
+    """An upper bound on the library's error of a sum of probabilities."""
+    ensembles = (_ensemble(query, term.reads()[0].point) for term in row.terms)
+    errors = (term.error(model, partial(_off, query)) for term, model in zip(row.terms, ensembles, strict=True))
+    return sum(errors, Fraction(0))
 
 
 def _off(query: Query, term: ScoreTerm) -> Fraction:
@@ -266,26 +171,25 @@ def _moved(query: Query, row: AtLeast, direction: int) -> Constraint | None:
     if row.shown is None:
         return None
     ensemble = _ensemble(query, row.shown.point)
-    calibration = ensemble.calibration
-    if calibration is None:
+    if (slack := ensemble.link.written_slack) is None:
         return None
     # The compared probability is rounded, and so is the score from which it is computed.
     sign = 1 if row.shown.above else -1
-    coarse = isinstance(calibration, Isotonic) and calibration.single
-    moved = row.shown.probability + sign * direction * (Fraction(1, 1 << 21) if coarse else Fraction(1, 1 << 50))
-    bound = least_margin(calibration, moved, strict=(direction > 0) is (sign > 0))
+    moved = row.shown.probability + sign * direction * slack
+    bound = ensemble.link.least_score(moved, strict=(direction > 0) is (sign > 0))
+    assert bound is not None
     if isinstance(bound, bool):
         return AllOf(()) if bound is (sign > 0) else AnyOf(())
     scale = sign * unit_of(row.form.scores[0], ensemble)
     harder = replace(row, bound=bound * scale, strict=False, shown=None)
-    slack = 2 * band_of(query, row) + _uncalibrated(query, harder)
-    return replace(harder, bound=harder.bound + LogRational(direction * slack))
+    hidden = 2 * band_of(query, row) + _uncalibrated(query, harder)
+    return replace(harder, bound=harder.bound + LogRational(direction * hidden))
 
 
 def _uncalibrated(query: Query, row: AtLeast) -> Fraction:
     """The score difference that rounding of the uncalibrated probability hides; 0 if the calibration takes scores."""
     ensemble = _ensemble(query, row.form.scores[0].point)
-    if ensemble.calibration is None or not ensemble.calibration.of_probability:
+    if not ensemble.link.of_probability:
         return Fraction(0)
     unit = unit_of(row.form.scores[0], ensemble)
     flatness = Fraction(exp(min(abs(float(row.bound)) / float(unit), STEEPEST)))
@@ -297,11 +201,11 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
     hidden = Fraction(0)
     for term in row.form.scores:
         whole = _ensemble(query, term.point)
-        if whole.link.compares_members:
-            hidden += _hidden_by_sigmoids(whole, term)
+        if (slack := whole.link.slack(whole, term)) is not None:
+            hidden += slack
             continue
         ensemble, _ = voter_of(whole, term.output)
-        if isinstance(ensemble.ties, Thresholds | CutShares) and row.name.startswith(CLASS_ROW):
+        if ensemble.ties is not None and not ensemble.ties.drawn and row.name.startswith(CLASS_ROW):
             # No probability is above 1, and the rounding of a quotient is relative.
             hidden += 2 * unit_of(term, whole) * resolution_of(ensemble) * ensemble.ties.coarse
             continue
@@ -310,27 +214,13 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
         # The slope of a sigmoid is p (1 - p): it is flattest at the bound or, for several sigmoids, anywhere.
         alone = ensemble.link.is_share or ensemble.n_outputs == 1
         unit = unit_of(term, whole)
-        largest = abs(float(row.bound)) / float(unit) if alone else _largest_score(ensemble)
+        largest = abs(float(row.bound)) / float(unit) if alone else largest_score(ensemble)
         flatness = Fraction(ensemble.link.flatness(largest))
         hidden += unit * resolution_of(ensemble) * (2 + flatness)
     return hidden
 
 
-def _hidden_by_sigmoids(whole: Ensemble, term: ScoreTerm) -> Fraction:
-    """The difference of sigmoid arguments that may vanish in the sigmoids, in a row that compares two classes."""
-    assert whole.blend is not None
-    largest, slope = 0.0, Fraction(1)
-    for number, member in enumerate(whole.blend.members):
-        if not isinstance(member.calibration, Sigmoid):
-            continue
-        reached = _largest_score(member) / member.average
-        largest = max(largest, abs(member.calibration.slope) * reached + abs(member.calibration.intercept))
-        slope = abs(Fraction(member.calibration.slope)) if number == term.output else slope
-    flatness = Fraction(exp(min(largest, STEEPEST)))
-    return unit_of(term, whole) / slope * len(whole.classes) * Fraction(QUOTIENT) * (2 + flatness)
-
-
-def _largest_score(ensemble: Ensemble) -> float:
+def largest_score(ensemble: Ensemble) -> float:
     """An upper bound on the model's absolute score."""
     largest = np.zeros(ensemble.n_trees)
     np.maximum.at(largest, ensemble.leaf_tree, np.abs(ensemble.leaf_contribution).max(axis=1))

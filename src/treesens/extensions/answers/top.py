@@ -2,7 +2,7 @@
 
 The region of an answer is the set of inputs that reach the same leaves. Regions of different answers are disjoint, and there
 are finitely many, so a solver can prove "there are only k". With `diverse`, later answers also lie outside the widened regions
-of earlier ones (data/regions.py), in which every pair is an answer.
+of earlier ones (extensions/answers/regions.py), in which every pair is an answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.query import AnyOf, CellSet, Constraint, Query, SameExcept
 from treesens.compiler.result import Masks, Ranked, Result, Verdict
-from treesens.data.regions import RegionFinder, box_of_leaves
+from treesens.extensions.answers.regions import RegionFinder, box_of_leaves
 from treesens.values.verify import Witness
 
 

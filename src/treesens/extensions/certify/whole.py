@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array
-from treesens.compiler.model.calibration import Isotonic, Learnt, Odds
 from treesens.compiler.query.cavities import Cavities
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import (
@@ -28,16 +27,14 @@ from treesens.compiler.query.query import (
     AvoidCavities,
     CellSet,
     Constraint,
-    Curve,
     Difference,
-    Probability,
     ProbabilitySum,
     Query,
-    Quotient,
     SameExcept,
     Summand,
     parts_in,
 )
+from treesens.compiler.query.shares import Linear, Probability
 from treesens.compiler.query.values import LinearTerm, Term, ValueSum
 from treesens.extensions.certify.cases import MOST, Refuted, flat
 from treesens.extensions.certify.combined_rows import with_combined_rows
@@ -52,6 +49,9 @@ from treesens.extensions.certify.statement import (
     statement_of,
 )
 from treesens.extensions.certify.sums import sums_of, with_cell_rows
+from treesens.extensions.formats.links.calibration import Isotonic, Learnt
+from treesens.extensions.formats.links.curve_sums import Curve
+from treesens.extensions.formats.links.quotients import Quotient
 from treesens.values.stated_changes import counted_changes, least_changes
 from treesens.values.verify import Witness
 
@@ -109,8 +109,7 @@ def _unsaid(constraint: Constraint) -> str:
 
 def _is_said(row: ProbabilitySum) -> bool:
     """True if each term of a sum is a share of a softmax, a line, a sigmoid, or an isotonic function of one score."""
-    others = (term for term in row.terms if not isinstance(term, Probability))
-    return not any(isinstance(term, Quotient) or isinstance(term.calibration, Odds) for term in others)
+    return all(isinstance(term, Probability | Linear) for term in row.terms)
 
 
 class _Further:
@@ -186,14 +185,12 @@ class _Further:
         if isinstance(term, Probability):
             exponents = [[scores_of(self.query, e.terms), str(e.constant)] for e in term.exponents]
             return [str(term.factor), exponents]
-        assert isinstance(term, Curve)
-        assert not isinstance(term.calibration, Odds)
-        return [str(term.factor), scores_of(self.query, term.scores), _curve(term.calibration)]
+        assert isinstance(term, Linear)
+        curve = _curve(term.calibration) if isinstance(term, Curve) else None
+        return [str(term.factor), scores_of(self.query, term.scores), curve]
 
 
-def _curve(calibration: Learnt | None) -> dict[str, Any] | None:
-    if calibration is None:
-        return None
+def _curve(calibration: Learnt) -> dict[str, Any]:
     if isinstance(calibration, Isotonic):
         knots = [[str(x), str(y)] for x, y in zip(*calibration.exact, strict=True)]
         return {"knots": knots, "of_probability": calibration.of_probability}

@@ -44,8 +44,8 @@ def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
     expected = as_expected(query.query, result)
     words = f"{result.verdict} ({result.reason})"
     if result.share is not None:
+        from treesens.extensions.measure.share_words import share_words
         from treesens.records.answers import share_record
-        from treesens.report.share_words import share_words
 
         words += f", {share_words(share_record(result.share))}"
     problem = None

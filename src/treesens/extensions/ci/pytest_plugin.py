@@ -39,12 +39,11 @@ class SensFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         """Yields an item per question; an invalid question fails when it is run."""
         from treesens.binder.file import bind
-        from treesens.compiler.model.numbers import LEVELS
         from treesens.errors import TreesensError
         from treesens.grammar.parsing.parser import read
 
         try:
-            bound = bind(read(self.path), self.path.parent, keep_going=True, steps=LEVELS[0])
+            bound = bind(read(self.path), self.path.parent, keep_going=True)
         except TreesensError as error:
             raise self.CollectError(str(error)) from None
         for query in bound.queries:

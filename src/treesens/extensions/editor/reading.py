@@ -18,7 +18,6 @@ from treesens.binder.declarations import Declarations, Unbound, read_declaration
 from treesens.binder.file import Binder
 from treesens.compiler.base.diagnostics import Diagnostic, Diagnostics, Source, Span
 from treesens.compiler.base.folders import folder_stamp
-from treesens.compiler.model.numbers import LEVELS
 from treesens.data.tables import Table, read_table
 from treesens.errors import ModelError, TreesensError
 from treesens.frontends.base import LoadedModel
@@ -157,8 +156,6 @@ class Reader:
         paths = [node.path.value for node in nodes if isinstance(node, ast.Model | ast.Data)]
         stamps = tuple(stamp(self.path.parent / path) for path in paths)
         if self._kept is None or (self._kept.nodes, self._kept.stamps) != (key, stamps):
-            # The same options as in `check`.
-            found.steps = LEVELS[0]
             self._kept = _Kept(key, stamps, Binder(found))
         return self._kept
 

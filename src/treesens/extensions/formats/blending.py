@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, largest_true
 from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind
-from treesens.compiler.model.blend import Blend, Way
 from treesens.errors import ModelError
+from treesens.extensions.formats.links.blend import Way, Weighted
 
 _MOST_AVERAGED = 1 << 40
 """Larger common denominators are not vote counts: weights are rounded instead."""
@@ -60,7 +60,7 @@ def blend_of(
             count += len(extra["tree_output"])
             built.append(extra)
     base = np.full(outputs, intercept) if is_sum else np.concatenate([member.base for member in own]).astype(np.float64)
-    blend = Blend(
+    blend = Weighted(
         tuple(own),
         tuple(shares),
         tuple(trees),

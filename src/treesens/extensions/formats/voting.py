@@ -9,10 +9,11 @@ from typing import Any
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Task
-from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
 from treesens.extensions.formats.blending import blend_of
-from treesens.links import Logistic, Votes
+from treesens.extensions.formats.links.blend import Way
+from treesens.extensions.formats.links.several import Votes
+from treesens.links import Logistic
 
 MOST_COMBINATIONS = 1024
 """Maximum of combinations of predicted classes; the formula of a vote enumerates them."""

@@ -15,10 +15,11 @@ from treesens.extensions.measure.measures import LEARNT, NOT_LEARNT, MeasureName
 from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.extensions.measure.share import ShareRun
+from treesens.extensions.measure.share_words import share_words
 from treesens.extensions.measure.typical import learn_typical
 from treesens.solve.driver import FIRST_MOMENT
 
-__all__ = ["check_countable", "learn_typical", "share_of"]
+__all__ = ["check_countable", "learn_typical", "share_of", "share_words"]
 ROUNDED = "scores are too long for exact sums"
 
 

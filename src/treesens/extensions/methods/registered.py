@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from treesens.compiler.model import cells
+from treesens.compiler.query.known_cavities import all_cavities_in
 from treesens.compiler.query.query import Query
 from treesens.extensions.methods.slots import count_inputs
 from treesens.solve.fits import by_engine, on_trees, sums_scores
@@ -103,6 +104,15 @@ FEWEST: Final = Method(
     stage=Stage.STEP,
     share=0.9,  # the rest is for questions that stay open
     before="brief search, disjunction",
+)
+CAVITIES: Final = Method(
+    name="all cavities",
+    questions="`avoid cavities` of any width, without a list of them",
+    fits=lambda query, _: next(all_cavities_in(query.constraints), None) is not None,
+    proves="verdict and bound, by questions with the known cavities alone; every wrong candidate teaches others",
+    run="treesens.extensions.answers.learn_cavities:search_cavities",
+    always=True,
+    before="best probability",
 )
 NEAREST: Final = Method(
     name="nearest pair",

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from treesens.compiler.base.option_kinds import Number
 from treesens.extensions.measure.precision import DELTA, EPSILON, NEGLIGIBLE, Precision
+from treesens.extensions.measure.share_words import estimated, interval
 from treesens.extensions.studies import shared_options as shared
 from treesens.extensions.studies.columns import classes as class_words
 from treesens.extensions.studies.columns import column, names, seconds, size, uncertified
 from treesens.extensions.studies.study import Asking, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile
-from treesens.report.share_words import estimated, interval
 
 if TYPE_CHECKING:
     from treesens.extensions.measure.measures import MeasureName

@@ -352,7 +352,7 @@ def check_comparable(old: Ensemble, new: Ensemble) -> None:
             f"{new.task.value} with {new.n_outputs} {new.link.name}",
             remedy="compare versions of one model",
         )
-    if old.calibration != new.calibration:
+    if old.link != new.link:
         raise UsageError(
             "the models are calibrated in different ways, so that equal scores are different probabilities",
             remedy="compare the models inside, or ask in a file: `prob(a) - prob(b)`",

@@ -27,12 +27,13 @@ from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
-from treesens.compiler.query.dependencies import scores_in
 from treesens.compiler.query.domain import ValueDomain
-from treesens.compiler.query.query import Curve, ProbabilitySum, Query, Quotient, Summand
+from treesens.compiler.query.query import ProbabilitySum, Query, Summand
+from treesens.compiler.query.shares import Probability
 from treesens.compiler.result import Result, Verdict, answered
 from treesens.data.tables import align_table
 from treesens.errors import UsageError
+from treesens.extensions.formats.links.quotients import Quotient
 from treesens.extensions.studies.decisions import check_votes
 from treesens.extensions.studies.evidence import Best
 from treesens.extensions.studies.optima import CLOSE, best, largest_of, score_of
@@ -150,7 +151,7 @@ class Shaped:
 def terms_of_first(query: Query) -> list[Summand]:
     """The terms about the point `a` of a question that compares two probabilities."""
     (wanted,) = (c for c in query.constraints if isinstance(c, ProbabilitySum))
-    return [term for term in wanted.terms if {score.point for score in scores_in(term)} == {0}]
+    return [term for term in wanted.terms if {score.point for score in term.reads()} == {0}]
 
 
 class _Shapes:
@@ -226,8 +227,8 @@ class _Shapes:
         if isinstance(term, Quotient):
             return any(self._moves_part(term, number, feature) for number in range(len(term.parts)))
         # A curve never decreases in its score, and a share 1 / (1 + the sum of e**exponent) never increases in an exponent.
-        factor = term.factor if isinstance(term, Curve) else -term.factor
-        for score in scores_in(term):
+        factor = -term.factor if isinstance(term, Probability) else term.factor
+        for score in term.reads():
             known, up = self.bounds(score.output), factor * score.coefficient > 0
             if (known.falls if up else known.rises)[feature]:
                 return True

@@ -56,8 +56,6 @@ def can_be_parted(question: ResolvedQuestion) -> str:
     query = question.query
     if query.rows is not None or query.explained is not None or query.top > 1 or query.share is not None:
         return "counts, reasons, lists and shares have no parts"
-    if question.in_steps is not None:
-        return "a discretised number is refined in steps"
     goal = query.objective
     if goal is None:
         return ""

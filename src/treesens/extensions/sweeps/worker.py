@@ -153,11 +153,9 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     if task.part is not None and task.part.certify:
         packed = certify_part(query.query, task.part, budget)
         return Outcome(task.key, packed=packed, cpu=cpu_seconds() - before)
-    implied = _tried(query, task, options) if task.try_first is not None and query.in_steps is None else None
+    implied = _tried(query, task, options) if task.try_first is not None else None
     if implied is not None:
         result = implied
-    elif query.in_steps is not None:
-        result = answer_question(query, options, budget)
     elif task.part is not None:
         result = answer_part(query.query, task.part, options, budget)
     elif task.bare or not (task.regions or query.tables or query.rows):

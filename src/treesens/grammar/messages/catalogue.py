@@ -326,8 +326,8 @@ E313 missing without a prediction
   the model predicts nothing for inputs in which this feature is missing
   declare the feature without `or missing`, and leave such rows out of a table that gives the domain
 E314 number without a table
-  a coefficient of the model multiplies this feature, and the question needs finitely many values of it, or two ends
-  declare the feature `integer in [LOW, HIGH]`, or for `check` `real in [LOW, HIGH]`
+  a coefficient of the model multiplies this feature, and the question needs finitely many values of it
+  declare the feature `integer in [LOW, HIGH]` or list its values, or train with bins of it
 """
 )
 

@@ -16,17 +16,10 @@ from math import lcm
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.dyadic import nearest_double
 from treesens.compiler.base.floats import NumberType, ceil_to, next_down, next_up
-from treesens.compiler.query.curves import share_bounds
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
-from treesens.compiler.query.query import (
-    Curve,
-    LinearForm,
-    Objective,
-    Probability,
-    ProbabilitySum,
-    Query,
-    ScoreTerm,
-)
+from treesens.compiler.query.exact_sums import share_bounds
+from treesens.compiler.query.query import LinearForm, Objective, ProbabilitySum, Query, ScoreTerm
+from treesens.compiler.query.shares import Probability
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.solve.bounds import consistent
 from treesens.solve.method import OpenQuestion
@@ -210,24 +203,15 @@ def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
 
 
 def scores_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
-    """The weighted sum of the scores that the probabilities increase with; None for quotients of several.
-
-    A class's share increases with its mean lead over the others. A single sigmoid has one exponent, minus its score.
-    """
-    parts: list[tuple[Fraction, ScoreTerm]] = []
-    offset = Fraction(0)
+    """The weighted sum of the scores that the probabilities increase with; None if some term has none."""
+    offset, sums = Fraction(0), dict[tuple[int, int], Fraction]()
     for term in row.terms:
-        if isinstance(term, Curve):
-            parts += [(term.factor * score.coefficient, score) for score in term.scores]
-        elif isinstance(term, Probability):
-            factor = -term.factor / len(term.exponents)
-            parts += [(factor * score.coefficient, score) for exponent in term.exponents for score in exponent.terms]
-            offset += factor * sum((exponent.constant for exponent in term.exponents), Fraction(0))
-        else:
+        if (lead := term.lead()) is None:
             return None
-    sums: dict[tuple[int, int], Fraction] = {}
-    for coefficient, score in parts:
-        sums[score.point, score.output] = sums.get((score.point, score.output), Fraction(0)) + coefficient
+        offset += term.factor * lead[1]
+        for score in lead[0]:
+            place = (score.point, score.output)
+            sums[place] = sums.get(place, Fraction(0)) + term.factor * score.coefficient
     whole = lcm(*(c.denominator for c in sums.values()), 1)
     form = LinearForm(
         tuple(ScoreTerm(*place, coefficient * whole) for place, coefficient in sums.items() if coefficient)

@@ -12,12 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from treesens.builtin import service
 from treesens.compiler.base.budget import LEAST, Budget
-from treesens.compiler.query.curve_sums import has_curves
 from treesens.compiler.query.evaluate import holds, inputs_of, objective_form_value
-from treesens.compiler.query.predicted_classes import rows_in
-from treesens.compiler.query.probabilities import excluding, names_probabilities, relaxed, sums_in
+from treesens.compiler.query.probabilities import excluding, has_float_rows, names_probabilities, relaxed, sums_in
 from treesens.compiler.query.query import Constraint, ProbabilitySum, Query
-from treesens.compiler.query.quotients import has_quotients
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.solve.conclude import shown_objective
@@ -28,7 +25,7 @@ from treesens.values.verify import Rejected, Witness, verify_values
 Ask = Callable[..., Result]
 
 LINES = "lines above probabilities (floating point)"
-"""Additional evidence of a proof about a mean of several models (`compiler/query/curves.py`)."""
+"""Additional evidence of a proof by rows with floating-point constants (`Summand.in_floats`)."""
 
 
 @dataclass
@@ -112,10 +109,7 @@ class _Cutting:
         """A result with all attempts made for it."""
         note = f"{len(self.cuts)} rows were added to the linear relaxation of its probabilities"
         notes = (*result.notes, note) if self.cuts else result.notes
-        lines = any(
-            isinstance(row, ProbabilitySum) and (has_curves(row) or has_quotients(row))
-            for row in rows_in(self.query.constraints)
-        )
+        lines = any(map(has_float_rows, sums_in(self.query.constraints)))
         if lines and result.proof is not None:
             # The cuts are lines whose floating-point constants are moved outward by more than their error.
             search = (

@@ -32,14 +32,6 @@ METHODS: Final = (
         always=True,
     ),
     Method(
-        name="all cavities",
-        questions="`avoid cavities` of any width, without a list of them",
-        fits=lambda query, _: fits.names_all_cavities(query),
-        proves="verdict and bound, by questions with the known cavities alone; every wrong candidate teaches others",
-        run="treesens.solve.methods.learn_cavities:search_cavities",
-        always=True,
-    ),
-    Method(
         name="best probability",
         questions="the best sum of probabilities that is not linear in scores",
         fits=lambda query, _: fits.wants_probability(query),

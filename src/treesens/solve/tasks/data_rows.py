@@ -1,31 +1,31 @@
 """Answers from a table's rows.
 
-A row that is already a witness is the answer, promising rows start the search, and a witness is moved towards its nearest row.
+A row that is already a witness is the answer, and promising rows start the search.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
+from treesens.builtin import has_extensions, service
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array, frozen
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.domain import allowed_values, pick_value
-from treesens.compiler.query.evaluate import Inputs, inputs_of, objective_form_value
+from treesens.compiler.query.evaluate import Inputs
 from treesens.compiler.query.query import AtLeast, Query, Space
 from treesens.compiler.result import Result
 from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, combinations_of, flip_question, flips
-from treesens.data.nearest_row import cells_near, nearest_row
-from treesens.data.regions import RegionFinder
 from treesens.data.rows import cells_of_rows
 from treesens.solve.bounds import ContradictoryBound, consistent, value_of
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
-from treesens.values.verify import Witness, verify_cells, verify_values
+from treesens.values.verify import Witness, verify_values
 
 MOST_ROWS = 50_000
 """Number of rows tried before a search; longer tables are sampled evenly."""
@@ -242,52 +242,21 @@ def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None
     return None, replace(options, hints=rows.hints())
 
 
+class Locations(Protocol):
+    """The service "location"."""
+
+    def locate(
+        self, query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result: Result, options: Options
+    ) -> Result:
+        """A found answer with its region and the nearest row of `table`."""
+
+
 def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
-    """A found answer with its region and the nearest row, and with values near that row.
-
-    Without an objective the point also moves to the region's cells nearest to the row.
-    """
-    table, witness = table_in_play(query), result.witness
-    if witness is None:
-        return result
-    typed = query.query
-    if table is None and not options.regions:
-        return recompute_objective(typed, result)
-    region = RegionFinder(typed).region(witness.cells)
-    if table is None:
-        return recompute_objective(typed, replace(result, region=region))
-    name, rows = table
-    nearest = nearest_row(typed, name, rows, witness.cells, region)
-    if result.backend != "rows" and _movable(typed):
-        row = rows[nearest.index]
-        cells = witness.cells
-        if region is not None and typed.objective is None:
-            cells = cells_near(typed, region, cells, row)
-        moved = verify_cells(typed, cells, near=row, library_predict=options.library_predict)
-        if isinstance(moved, Witness) and not worse(typed, moved, witness):
-            witness = moved
-            nearest = replace(
-                nearest, point_distance=nearest_row(typed, name, rows[nearest.index :][:1], moved.cells, None).distance
-            )
-    return recompute_objective(typed, replace(result, witness=witness, region=region, nearest=nearest))
-
-
-def _movable(query: Query) -> bool:
-    """True if a point's values may be chosen freely: not if the objective is over all of them, or the nearest row."""
-    goal = query.objective
-    if goal is None:
-        return True
-    settled = {place for term in goal.values for place in term.places}
-    return goal.nearest is None and len(settled) < len(query.points) * len(query.space.names)
-
-
-def worse(query: Query, moved: Witness, witness: Witness) -> bool:
-    """True if moving worsens the objective."""
-    goal = query.objective
-    if goal is None or goal.nearest is not None:
-        return False
-    before, after = (objective_form_value(goal, inputs_of(query, w.values)) for w in (witness, moved))
-    return after < before if goal.maximize else after > before
+    """The answer with its region and its nearest row, if the extension is installed, and the objective of the shown point."""
+    if has_extensions():
+        locations: Locations = service("location")
+        result = locations.locate(query, table_in_play(query), result, options)
+    return recompute_objective(query.query, result)
 
 
 def recompute_objective(query: Query, result: Result) -> Result:

@@ -22,19 +22,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
-from treesens.compiler.model.calibration import Odds
-from treesens.compiler.model.ties import CutShares, HashedTies
-from treesens.errors import ModelError
 from treesens.extensions.formats.h2o.archive import Mojo, open_mojo
 from treesens.extensions.formats.h2o.known import TABLE
-from treesens.extensions.formats.h2o.library import GenModel
+from treesens.extensions.formats.h2o.ties import CutShares, HashedTies
 from treesens.extensions.formats.h2o.trees import ONE_HOT, Encoding, encoding_of, tree_of, without_encoding
+from treesens.extensions.formats.links.calibrated import Calibrated
+from treesens.extensions.formats.links.calibration import Odds
+from treesens.extensions.formats.of_files import OfFiles, in_java
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
@@ -46,7 +45,7 @@ from treesens.frontends.columns import (
     stack_trees,
 )
 from treesens.frontends.documents import check_names
-from treesens.links import Calibrated, Exp, Identity, Link, Logistic, Raw, Softmax
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
@@ -83,22 +82,13 @@ _ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Fo
 """Supported algorithms, and the name by which the library selects their scoring."""
 
 
-class H2OFrontend:
+class H2OFrontend(OfFiles):
     """Reads MOJO files of `save_mojo`; models of h2o live in its server, so there are no live objects."""
 
     name = "h2o"
-    library = "h2o"
 
     def recognises_bytes(self, head: bytes) -> bool:
         return zip_of(head) == "h2o"
-
-    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are only files
-        return False
-
-    def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
-        raise ModelError(
-            "a model of h2o lives in its server", remedy="save it with save_mojo and give the path of the file"
-        )
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
         place = str(path)
@@ -154,8 +144,7 @@ class H2OFrontend:
             ties=scoring.ties,
         )
         notes += scoring.notes
-        library = GenModel(data, blobs, ensemble, scoring.signs, encoding)
-        return LoadedModel(ensemble, self.name, library.margins, notes=notes, predicts=library.predicts)
+        return LoadedModel(ensemble, self.name, in_java, notes=notes)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Feature, FeatureKind
-from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.extensions.formats.blending import blend_of
+from treesens.extensions.formats.links.blend import Way
 from treesens.extensions.formats.numbers.tables import MOST_TERMS, number_term
 from treesens.frontends.documents import Field
 

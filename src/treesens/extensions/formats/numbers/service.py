@@ -1,8 +1,7 @@
 """The service "numbers": the core's entry point for models in which a number reaches the score by a coefficient."""
 
 from treesens.extensions.formats.numbers.boosters import read_linear
-from treesens.extensions.formats.numbers.closing import check_asks_in_steps, close_over
-from treesens.extensions.formats.numbers.in_steps import answer_in_steps, at_values
+from treesens.extensions.formats.numbers.closing import close_over
 from treesens.extensions.formats.numbers.tables import closed_over
 
-__all__ = ["answer_in_steps", "at_values", "check_asks_in_steps", "close_over", "closed_over", "read_linear"]
+__all__ = ["close_over", "closed_over", "read_linear"]

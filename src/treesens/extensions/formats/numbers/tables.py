@@ -1,5 +1,4 @@
-"""Models with a coefficient times a number, over a domain: each number becomes a table of its values, or of the steps of an
-interval.
+"""Models with a coefficient times a number, over a domain: each number becomes a table of its values.
 
 The library's image of a value (scaled, filled) is computed element by element in its own arithmetic, so that a cell holds the
 float that the library multiplies. The library's order of additions depends on the machine: the band of the model covers every
@@ -10,24 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
-from treesens.compiler.model.blend import Way
-from treesens.compiler.model.numbers import OpenNumber, Steps
+from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
 from treesens.extensions.formats.additive import Axis, Numbers, term_tree
 from treesens.extensions.formats.blending import blend_of
+from treesens.extensions.formats.links.blend import Way, members_of
 from treesens.frontends.columns import ensemble_of
 from treesens.links import Identity
 
 MOST_TERMS = 2000
 """Maximum of numbers in a file's sum; the time to read one grows with their square."""
-_DIGIT = Fraction(1, 1 << 50)
 _TREES = (
     "tree_offset", "node_feature", "threshold", "left", "right", "default_left", "node_leaf", "leaf_value", "leaf_tree",
     "leaf_node", "tree_output", "tree_weight", "category_set", "set_offset", "set_codes", "zero_missing", "base",
@@ -41,20 +38,16 @@ def number_term(number: OpenNumber, features: tuple[Feature, ...], place: str) -
     return replace(_table(number, features, place, np.zeros(1)), number=number)
 
 
-def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) -> Ensemble:
+def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
     """As for `compiler.model.numbers.closed_over`."""
     if not ensemble.open_features:
         return ensemble
     place = ensemble.source.path
     if ensemble.number is not None:
         own = values[ensemble.feature_names[ensemble.number.feature]]
-        if isinstance(own, Steps):
-            table = _steps(ensemble.number, ensemble.features, place, own)
-        else:
-            table = _table(ensemble.number, ensemble.features, place, own)
-        columns = {key: getattr(table, key) for key in _TREES}
-        return replace(ensemble, number=None, spread=table.spread, **columns)
-    blend = ensemble.blend
+        table = _table(ensemble.number, ensemble.features, place, own)
+        return replace(ensemble, number=None, **{key: getattr(table, key) for key in _TREES})
+    blend = members_of(ensemble)
     assert blend is not None
     whole = blend_of(
         [closed_over(_renamed(member, ensemble.feature_names), values) for member in blend.members],
@@ -72,12 +65,8 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) ->
         link=Identity() if blend.is_sum else ensemble.link,
         task=ensemble.task,
     )
-    known = {name: values[name] for name in ensemble.open_features}
-    tables = {name: own for name, own in known.items() if not isinstance(own, Steps)}
+    tables = {name: values[name] for name in ensemble.open_features}
     closed = replace(ensemble, tables=tables, **{key: getattr(whole, key) for key in _TREES})
-    if closed.names_in_steps:
-        # Steps make the last digits of sums irrelevant.
-        closed = replace(closed, accumulation=whole.accumulation)
     if blend.way is Way.SINGLE:
         # Sums of float32 that may be infinite have no bands.
         closed.bands()
@@ -100,22 +89,6 @@ def _table(number: OpenNumber, features: tuple[Feature, ...], place: str, values
     cuts = np.unique(np.concatenate([values[1:], after[:-1]]))
     table = made[np.searchsorted(values, np.concatenate([values[:1], cuts]), side="right") - 1]
     return _tree(number, features, place, cuts, table)
-
-
-def _steps(number: OpenNumber, features: tuple[Feature, ...], place: str, steps: Steps) -> Ensemble:
-    """A tree with a cell per step: the middle of its ends' images. The library's image of a number never falls."""
-    first, after = steps.edges[:-1], steps.edges[1:]
-    last = np.append(np.nextafter(after[:-1], -np.inf), after[-1])
-    low, high = _made(number, features, place, first), _made(number, features, place, last)
-    if (high < low).any() or (low[1:] < high[:-1]).any():
-        message = f"the library's image of `{features[number.feature].name}` falls in its last digits"
-        raise ModelError(message, place=place, remedy="declare whole numbers: `integer in [LOW, HIGH]`")
-    middle = low / 2 + high / 2
-    ends = zip(low.tolist(), middle.tolist(), high.tolist(), strict=True)
-    apart = max(max(Fraction(h) - Fraction(m), Fraction(m) - Fraction(lo)) for lo, m, h in ends)
-    # An interpolation may fall by a last digit within a step.
-    apart += Fraction(max(abs(float(low[0])), abs(float(high[-1])))) * _DIGIT
-    return replace(_tree(number, features, place, steps.edges[1:-1], middle), spread=apart)
 
 
 def _made(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> FloatArray:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,13 @@ import numpy as np
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Feature, FeatureKind, ModelSource, Task
-from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
-from treesens.errors import ModelError
 from treesens.extensions.formats.blending import blend_of
+from treesens.extensions.formats.links.blend import Way
 from treesens.extensions.formats.numbers.tables import MOST_TERMS, number_term
+from treesens.extensions.formats.of_files import OfFiles, in_java
 from treesens.extensions.formats.pmml.fields import Category, Column, Fields, Number, cast, identity, parse_number
 from treesens.extensions.formats.pmml.known import check_attributes
-from treesens.extensions.formats.pmml.library import Evaluator
 from treesens.extensions.formats.pmml.models import MODELS, Read, accumulation_of, read_model, trees_of
 from treesens.extensions.formats.pmml.xml import Element, parse
 from treesens.extensions.formats.voting import vote_of
@@ -46,20 +44,13 @@ _OTHER = "\0 other"
 _HALF = Fraction(1, 2)
 
 
-class PMMLFrontend:
+class PMMLFrontend(OfFiles):
     """Reads models exported by any program; there is no live object."""
 
     name = "pmml"
-    library = "jpmml_evaluator"
 
     def recognises_bytes(self, head: bytes) -> bool:
         return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and _ROOT.search(head) is not None
-
-    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are only files
-        return False
-
-    def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
-        raise ModelError("PMML is a format of files", remedy="give the path of a file")
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
         place = str(path)
@@ -87,18 +78,15 @@ class PMMLFrontend:
             notes = (*notes, f"the classes of {len(read.voters)} models are counted")
         if read.ballots:
             notes = (*notes, _about_votes([value for _, value in read.ballots]))
-        library = Evaluator(root, model, fields.columns, read)
-        return LoadedModel(
-            ensemble, self.name, library.margins, notes=notes, predicts=partial(library.predicts, ensemble=ensemble)
-        )
+        return LoadedModel(ensemble, self.name, in_java, notes=notes)
 
 
 def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
-    """A model, or models that vote, each possibly a vote itself."""
+    """A model, or models that vote."""
     if not read.voters:
         return _ensemble(read, features, model, place, facts)
     return vote_of(
-        [_made(voter.read, features, voter.model, place, facts) for voter in read.voters],
+        [_ensemble(voter.read, features, voter.model, place, facts) for voter in read.voters],
         [voter.weight for voter in read.voters],
         Way.COUNT_FIRST,
         [feature.name for feature in features],

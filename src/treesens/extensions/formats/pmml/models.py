@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Accumulation, Task
+from treesens.extensions.formats.links.several import Votes
 from treesens.extensions.formats.pmml.fields import NUMBERS, Bins, Category, Fields, Number, parse_number
 from treesens.extensions.formats.pmml.predicates import Always, predicate_of
 from treesens.extensions.formats.pmml.tree_model import (
@@ -34,7 +35,7 @@ from treesens.extensions.formats.pmml.votes import labels_of, score_decides, vot
 from treesens.extensions.formats.pmml.xml import Element
 from treesens.extensions.formats.voting import MOST_COMBINATIONS, task_of
 from treesens.frontends.columns import Nodes
-from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax, Votes
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 MODELS = ("MiningModel", "TreeModel", "RegressionModel", "Scorecard")
 _PARTS = (
@@ -49,9 +50,8 @@ _PARTS = (
 _IDENTITY = Identity()
 _CONTEXTS = ("double", "float")
 _VOTES = ("majorityVote", "weightedMajorityVote")
-_MOST_VOTES = 16
-"""Maximum nesting."""
 _EXPORT = "export the model without it"
+_AVERAGE = 'export the probabilities (multipleModelMethod="average")'
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,15 +122,11 @@ class Voter:
 
 @dataclass(frozen=True)
 class _Context:
-    """The context of a nested model: the surrounding arithmetic, and the named sums of earlier models.
-
-    `classes` are those of an enclosing vote, whose order only votes of trees use; `votes` is the number of enclosing votes.
-    """
+    """The context of a nested model: the surrounding arithmetic, the named sums of earlier models, and whether it votes."""
 
     arithmetic: str = "double"
     outputs: dict[str, Sum] = field(default_factory=dict)
-    classes: tuple[str, ...] = ()
-    votes: int = 0
+    votes: bool = False
 
 
 def read_model(model: Element, fields: Fields) -> Read:
@@ -147,7 +143,7 @@ def _read(model: Element, fields: Fields, context: _Context) -> Read:
     arithmetic = model.get("x-mathContext", context.arithmetic)
     if arithmetic not in _CONTEXTS:
         raise model.error(f"the arithmetic `{arithmetic[:40]}` is not supported")
-    inside = _Context(arithmetic, context.outputs, context.classes, context.votes)
+    inside = replace(context, arithmetic=arithmetic)
     match model.tag:
         case "TreeModel" if function == "regression":
             tree = tree_of(model, fields, regression_score(arithmetic), 1)
@@ -265,7 +261,7 @@ def _chain(model: Element, segments: Sequence[Element], fields: Fields, context:
     if model.child("Targets") is not None:
         raise model.error("a chain with targets is not supported", _EXPORT)
     outputs = dict(context.outputs)
-    inside = _Context(context.arithmetic, outputs)
+    inside = replace(context, outputs=outputs)
     for segment in segments[:-1]:
         read = _read(segment, fields, inside)
         if read.task is not Task.REGRESSION or not read.link.is_linear:
@@ -353,34 +349,27 @@ def _elected(
 ) -> Read:
     """Models that vote for a class: trees as sums of their votes if float64 holds them, others each with separate scores."""
     _no_targets(model)
+    if context.votes:
+        raise model.error("a vote inside a vote is not supported", _AVERAGE)
     if context.outputs:
         raise model.error("votes of models that take sums of other models are not supported", _EXPORT)
     if min(weights) < 0 or not any(weights):
         raise model.error("a weight of the vote is negative, or all are 0", "give the models inside one by one")
-    # The vote of a tree is its score, so that the order of classes is free for it, and for votes of trees alone.
-    found = {id(s): trees for s in segments if (trees := _trees_alone(s))}
-    inner = _Context(context.arithmetic, context.outputs, votes=context.votes + 1)
-    if inner.votes > _MOST_VOTES:
-        raise model.error(f"more than {_MOST_VOTES} nested votes", "give the models inside one by one")
-    others = {id(s): _voting(s, fields, inner) for s in segments if id(s) not in found}
+    # The vote of a tree is its score, so that the order of classes is free for it.
+    inner = replace(context, votes=True)
+    others = {id(s): _voting(s, fields, inner) for s in segments if s.tag != "TreeModel"}
     if others:
         classes = next(iter(others.values())).classes
     else:
-        labels = labels_of([tree for trees in found.values() for tree in trees], voting=True)
-        classes = context.classes if set(labels) <= set(context.classes) else tuple(labels)
-        if all(segment.tag == "TreeModel" for segment in segments):
-            values = vote_values(weights, len(classes))
-            if values is not None:
-                return _ballots(segments, values, list(classes), fields, model, context.arithmetic)
-    inner = replace(inner, classes=classes)
+        classes = tuple(labels_of(segments, voting=True))
+        values = vote_values(weights, len(classes))
+        if values is not None:
+            return _ballots(segments, values, list(classes), fields, model, context.arithmetic)
     voters = []
     for segment, weight in zip(segments, weights, strict=True):
-        if id(segment) in others:
-            read = others[id(segment)]
-        elif segment.tag == "TreeModel":
+        read = others.get(id(segment))
+        if read is None:
             read = _ballots([segment], [1.0], list(classes), fields, segment, context.arithmetic)
-        else:
-            read = _voting(segment, fields, inner)
         if read.classes != classes:
             different = "in different orders" if set(read.classes) == set(classes) else "of their own"
             raise segment.error(f"the models of a vote have classes {different}", "train all of them on all classes")
@@ -389,25 +378,9 @@ def _elected(
         raise model.error(
             f"which of equal classes wins a vote of {len(voters)} models for {len(classes)} classes depends on the order "
             "of the votes, and there are too many orders",
-            'export the probabilities (multipleModelMethod="average")',
+            _AVERAGE,
         )
     return Read((), task_of(classes), Votes(), classes, voters=tuple(voters))
-
-
-def _trees_alone(model: Element) -> list[Element]:
-    """The trees of a tree, or of a vote of trees and such votes; empty if other models are in it."""
-    if model.tag == "TreeModel":
-        return [model]
-    segmentation = model.child("Segmentation") if model.tag == "MiningModel" else None
-    if segmentation is None or segmentation.get("multipleModelMethod") not in _VOTES:
-        return []
-    found = []
-    for segment in segmentation.each("Segment"):
-        own = [tree for child in segment.children if child.tag.endswith("Model") for tree in _trees_alone(child)]
-        if not own:
-            return []
-        found += own
-    return found
 
 
 def _voting(model: Element, fields: Fields, context: _Context) -> Read:

@@ -13,7 +13,6 @@ import io
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.extensions.formats.additive import Axis, Categories, Numbers, term_tree
+from treesens.extensions.formats.of_files import OfFiles
 from treesens.extensions.formats.scorecard.bins import Interval, Listed, Word, parse_bin
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_CATEGORIES, as_categorical, ensemble_of, feature_tuple, stack_trees
@@ -42,21 +42,14 @@ _PRINTED = (
 _REMEDY = "write `feature,bin,points`, with bins like `[20, 30)`, `<= 5`, `['a' 'b']` or `Missing`"
 
 
-class ScorecardFrontend:
+class ScorecardFrontend(OfFiles):
     """Reads tables of points; there is no live object."""
 
     name = "scorecard"
-    library = ""
 
     def recognises_bytes(self, head: bytes) -> bool:
         first = head.partition(b"\n")[0].decode("utf-8", "replace")
         return _places([cell.strip().strip('"') for cell in first.split(_delimiter(first))]) is not None
-
-    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are only files
-        return False
-
-    def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
-        raise ModelError("a scorecard is read from a file", remedy="write its table to a CSV and give the path")
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
         place = str(path)

@@ -2,7 +2,7 @@
 
 All of them average: probabilities, values, or either with learnt coefficients. The members may be of any library. A forest is a
 sum, and so is an average of forests. Models with a link or a calibration keep separate scores
-(`treesens.compiler.model.blend`).
+(`treesens.extensions.formats.links.blend`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble, ModelSource, Task
-from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
 from treesens.extensions.formats.blending import blend_of
+from treesens.extensions.formats.links.blend import Way
+from treesens.extensions.formats.links.several import Mean
 from treesens.extensions.formats.sklearn.calibrated import (
     calibrated,
     calibration_of,
@@ -34,7 +35,7 @@ from treesens.extensions.formats.sklearn.linear import LINEAR, LOGISTIC, check_f
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_classes
 from treesens.frontends.sklearn.rows import predictor, replayer
-from treesens.links import Identity, Logistic, Mean, Softmax
+from treesens.links import Identity, Logistic, Softmax
 
 _BOOSTED_INSIDE = "a stack over boosted models takes a logistic function of sums of logistic functions"
 _ONE_BY_ONE = "give the models inside one by one"

@@ -5,7 +5,7 @@ A mean over several folds averages several such models (`blends.py`).
 Of more than two classes each has a score, its decision function or its share of votes, and a calibrator of its own. Its
 probability is the calibrated score divided by the sum over all classes, and the class with the greatest one is predicted. The
 sum is the same for all, so the class compares functions of one score each (`binder/scores.py`). Several folds have a sum each:
-they are members of a mean (`blends.py`) whose probabilities are means of quotients (`compiler/query/quotients.py`).
+they are members of a mean (`blends.py`) whose probabilities are means of quotients (`quotients.py`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble, ModelSource, Task
-from treesens.compiler.model.blend import Way
-from treesens.compiler.model.calibration import Isotonic, Learnt, Sigmoid
 from treesens.errors import ModelError
 from treesens.extensions.formats.blending import blend_of
+from treesens.extensions.formats.links.blend import Way
+from treesens.extensions.formats.links.calibrated import Calibrated
+from treesens.extensions.formats.links.calibration import Isotonic, Learnt, Sigmoid
+from treesens.extensions.formats.links.several import Compared
 from treesens.extensions.formats.sklearn.columns import rows_of_members
 from treesens.frontends.base import LoadedModel, of_output
 from treesens.frontends.sklearn.model import names_of, plain_classes
 from treesens.frontends.sklearn.rows import replayer
-from treesens.links import Calibrated, Compared, Logistic
+from treesens.links import Logistic
 
 _NAME = "CalibratedClassifierCV"
 _INSIDE = "give the model inside, and use its own probability"

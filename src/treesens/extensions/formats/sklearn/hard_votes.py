@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import ModelSource
-from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
+from treesens.extensions.formats.links.blend import Way
 from treesens.extensions.formats.sklearn.columns import rows_of_members
 from treesens.extensions.formats.voting import adds_up, task_of, vote_of
 from treesens.frontends.base import LoadedModel

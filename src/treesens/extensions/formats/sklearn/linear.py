@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
-from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
 from treesens.extensions.formats.additive import Axis, Categories, Numbers
 from treesens.extensions.formats.blending import blend_of
+from treesens.extensions.formats.links.blend import Way
 from treesens.extensions.formats.numbers.tables import number_term, table_of_feature
 from treesens.extensions.formats.sklearn.columns import Column, thresholds_of
 from treesens.frontends.sklearn.model import plain_classes

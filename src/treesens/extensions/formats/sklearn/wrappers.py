@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from treesens.compiler.model.calibration import Learnt
 from treesens.errors import ModelError
+from treesens.extensions.formats.links.calibration import Learnt
 from treesens.extensions.formats.sklearn.calibrated import calibration_of, folds_of, is_calibrated
 
 _SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")

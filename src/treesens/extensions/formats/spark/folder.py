@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 
 from treesens.errors import ModelError
 from treesens.frontends.archives import Archive, Files, FolderFiles
@@ -62,22 +61,6 @@ class Folder:
             )
         place = f"{self.archive.place}: {written.path}{parts[0]}"
         return Field(parse_document(lines[0].encode(), place), place)
-
-    def unpack(self, place: Path) -> None:
-        """Writes all files below `place`, by their names in the archive. ModelError for a name that leaves it."""
-        for name in self.archive.names:
-            if name.startswith(self.path):
-                target = place / _safe(name, self.archive)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(self.archive.blob(name))
-
-
-def _safe(name: str, archive: Files) -> PurePosixPath:
-    """A name that stays below its folder."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
-        raise ModelError(f"a file `{name[:60]}`, whose name leads elsewhere", place=archive.place, remedy=DAMAGED)
-    return path
 
 
 def folder_of(files: Mapping[str, bytes], place: str) -> Folder:

@@ -15,23 +15,25 @@ second is predicted above 0, and its probability is a sigmoid of twice the sum, 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.base.folders import folder_digest
-from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
-from treesens.compiler.model.ties import Thresholds
+from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
+from treesens.compiler.model.ties import Ties
 from treesens.errors import ModelError
+from treesens.extensions.formats.of_files import in_java
 from treesens.extensions.formats.spark.folder import DAMAGED, Folder, folder_of, open_folder
 from treesens.extensions.formats.spark.known import TABLE
-from treesens.extensions.formats.spark.library import Pyspark
 from treesens.extensions.formats.spark.parquet import Columns, Rows, check_columns, read_tables
 from treesens.extensions.formats.spark.stages import UNKNOWN_CLASS, Slot, Stage, class_names, flow_through, stages_of
 from treesens.extensions.formats.spark.trees import Grown, by_labels, grow
@@ -83,11 +85,38 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True)
+class Thresholds(Ties):
+    """The class with the greatest ratio of probability to threshold is predicted (`thresholds` of Spark); `values` are above 0.
+
+    Quotients are rounded: if two classes differ only in their last digits, the winner is open, as at a tie.
+    """
+
+    values: tuple[float, ...]
+
+    def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `Ties.choose`
+        """The class for probabilities `scores` float64[classes], independent of the input."""
+        return int(np.argmax(np.asarray(scores, np.float64) / np.asarray(self.values)))
+
+    @cached_property
+    def factors(self) -> tuple[Fraction, ...]:
+        """The factor of each class's score before the comparison."""
+        return tuple(1 / Fraction(value) for value in self.values)
+
+    @property
+    def cut(self) -> Fraction | None:
+        """For two classes, the probability of the second one at which both are equal."""
+        if len(self.values) != 2:
+            return None
+        first, second = (Fraction(repr(value)) for value in self.values)
+        return second / (first + second)
+
+
 class SparkFrontend:
     """Reads the folder written by `model.save`, or a zip file of it; a live model lives in Java."""
 
     name = "spark"
-    library = "pyspark"
+    library = ""
     reads_with = "pyarrow"
 
     def recognises_bytes(self, head: bytes) -> bool:
@@ -110,7 +139,7 @@ class SparkFrontend:
         return self._read(path, folder_of(files, str(path)), folder_digest(files))
 
     def _read(self, path: Path, folder: Folder, sha256: str) -> LoadedModel:
-        stages, root = stages_of(folder)
+        stages, _ = stages_of(folder)
         which = [i for i, stage in enumerate(stages) if stage.kind == "model"] or [0]
         which = [i for i in which if stages[i].metadata["class"].text() in _KINDS] or which
         before, model, after = stages[: which[0]], stages[which[0]], stages[which[0] + 1 :]
@@ -122,8 +151,7 @@ class SparkFrontend:
         grown = _grow(model, kind, tables["data"], rows.get(_LIST))
         slots = flow_through(before, rows).vectors.get(model.text("featuresCol"))
         names = class_names(before, rows, model, after)
-        library = partial(Pyspark, root, model, stages)
-        return _loaded(model, kind, grown, slots, names if kind.classifies else None, library, path, sha256)
+        return _loaded(model, kind, grown, slots, names if kind.classifies else None, path, sha256)
 
 
 def _kind(model: Stage) -> _Kind:
@@ -185,7 +213,6 @@ def _loaded(
     read: _Read,
     slots: list[Slot] | None,
     names: list[str] | None,
-    library_of: Callable[[list[Slot], Ensemble], Pyspark],
     path: Path,
     sha256: str,
 ) -> LoadedModel:
@@ -252,13 +279,10 @@ def _loaded(
         ties=thresholds,
         probability_cut=None if thresholds is None else thresholds.cut,
     )
-    library = library_of([slots[number] for number in which], ensemble)
     parts = any(slot.parts_at_zero for slot in slots)
     told = {_BOOSTED: kind.boosted, _ZERO: parts, _DIVIDED: thresholds is not None, _CUT: cutoff is not None}
     notes = tuple(note for note, holds in told.items() if holds)
-    return LoadedModel(
-        ensemble, SparkFrontend.name, library.margins, library.leaf_ids, notes=notes, predicts=library.predicts
-    )
+    return LoadedModel(ensemble, SparkFrontend.name, in_java, notes=notes)
 
 
 def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:

@@ -50,10 +50,6 @@ UNKNOWN_CLASS = "__unknown"
 """Spark's label for classes unknown to an indexer that keeps them."""
 _SCALERS = ("standard scaler", "min-max scaler", "max-abs scaler")
 _WITH_DATA = ("string indexer", "vector indexer", "one-hot encoder", "imputer", *_SCALERS)
-OF_VECTORS = ("vector indexer", "slicer", *_SCALERS)
-"""Stages whose column is a vector."""
-OUTPUTS = tuple(kind for kind in _READ.values() if kind != "names")
-"""Stages that make columns for later ones."""
 _ALONE = "give the tree model alone"
 _SPECIAL = {"-Inf": -math.inf, "Inf": math.inf, "-Infinity": -math.inf, "Infinity": math.inf}
 """Spark's JSON for the ends of all numbers."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from treesens.commands.beside import write_beside
+from treesens.extensions.answers.reason_words import reason_words
 from treesens.extensions.studies.commands.study_outputs import Outputs, say_favourable
 from treesens.extensions.studies.report.study_tables import show_curve, show_denials, show_rows, show_sets, write_csv
 from treesens.extensions.studies.study import Found
-from treesens.report.reason_words import reason_words
 from treesens.report.terminal import say_wrapped
 
 _WHY_COLUMNS = ("row", "class", "size", "features", "values", "contrast")

@@ -273,8 +273,8 @@ class Count(StudyResult):
     """Shares of inputs: `records` as `treesens count --json` prints them, one per (set of features, decision, gap)."""
 
     def _repr_html_(self) -> str:
-        from treesens.report.notebook import table
-        from treesens.report.share_words import estimated, interval
+        from treesens.extensions.measure.share_words import estimated, interval
+        from treesens.extensions.notebook import table
 
         kind = "gap" if any("gap" in r for r in self.records) else "margin"
         head = ["features", kind, "share of inputs, proved", "estimate, with its interval", "known well enough"]

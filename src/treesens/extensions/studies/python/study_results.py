@@ -68,7 +68,7 @@ class Columns(ABC):
         return in_library_of(self.source, self.columns)
 
     def _repr_html_(self) -> str:
-        from treesens.report.notebook import columns_html
+        from treesens.extensions.notebook import columns_html
 
         return columns_html(self.columns)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from rich.text import Text
 
+from treesens.extensions import notebook
 from treesens.extensions.studies.diff import CHANGES, ScoreDifference
 from treesens.extensions.studies.largest import swing_of_record
 from treesens.extensions.studies.report.audit_table import COLOURS, rows_that_flip, varied_of
 from treesens.extensions.studies.report.fact_words import largest_words, rounded
 from treesens.extensions.studies.report.price_table import show_price
 from treesens.extensions.studies.report.study_tables import table_of
-from treesens.report import notebook
 from treesens.report.show import out
 from treesens.report.tables import Table, value_text
 from treesens.report.terminal import say_wrapped

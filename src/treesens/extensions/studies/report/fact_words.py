@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
+from treesens.extensions.measure.share_words import estimated, interval, percent
 from treesens.extensions.studies.largest import Largest, Status, swing_of_record
-from treesens.report.share_words import estimated, interval, percent
 
 
 def largest_words(known: Largest, digits: int = 4) -> str:

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from treesens.extensions.measure.share_words import percent
 from treesens.extensions.studies.largest import swing_of_record
 from treesens.extensions.studies.report.audit_table import gap_of, rows_that_flip, swing_of
 from treesens.extensions.studies.report.fact_words import largest_words, rarity
 from treesens.report.changes import Names, change_words, equal_words
-from treesens.report.share_words import percent
 
 Record = dict[str, Any]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.files import write_atomically
+from treesens.extensions.measure.share_words import percent
 from treesens.extensions.studies.columns import classes as classes_of
 from treesens.extensions.studies.columns import shown_fields
 from treesens.extensions.studies.count import CountRecord
 from treesens.extensions.studies.report.fact_words import MEANINGS, who_of
 from treesens.extensions.studies.robust import RobustRecord
-from treesens.report.share_words import percent
 from treesens.report.show import out
 from treesens.report.tables import Table, value_text
 from treesens.report.terminal import say_wrapped

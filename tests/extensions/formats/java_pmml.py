@@ -15,15 +15,27 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.extensions.formats.java import java_with
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.evaluate import Predicted, positions
 from treesens.errors import ModelError
-from treesens.extensions.formats.java import java_with
 from treesens.extensions.formats.pmml.fields import Column
-from treesens.extensions.formats.pmml.models import MODELS, Read, Sum
-from treesens.extensions.formats.pmml.xml import Element
+from treesens.extensions.formats.pmml.frontend import _columns
+from treesens.extensions.formats.pmml.models import MODELS, Read, Sum, read_model
+from treesens.extensions.formats.pmml.xml import Element, parse
 
 _NAMESPACE = "http://www.dmg.org/PMML-4_4"
+
+
+def library_of(ensemble: Ensemble) -> Evaluator:
+    """The library's model of the file from which an ensemble was read."""
+    root = parse(Path(ensemble.source.path).read_bytes(), ensemble.source.path)
+    (model,) = (child for child in root.children if child.tag in MODELS)
+    fields, _ = _columns(root.need("DataDictionary"), model)
+    shared = root.child("TransformationDictionary")
+    if shared is not None:
+        fields.derive(shared)
+    return Evaluator(root, model, fields.columns, read_model(model, fields), ensemble)
 
 
 class Evaluator:
@@ -33,12 +45,18 @@ class Evaluator:
     """
 
     def __init__(
-        self, root: Element, model: Element, columns: Sequence[Column], read: Read, within: Element | None = None
+        self,
+        root: Element,
+        model: Element,
+        columns: Sequence[Column],
+        read: Read,
+        ensemble: Ensemble,
+        within: Element | None = None,
     ) -> None:
         self._root, self._model, self._columns, self._read = root, model, columns, read
-        self._within = within
+        self._ensemble, self._within = ensemble, within
         self._asked: dict[Sum | None, Any] = {}
-        self._voters = [Evaluator(root, v.model, columns, v.read, within or model) for v in read.voters]
+        self._voters = [Evaluator(root, v.model, columns, v.read, ensemble, within or model) for v in read.voters]
         self._ballots: list[Any] = []
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
@@ -57,9 +75,9 @@ class Evaluator:
             found[:, output] = [float(_there(a.get(given))) if given else _number(a) for a in answers]
         return found
 
-    def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
+    def predicts(self, rows: NDArray[np.float64]) -> Predicted:
         """The results of the whole file: its probabilities, or its value, and its class."""
-        answers = self._ask(self._whole(), rows)
+        answers, ensemble = self._ask(self._whole(), rows), self._ensemble
         if not ensemble.classes:
             return Predicted(np.array([[_number(answer)] for answer in answers]), None)
         labels = np.array([str(_target(answer)) for answer in answers])

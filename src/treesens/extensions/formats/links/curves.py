@@ -1,4 +1,4 @@
-"""Non-decreasing functions of one score as terms of a sum: the score itself, or its calibrated probability.
+"""Calibrated probabilities, non-decreasing functions of one score: their values and the lines above them.
 
 At one input such a term is a rational number, a share 1 / (1 + e**v) of one, or a sigmoid of a probability. Over all inputs it
 is bounded by lines (`least_constant`), which give linear rows for a sum: for a slope b >= 0 the least a with f(s) <= a + b s.
@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
 
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.base.dyadic import exp_bounds
-from treesens.compiler.model.calibration import Isotonic, Learnt, Sigmoid
+from treesens.compiler.query.exact_sums import ONE, Member, Value, share_bounds
+from treesens.extensions.formats.links.calibration import Isotonic, Learnt, Sigmoid
 
 ROUNDING = 1e-11
 """Upper bound on the floating-point error of such a function: an exponential or two and a product."""
@@ -35,114 +35,62 @@ _KNOT_WIDTH = 1e-13
 _BEND = 0.09623
 """Upper bound on the second derivative of 1 / (1 + e**-s), which is at most 1 / (6 sqrt(3))."""
 _LARGEST = Fraction(2) ** 1000
-_Key = TypeVar("_Key")
 
 
-class Value:
-    """A term's value at one input: `constant` + the sum of factor / (1 + e**exponent) + the sum of factor * sigmoid.
+@dataclass(frozen=True)
+class SigmoidOfShare(Member):
+    """1 / (1 + e**(slope * p + intercept)), where p = 1 / (1 + e**-score); slope and score are positive."""
 
-    Exponents are positive and distinct, so that the sum of the shares is irrational unless there are none: as
-    functions of x = e**(1/n) they are 1 / (1 + x**k), of which the one with the largest k alone has a pole at a primitive
-    2k-th root of unity, and e**(1/n) is transcendental (Hermite). In a sigmoid 1 / (1 + e**(slope * p + intercept)) of the
-    probability p of a score, slope and score are positive.
-    """
+    slope: Fraction
+    intercept: Fraction
+    score: Fraction
 
-    def __init__(self) -> None:
-        self.constant = Fraction(0)
-        self.shares: dict[Fraction, Fraction] = {}
-        self.sigmoids: dict[tuple[Fraction, Fraction, Fraction], Fraction] = {}
-
-    @property
-    def is_rational(self) -> bool:
-        """True if only the constant is left."""
-        return not self.shares and not self.sigmoids
-
-    def add(self, factor: Fraction, calibration: Learnt | None, score: Fraction) -> None:
-        """factor * f(score); equal functions of equal scores are combined, so that they may cancel."""
-        if calibration is None:
-            self.constant += factor * score
-        elif isinstance(calibration, Isotonic):
-            self._isotonic(factor, calibration, score)
-        elif calibration.of_probability:
-            self._sigmoid(factor, Fraction(calibration.slope), Fraction(calibration.intercept), score)
-        else:
-            self.share(factor, Fraction(calibration.slope) * score + Fraction(calibration.intercept))
-
-    def share(self, factor: Fraction, exponent: Fraction) -> None:
-        """factor / (1 + e**exponent), which is factor - factor / (1 + e**-exponent)."""
-        if exponent < 0:
-            self.constant, factor, exponent = self.constant + factor, -factor, -exponent
-        if exponent == 0:
-            self.constant += factor / 2
-            return
-        _add(self.shares, exponent, factor)
-
-    def _sigmoid(self, factor: Fraction, slope: Fraction, intercept: Fraction, score: Fraction) -> None:
-        """factor / (1 + e**(slope * p + intercept)), where p is the probability of a score: 1 minus that of its negative."""
-        if score < 0:
-            slope, intercept, score = -slope, slope + intercept, -score
-        if slope < 0:
-            self.constant, factor, slope, intercept = self.constant + factor, -factor, -slope, -intercept
-        if slope == 0 or score == 0:
-            self.share(factor, slope / 2 + intercept)
-            return
-        _add(self.sigmoids, (slope, intercept, score), factor)
-
-    def _isotonic(self, factor: Fraction, calibration: Isotonic, score: Fraction) -> None:
-        """The score's piece: a constant, or a line, which for a probability is a multiple of a share."""
-        scores, values = calibration.exact
-        place = _place_of_share(scores, score) if calibration.of_probability else bisect_right(scores, score)
-        if place in (0, len(scores)):
-            self.constant += factor * values[min(place, len(values) - 1)]
-            return
-        slope = (values[place] - values[place - 1]) / (scores[place] - scores[place - 1])
-        self.constant += factor * (values[place - 1] - slope * scores[place - 1])
-        if not calibration.of_probability:
-            self.constant += factor * slope * score
-        elif slope:
-            self.share(factor * slope, -score)
-
-    def sign_of_pairs(self) -> int:
-        """The sign of the sigmoids if they are differences of one function at two scores, all in one direction; else 0."""
-        pairs: dict[tuple[Fraction, Fraction], list[tuple[Fraction, Fraction]]] = {}
-        for (slope, intercept, score), factor in self.sigmoids.items():
-            pairs.setdefault((slope, intercept), []).append((score, factor))
-        signs = set()
-        for pair in pairs.values():
-            if len(pair) != 2 or pair[0][1] != -pair[1][1]:
-                return 0
-            # The function falls as its score grows.
-            (one, factor), (other, _) = pair
-            signs.add(1 if (one < other) == (factor > 0) else -1)
-        return signs.pop() if len(signs) == 1 else 0
-
-    def bounds(self, bits: int) -> tuple[Fraction, Fraction]:
-        """An enclosure of the whole value."""
-        low = high = self.constant
-        for exponent, factor in self.shares.items():
-            ends = [factor * end for end in share_bounds(exponent, bits)]
-            low, high = low + min(ends), high + max(ends)
-        for (slope, intercept, score), factor in self.sigmoids.items():
-            inner = share_bounds(-score, bits)
-            ends = [slope * end + intercept for end in inner]
-            outer = share_bounds(max(ends), bits)[0], share_bounds(min(ends), bits)[1]
-            both = [factor * end for end in outer]
-            low, high = low + min(both), high + max(both)
-        return low, high
+    def bounds(self, bits: int, less: Fraction) -> tuple[Fraction, Fraction]:  # noqa: ARG002 - divided by 1 alone
+        inner = share_bounds(-self.score, bits)
+        low, high = (self.slope * end + self.intercept for end in inner)
+        return share_bounds(high, bits)[0], share_bounds(low, bits)[1]
 
 
-def _add(terms: dict[_Key, Fraction], key: _Key, factor: Fraction) -> None:
-    """Adds a term to a sum; cancelled terms are dropped."""
-    total = terms.pop(key, Fraction(0)) + factor
-    if total:
-        terms[key] = total
+def add_value(value: Value, factor: Fraction, calibration: Learnt, score: Fraction) -> None:
+    """Adds factor * f(score) to a sum."""
+    if isinstance(calibration, Isotonic):
+        _add_isotonic(value, factor, calibration, score)
+        return
+    slope, intercept = Fraction(calibration.slope), Fraction(calibration.intercept)
+    if not calibration.of_probability:
+        value.power_share(factor, [slope * score + intercept])
+        return
+    # The probability p of a score is 1 minus that of its negative.
+    if score < 0:
+        slope, intercept, score = -slope, slope + intercept, -score
+    if slope < 0:
+        value.constant, factor, slope, intercept = value.constant + factor, -factor, -slope, -intercept
+    if slope == 0 or score == 0:
+        value.power_share(factor, [slope / 2 + intercept])
+        return
+    value.share([ONE], {SigmoidOfShare(slope, intercept, score): factor})
 
 
-def share_bounds(exponent: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-    """An enclosure of 1 / (1 + e**exponent)."""
-    least, most = exp_bounds(max(min(exponent, Fraction(_FAR)), Fraction(-_FAR)), bits)
-    low, high = 1 / (1 + most), 1 / (1 + least)
-    return (Fraction(0) if exponent > _FAR else low), (Fraction(1) if exponent < -_FAR else high)
+def _add_isotonic(value: Value, factor: Fraction, calibration: Isotonic, score: Fraction) -> None:
+    """The score's piece: a constant, or a line, which for a probability is a multiple of a share."""
+    scores, values = calibration.exact
+    place = _place_of_share(scores, score) if calibration.of_probability else bisect_right(scores, score)
+    if place in (0, len(scores)):
+        value.constant += factor * values[min(place, len(values) - 1)]
+        return
+    slope = (values[place] - values[place - 1]) / (scores[place] - scores[place - 1])
+    value.constant += factor * (values[place - 1] - slope * scores[place - 1])
+    if not calibration.of_probability:
+        value.constant += factor * slope * score
+    elif slope:
+        value.power_share(factor * slope, [-score])
+
+
+def value_of(calibration: Learnt, score: Fraction) -> Value:
+    """f(score)."""
+    value = Value()
+    add_value(value, Fraction(1), calibration, score)
+    return value
 
 
 def _place_of_share(scores: list[Fraction], margin: Fraction) -> int:
@@ -162,12 +110,10 @@ def _place_of_share(scores: list[Fraction], margin: Fraction) -> int:
         bits *= 2
 
 
-def floats_of(calibration: Learnt | None, lift: float = 0.0) -> Callable[[FloatArray], FloatArray]:
+def floats_of(calibration: Learnt, lift: float = 0.0) -> Callable[[FloatArray], FloatArray]:
     """The function in floats. With `lift` 1 (or -1) it is nowhere below (above) the exact function by more than ROUNDING: a
     steep piece would amplify the rounding of its argument.
     """
-    if calibration is None:
-        return lambda s: s + lift * _LIFT * (1 + np.abs(s))
 
     def f(s: FloatArray) -> FloatArray:
         if calibration.of_probability:
@@ -180,10 +126,8 @@ def floats_of(calibration: Learnt | None, lift: float = 0.0) -> Callable[[FloatA
     return f
 
 
-def steepest(calibration: Learnt | None) -> Fraction:
+def steepest(calibration: Learnt) -> Fraction:
     """A Lipschitz constant of the function in its score."""
-    if calibration is None:
-        return Fraction(1)
     if isinstance(calibration, Sigmoid):
         slope = Fraction(-calibration.slope) / 4
     else:
@@ -216,10 +160,8 @@ def _turns_up(x: Sequence[float], y: Sequence[float], a: int, b: int, c: int) ->
     return (y[b] - y[a]) * (x[c] - x[b]) <= (y[c] - y[b]) * (x[b] - x[a])
 
 
-def greatest_curvature(calibration: Learnt | None) -> float:
+def greatest_curvature(calibration: Learnt) -> float:
     """An upper bound on the function's second derivative except at its knots; infinite if floats overflow."""
-    if calibration is None:
-        return 0.0
     if isinstance(calibration, Sigmoid):
         k = abs(float(calibration.slope))
         inner = _BEND * k * k

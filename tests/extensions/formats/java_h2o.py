@@ -13,14 +13,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.extensions.formats.java import java_with
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
-from treesens.extensions.formats.h2o.trees import Encoding
-from treesens.extensions.formats.java import java_with
+from treesens.extensions.formats.h2o.archive import open_mojo
+from treesens.extensions.formats.h2o.frontend import _doubled, _many_classes, _one_score
+from treesens.extensions.formats.h2o.trees import Encoding, encoding_of
 
 VARIABLE = "TREESENS_H2O_JAR"
 """Path of h2o.jar or h2o-genmodel.jar; by default the jar of the package `h2o`."""
+
+
+def library_of(ensemble: Ensemble) -> GenModel:
+    """The library's model of the file from which an ensemble was read."""
+    place = ensemble.source.path
+    data, classes = Path(place).read_bytes(), ensemble.classes
+    mojo = open_mojo(data, place)
+    encoding, several = encoding_of(mojo), len(classes) > 2 or _doubled(mojo, len(classes))
+    scoring = _many_classes(mojo, len(classes), encoding) if several else _one_score(mojo, classes)
+    return GenModel(data, [mojo.archive.blob(name) for name in scoring.names], ensemble, scoring.signs, encoding)
 
 
 class GenModel:
@@ -123,10 +135,7 @@ def _java() -> Any:
     with contextlib.suppress(ImportError):
         if jar := _jar():
             return java_with([jar])
-    raise ModelError(
-        "replay in H2O needs Java and the packages h2o and jpype1, which are not installed",
-        remedy=f"pip install h2o jpype1, or name h2o-genmodel.jar in {VARIABLE}; or replay=emulated",
-    )
+    raise ModelError(f"H2O needs Java and the packages h2o and jpype1; {VARIABLE} may name h2o-genmodel.jar")
 
 
 def _jar() -> Path | None:

@@ -13,15 +13,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.folders import read_folder
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
-from treesens.extensions.formats.spark.folder import Folder
-from treesens.extensions.formats.spark.stages import OF_VECTORS, OUTPUTS, PIPELINE, Slot, Stage
+from treesens.extensions.formats.spark.folder import Folder, folder_of, open_folder
+from treesens.extensions.formats.spark.frontend import _KINDS, _columns
+from treesens.extensions.formats.spark.parquet import read_tables
+from treesens.extensions.formats.spark.stages import _READ, _SCALERS, PIPELINE, Slot, Stage, flow_through, stages_of
 
 _ROW, _LEAF = "treesens row", "treesens leaf"
 """Columns that no table has."""
+_OF_VECTORS = ("vector indexer", "slicer", *_SCALERS)
+"""Stages whose column is a vector."""
 _UNKNOWN = "treesens: no label of the column"
+
+
+def library_of(ensemble: Ensemble) -> Pyspark:
+    """The library's model of the folder or file from which an ensemble was read."""
+    place = ensemble.source.path
+    whole = Path(place).is_dir()
+    stages, root = stages_of(
+        folder_of(read_folder(Path(place)), place) if whole else open_folder(Path(place).read_bytes(), place)
+    )
+    number = next(i for i, stage in enumerate(stages) if stage.metadata["class"].text() in _KINDS)
+    model, before = stages[number], stages[:number]
+    small = {stage.folder.path: stage.folder.inside("data") for stage in before if stage.has_table}
+    _, rows = read_tables({"data": model.folder.inside("data")}, small, place)
+    slots = flow_through(before, rows).vectors.get(model.text("featuresCol"))
+    if slots is None:
+        slots = [Slot(f"f{i}") for i in range(model.metadata["numFeatures"].integer())]
+    return Pyspark(root, model, stages, [slots[i] for i in _columns(slots)[0]], ensemble)
 
 
 class Pyspark:
@@ -111,14 +133,14 @@ class Pyspark:
         from pyspark.ml.linalg import Vectors
 
         vectors = [Vectors.dense(row) for row in zip(*columns, strict=True)]
-        first = [stage for stage in self._stages if stage.kind in OF_VECTORS]
+        first = [stage for stage in self._stages if stage.kind in _OF_VECTORS]
         name = first[0].text("inputCol") if first else self._column("features")
         return session.createDataFrame(list(enumerate(vectors)), [_ROW, name])
 
     def _unused(self) -> dict[str, float | str]:
         """Columns that stages need and that are not features, with an accepted value."""
         known = {slot.column for slot in self._slots}
-        before = [stage for stage in self._stages if stage.kind in OUTPUTS]
+        before = [stage for stage in self._stages if stage.kind in _READ.values() and stage.kind != "names"]
         asked = {name for stage in before for name in stage.columns("input")}
         # Matched by position, since two stages may have the same `uid`.
         indexers = (stage for stage in _parts(self._opened[1]) if hasattr(stage, "labelsArray"))
@@ -158,7 +180,7 @@ class Pyspark:
 
     @cached_property
     def _opened(self) -> tuple[Any, Any]:
-        """The session and the model. ModelError if pyspark or Java is missing, or Spark cannot read the model."""
+        """The session and the model. ModelError if Spark cannot read the model."""
         session = _session()
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
@@ -169,7 +191,11 @@ class Pyspark:
         reader = getattr(import_module(f"pyspark.ml.{module}".rstrip(".")), kind)
         # Spark reads an imputer's table only when it is used.
         self._scratch = tempfile.TemporaryDirectory(prefix="treesens-spark-")
-        self._root.unpack(Path(self._scratch.name))
+        for file in self._root.archive.names:
+            if file.startswith(self._root.path):
+                target = Path(self._scratch.name) / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(self._root.archive.blob(file))
         try:
             model = reader.load((Path(self._scratch.name) / self._root.path).as_uri())
         except (Py4JError, PySparkException) as error:
@@ -200,17 +226,8 @@ def _first_line(error: Exception) -> str:
 
 
 def _session() -> Any:
-    """The session of this process, or a small new one. ModelError if pyspark or Java is missing."""
-    try:
-        from pyspark.errors import PySparkRuntimeError
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise ModelError(
-            "replay in Spark needs Java and pyspark, which is not installed",
-            remedy="pip install pyspark; or use replay=emulated",
-        ) from None
+    """The session of this process, or a small new one."""
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.master("local[1]").appName("treesens").config("spark.ui.enabled", "false")
-    try:
-        return builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
-    except (PySparkRuntimeError, OSError) as error:
-        raise ModelError(f"Spark does not start: {error}", remedy="install Java, or use replay=emulated") from None
+    return builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()

@@ -1,4 +1,4 @@
-"""Distances from rows of a table to boxes of cells, and the nearest row of a region.
+"""The region of a witness, its nearest row of a table, and values near that row.
 
 The distance counts the features that a question does not vary, in widths of their domains (paper, section 6: l2 over
 insensitive features). A missing value is one width away from every other; so are different values without an order.
@@ -7,15 +7,21 @@ insensitive features). A missing value is one width away from every other; so ar
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.base.floats import next_down_array
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query.domain import Domain, ValueDomain, cell_range
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Query, Space
-from treesens.compiler.result import NearestRow, Region
+from treesens.compiler.result import NearestRow, Region, Result
+from treesens.extensions.answers.regions import RegionFinder
+from treesens.solve.options import Options
+from treesens.values.verify import Witness, verify_cells
 
 
 def intervals(domain: Domain, grid: FeatureGrid, mask: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -139,3 +145,48 @@ def cells_near(query: Query, region: Region, cells: Int32Array, row: FloatArray)
         else:
             result[:, f] = inside[np.argmin(np.abs(inside - own))]
     return result
+
+
+def locate(query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result: Result, options: Options) -> Result:
+    """A found answer with its region and the nearest row of `table` (its name and rows), and with values near that row.
+
+    Without an objective the point also moves to the region's cells nearest to the row. The objective's value stays as it is.
+    """
+    witness, typed = result.witness, query.query
+    if witness is None or (table is None and not options.regions):
+        return result
+    region = RegionFinder(typed).region(witness.cells)
+    if table is None:
+        return replace(result, region=region)
+    name, rows = table
+    nearest = nearest_row(typed, name, rows, witness.cells, region)
+    if result.backend != "rows" and _movable(typed):
+        row = rows[nearest.index]
+        cells = witness.cells
+        if region is not None and typed.objective is None:
+            cells = cells_near(typed, region, cells, row)
+        moved = verify_cells(typed, cells, near=row, library_predict=options.library_predict)
+        if isinstance(moved, Witness) and not worse(typed, moved, witness):
+            witness = moved
+            nearest = replace(
+                nearest, point_distance=nearest_row(typed, name, rows[nearest.index :][:1], moved.cells, None).distance
+            )
+    return replace(result, witness=witness, region=region, nearest=nearest)
+
+
+def _movable(query: Query) -> bool:
+    """True if a point's values may be chosen freely: not if the objective is over all of them, or the nearest row."""
+    goal = query.objective
+    if goal is None:
+        return True
+    settled = {place for term in goal.values for place in term.places}
+    return goal.nearest is None and len(settled) < len(query.points) * len(query.space.names)
+
+
+def worse(query: Query, moved: Witness, witness: Witness) -> bool:
+    """True if moving worsens the objective."""
+    goal = query.objective
+    if goal is None or goal.nearest is not None:
+        return False
+    before, after = (objective_form_value(goal, inputs_of(query, w.values)) for w in (witness, moved))
+    return after < before if goal.maximize else after > before

@@ -22,7 +22,7 @@ from treesens.compiler.query.known_cavities import all_cavities_in, with_known
 from treesens.compiler.query.query import AvoidCavities, CellCost, LinearForm, Objective, Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Region, Result, Sense, Verdict
 from treesens.data.cavities import learn_at
-from treesens.data.regions import RegionFinder
+from treesens.extensions.answers.regions import RegionFinder
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.conclude import conclude_found, shown_objective
 from treesens.solve.method import OpenQuestion

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from treesens.compiler.base.dyadic import to_scaled
-from treesens.compiler.model.calibration import Isotonic, Learnt, Sigmoid
 from treesens.compiler.query.evaluate import Inputs, holds
 from treesens.compiler.query.probabilities import excluding, reaches, reaches_on_rows, relaxed
-from treesens.compiler.query.query import Curve, Exponent, Probability, ProbabilitySum, Quotient, ScoreTerm
-from treesens.compiler.query.quotients import joined, line_above, mean_bounds
+from treesens.compiler.query.query import ProbabilitySum, ScoreTerm
+from treesens.compiler.query.shares import Exponent, Probability
+from treesens.extensions.formats.links.calibration import Isotonic, Learnt, Sigmoid
+from treesens.extensions.formats.links.curve_sums import Curve
+from treesens.extensions.formats.links.quotients import Quotient, line_above, mean_bounds
 
 FOLDS, CLASSES = 2, 3
 OUTPUTS = FOLDS * CLASSES
@@ -42,9 +44,9 @@ def parts_of(random: np.random.Generator, point: int, fold: int) -> tuple[Curve,
         Curve(
             Fraction(1),
             (ScoreTerm(point, CLASSES * fold + i, Fraction(1, 2)),),
-            calibration_of(random),
             LOW / 2,
             HIGH / 2,
+            calibration_of(random),
         )
         for i in range(CLASSES)
     )
@@ -110,13 +112,15 @@ def random_row(random: np.random.Generator) -> ProbabilitySum:
         one, other = (Fraction(1), Fraction(0), Fraction(0)), (Fraction(0), Fraction(1), Fraction(0))
         half = Fraction(1, FOLDS)
         if form == 0:
-            terms += joined([Quotient(half, one, here), Quotient(-half * factor, other, here)])
+            lead = Quotient(half, one, here).plus(Quotient(-half * factor, other, here))
+            assert lead is not None
+            terms.append(lead)
         else:
             terms.append(Quotient(half, one, here))
         if form == 2:
             terms.append(Quotient(-half, one, there))
     if random.integers(3) == 0:
-        terms.append(Curve(Fraction(1, 2), (ScoreTerm(1, 0, Fraction(1)),), Sigmoid(-1.0, 0.0), LOW, HIGH))
+        terms.append(Curve(Fraction(1, 2), (ScoreTerm(1, 0, Fraction(1)),), LOW, HIGH, Sigmoid(-1.0, 0.0)))
     if random.integers(4) == 0:
         exponent = Exponent((ScoreTerm(0, 1, Fraction(1)),))
         terms.append(Probability(Fraction(-1, 3), (exponent,)))
@@ -192,7 +196,7 @@ def test_many_inputs_are_judged_as_each_of_them(seed: int) -> None:
 @pytest.mark.parametrize("gap", ["1e-12", "1e-25", "1e-45"])
 def test_near_ties_are_told_apart(gap: str) -> None:
     parts = tuple(
-        Curve(Fraction(1), (ScoreTerm(0, i, Fraction(1)),), Sigmoid(-1.0 - i, 0.25 * i), LOW, HIGH) for i in range(3)
+        Curve(Fraction(1), (ScoreTerm(0, i, Fraction(1)),), LOW, HIGH, Sigmoid(-1.0 - i, 0.25 * i)) for i in range(3)
     )
     term = Quotient(Fraction(1), (Fraction(1), Fraction(-1), Fraction(0)), parts)
     scores = [[Fraction(1, 3), Fraction(1, 7), Fraction(-2)], [Fraction(0)] * 3]
@@ -204,9 +208,9 @@ def test_near_ties_are_told_apart(gap: str) -> None:
     assert not holds(excluding(above, scores), inputs(scores))
 
 
-SIGMOIDS = tuple(Curve(Fraction(1), (ScoreTerm(0, i, Fraction(1)),), Sigmoid(-2.0, 0.5), LOW, HIGH) for i in range(3))
-FLATS = tuple(Curve(Fraction(1), (ScoreTerm(0, i, Fraction(1)),), FLAT, LOW, HIGH) for i in range(3))
-ELSEWHERE = tuple(Curve(Fraction(1), (ScoreTerm(1, i, Fraction(1)),), Sigmoid(-2.0, 0.5), LOW, HIGH) for i in range(3))
+SIGMOIDS = tuple(Curve(Fraction(1), (ScoreTerm(0, i, Fraction(1)),), LOW, HIGH, Sigmoid(-2.0, 0.5)) for i in range(3))
+FLATS = tuple(Curve(Fraction(1), (ScoreTerm(0, i, Fraction(1)),), LOW, HIGH, FLAT) for i in range(3))
+ELSEWHERE = tuple(Curve(Fraction(1), (ScoreTerm(1, i, Fraction(1)),), LOW, HIGH, Sigmoid(-2.0, 0.5)) for i in range(3))
 ONE = (Fraction(1), Fraction(0), Fraction(0))
 
 
@@ -258,6 +262,13 @@ def test_means_over_a_box_are_those_of_its_corners() -> None:
 
 
 def test_quotients_of_the_same_functions_are_one() -> None:
-    whole = joined([Quotient(Fraction(1, 5), ONE, SIGMOIDS), Quotient(Fraction(-2, 5), ONE[::-1], SIGMOIDS)])
-    assert whole == (Quotient(Fraction(1), (Fraction(1, 5), Fraction(0), Fraction(-2, 5)), SIGMOIDS),)
-    assert joined([Quotient(Fraction(1), ONE, SIGMOIDS), Quotient(Fraction(-1), ONE, SIGMOIDS)]) == ()
+    one = Quotient(Fraction(1, 5), ONE, SIGMOIDS)
+    whole = one.plus(Quotient(Fraction(-2, 5), ONE[::-1], SIGMOIDS))
+    assert whole == Quotient(Fraction(1), (Fraction(1, 5), Fraction(0), Fraction(-2, 5)), SIGMOIDS)
+    none = one.plus(Quotient(Fraction(-1, 5), ONE, SIGMOIDS))
+    assert none is not None
+    assert none.ends == (0, 0)
+    assert one.plus(Quotient(Fraction(1), ONE, FLATS)) is None
+    nothing, at = ProbabilitySum((none,), Fraction(0), strict=True), [[Fraction(1)] * 3] * 2
+    assert reaches(replace(nothing, strict=False), at)
+    assert not holds(excluding(nothing, at), inputs(at))

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
-from treesens.report.changes import changed_features
-from treesens.report.reason_words import reason_words
+from treesens.extensions.answers.reason_words import reason_words
+from treesens.python.answer import Answer, Answers, Explanations, Info
+from treesens.report.changes import Names, change_words, changed_features, row_of
+from treesens.report.explain import Explanation
 from treesens.visible import visible
+
+_PLAIN = ("format", "task", "trees", "leaves", "link", "number_type", "library_version", "sha256")
+
+
+def html(shown: object) -> str | None:
+    """The HTML of a result of the Python interface; None for other objects."""
+    match shown:
+        case Answer(question=question, result=result):
+            row = None if result.witness is None else row_of(question, result.witness)
+            changed = change_words(shown.to_dict(), row, Names.of(question.models[0]))
+            return answer_html(shown.to_dict(), question.query.space.names, shown.notes, changed)
+        case Answers():
+            return answers_html([answer.to_dict() for answer in shown.values()], shown.errors)
+        case Info():
+            return model_html(shown)
+        case Explanation():
+            lines = "".join(f"<li><code>{text(line)}</code></li>" for line in shown.formulas)
+            return f"<p><b>{text(shown.record['query'])}</b>: {text(shown.sentence)}</p><ul>{lines}</ul>"
+        case Explanations():
+            return "".join(html(one) or "" for one in shown.values())
+    return None
 
 
 def text(value: Any) -> str:
@@ -16,7 +39,7 @@ def text(value: Any) -> str:
     if value is None:
         return "missing"
     shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return html.escape(visible(shown, lines=True))
+    return escape(visible(shown, lines=True))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], marked: Sequence[bool] = ()) -> str:
@@ -92,6 +115,26 @@ def answers_html(records: Sequence[Mapping[str, Any]], errors: Mapping[str, Any]
     ]
     failed = "".join(f"<p><b>{text(name)}</b>: {text(error)}</p>" for name, error in errors.items())
     return table(["query", "verdict", "why", "objective"], rows) + failed
+
+
+def model_html(facts: Mapping[str, Any]) -> str:
+    """The record of a model, and its features."""
+    plain = [[name.replace("_", " "), facts[name]] for name in _PLAIN if facts[name] is not None]
+    plain.insert(3, ["depth", f"at most {facts['depth']['max']}, {facts['depth']['mean']} on average"])
+    if facts["classes"]:
+        plain.insert(2, ["classes", ", ".join(map(str, facts["classes"]))])
+    features = sorted(facts["features"], key=lambda one: -one["splits"])
+    lines = [[f["name"], f["kind"], f["splits"], f["trees"], _range(f)] for f in features]
+    notes = "".join(f"<p>{text(note)}</p>" for note in facts["notes"])
+    head = ["feature", "kind", "nodes that ask for it", "trees", "cuts or categories"]
+    return table(["", "model"], plain) + table(head, lines) + notes
+
+
+def _range(feature: Mapping[str, Any]) -> str:
+    if feature["labels"]:
+        return ", ".join(map(str, feature["labels"]))
+    ends = feature["range_of_cuts"]
+    return "" if ends is None else f"{feature['guards']} from {ends[0]:.6g} to {ends[1]:.6g}"
 
 
 def columns_html(columns: Mapping[str, Sequence[Any]]) -> str:

@@ -2,14 +2,14 @@
 
 If every member is a sum of its leaves, so is the mean (`is_sum`): one ensemble over all trees, weighted by member. If some
 member has a link or a calibration, each member keeps separate scores, and the probability is a sum of functions of several
-scores (`compiler/query/curve_sums.py`). If the members' predicted classes are counted, each keeps separate scores, too.
+scores (`curve_sums.py`). If the members' predicted classes are counted, each keeps separate scores, too.
 
 Libraries differ in how they add, so each member keeps its own arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model.calibration import Isotonic
+from treesens.compiler.model.kinds import Blend
 from treesens.errors import InternalError, ModelError
 
 if TYPE_CHECKING:
@@ -54,10 +54,9 @@ class Way(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Blend:
-    """`members` see the same features. `weights` are the library's factors (None: a plain mean), `shares` each member's exact
-    share: as written, so that 0.3 and 0.7 are 3/10 and 7/10. `trees` are the first tree of each member in the whole ensemble,
-    and the one after its last.
+class Weighted(Blend):
+    """`weights` are the library's factors (None: a plain mean), `shares` each member's exact share: as written, so that 0.3 and
+    0.7 are 3/10 and 7/10.
     """
 
     members: tuple[Ensemble, ...]
@@ -86,7 +85,7 @@ class Blend:
 
     def _scores_of_classes(self, reached: NDArray[np.int32]) -> FloatArray:
         """Each member is the score of a class, a sum over shared predictions: the library computes one product."""
-        inner = [member.blend for member in self.members if member.blend is not None]
+        inner = [members_of(member) for member in self.members]
         own = inner[0]._margins_of_members(self.members[0], reached[:, : self.trees[0][1]])
         columns = np.concatenate([m.probabilities(o) for m, o in zip(inner[0].members, own, strict=True)], axis=1)
         weights, intercepts = np.asarray([blend.weights for blend in inner]), [blend.intercept for blend in inner]
@@ -136,12 +135,11 @@ class Blend:
                 found = np.divide(values, total, out=even, where=total != 0)
         return np.asarray(found, np.float64)
 
-    def parts(self) -> Iterator[tuple[Ensemble, int, int]]:
-        """Each member with its first score, and the one after its last, if members keep separate scores."""
-        first = 0
-        for member in self.members:
-            yield member, first, first + member.n_outputs
-            first += member.n_outputs
+    def sums(self) -> tuple[Blend, ...]:
+        if self.way is Way.MATRIX:
+            # The members are the scores, each a sum over the same columns.
+            return tuple(member.blend for member in self.members if member.blend is not None)
+        return (self,) if self.is_sum else ()
 
     def winners(self, margins: FloatArray, classes: int) -> Int64Array:
         """The winning class, int64[rows], by the scores of all members: by their predictions, or directly."""
@@ -188,17 +186,16 @@ class Blend:
         return tuple(result)
 
 
-def keeps_single(ensemble: Ensemble) -> bool:
-    """True if probabilities of a model are rounded to float32."""
-    calibration = ensemble.calibration
-    return isinstance(calibration, Isotonic) and calibration.single
+def members_of(ensemble: Ensemble) -> Weighted:
+    """The models inside an ensemble that has them."""
+    assert isinstance(ensemble.blend, Weighted)
+    return ensemble.blend
 
 
 def _shown(member: Ensemble, margins: FloatArray) -> FloatArray:
     """A member's prediction for its margins: calibrated scores of classes are divided by their sum."""
     if member.link.compares_members:
-        assert member.blend is not None
-        return member.blend.probabilities(margins, len(member.classes))
+        return members_of(member).probabilities(margins, len(member.classes))
     return np.asarray(member.probabilities(margins))
 
 

@@ -1,4 +1,4 @@
-"""A probability from a function of the score that was fitted after training (`compiler/model/calibration.py`)."""
+"""A probability from a function of the score that was fitted after training (`calibration.py`)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.calibration import Calibration, Isotonic, Odds, Sigmoid
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.calibrated import bound_of_second, least_margin
-from treesens.compiler.query.query import Exponent, Probability, Summand
+from treesens.compiler.query.query import Summand
+from treesens.compiler.query.shares import Exponent, Probability
 from treesens.errors import InternalError
+from treesens.extensions.formats.links.calibration import (
+    Calibration,
+    Isotonic,
+    Odds,
+    Sigmoid,
+    bound_of_second,
+    least_margin,
+)
+from treesens.extensions.formats.links.curve_sums import curve
 from treesens.links.link import ClassRule, Link, Require, ScorePlace, second_class_rules
 
 
@@ -33,10 +42,6 @@ class Calibrated(Link):
     is_noted = True
 
     @property
-    def calibration(self) -> Calibration:
-        return self.function
-
-    @property
     def rises(self) -> bool:
         """False for an isotonic function, which is constant on some intervals."""
         return not isinstance(self.function, Isotonic)
@@ -44,6 +49,24 @@ class Calibrated(Link):
     @property
     def varies_by_library(self) -> bool:
         return isinstance(self.function, Odds)
+
+    @property
+    def is_single(self) -> bool:
+        return isinstance(self.function, Isotonic) and self.function.single
+
+    @property
+    def written_slack(self) -> Fraction:
+        return Fraction(1, 1 << 21) if self.is_single else Fraction(1, 1 << 50)
+
+    @property
+    def of_probability(self) -> bool:
+        return self.function.of_probability
+
+    def winners(self, ensemble: Ensemble, scores: FloatArray) -> Int64Array | None:
+        if ensemble.cutoff is not None:
+            return None
+        second = np.asarray(ensemble.probabilities(scores), np.float64)[:, -1]
+        return np.asarray(second > 1 - second, np.int64)
 
     def predict(self, ensemble: Ensemble, scores: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG002
         one = scores.dtype.type(1)
@@ -71,7 +94,12 @@ class Calibrated(Link):
         if not place.is_inside and isinstance(self.function, Sigmoid) and not self.function.of_probability:
             slope, intercept = Fraction(self.function.slope), Fraction(self.function.intercept)
             return (Probability(factor, (Exponent((place.term(0, slope),), intercept),)),)
-        return (place.curve(0, factor, self.function),)
+        return (curve(place, 0, factor, self.function),)
 
     def class_rules(self, ensemble: Ensemble, wanted: int, factor: Fraction) -> tuple[ClassRule, ...]:
         return second_class_rules(ensemble.cutoff, wanted, factor)
+
+
+def calibration_of(ensemble: Ensemble) -> Calibration | None:
+    """The function from the score to the probability, if it was fitted after training."""
+    return ensemble.link.function if isinstance(ensemble.link, Calibrated) else None

@@ -1,0 +1,124 @@
+"""How H2O chooses among classes that are tied, and among two that share a sum.
+
+h2o-genmodel 3.46 draws the class of a tie by a hash of the input (`GenModel.getPredictionMultinomial`). It iterates over the
+classes and keeps the best so far. A class that equals it is added to a list, which begins with the first class and is never
+emptied. If the best is not unique in the end, a class of the list is drawn by the shares of the classes in the data, with a
+Java generator whose seed is a hash of the row. So of 0, 1/2 and 1/2 the first class may be predicted, and the second may not.
+The class depends on every digit of the row, even in columns that no tree splits on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.model.ties import Ties
+
+_MASK = (1 << 48) - 1
+_MULTIPLIER, _ADDED = 0x5DEECE66D, 0xB
+"""The linear congruential generator in the documentation of `java.util.Random`."""
+
+
+@dataclass(frozen=True)
+class HashedTies(Ties):
+    """`shares`: the shares of the classes in the data, one per class. `ones` maps the library's columns to features, if they
+    differ: the feature, the category for which the column is 1 (-1: it is a number), and the number of categories.
+    """
+
+    drawn: ClassVar[bool] = True
+    shares: tuple[float, ...]
+    ones: tuple[tuple[int, int, int], ...] = ()
+
+    @cached_property
+    def factors(self) -> tuple[Fraction, ...]:
+        """Scores are compared directly."""
+        return (Fraction(1),) * len(self.shares)
+
+    def choose(self, scores: FloatArray, row: FloatArray) -> int:
+        """The class of an input: the best of `scores` float64[classes], or one drawn by a hash of `row` float64[features]."""
+        best, tied, listed = 0, 0, [0]
+        for number in range(1, len(scores)):
+            if scores[best] < scores[number]:
+                best, tied = number, 0
+            elif scores[best] == scores[number]:
+                tied += 1
+                listed.append(number)
+        if not tied:
+            return best
+        seed = 0
+        for bits in np.ascontiguousarray(self._made(row), np.float64).view(np.int64).tolist():
+            seed ^= bits >> 6
+        total = 0.0
+        for number in listed:
+            total += self.shares[number]
+        drawn, reached = _draw(seed), 0.0
+        for number in listed:
+            reached += self.shares[number] / total if total else float("nan")
+            if drawn <= reached:
+                return number
+        # The shares were rounded down, or are 0: one of the best is chosen by the last 32 bits.
+        low = (seed + (1 << 31)) % (1 << 32) - (1 << 31)
+        left = abs(low) % (tied + 1) * (1 if low >= 0 else -1)
+        equal = np.flatnonzero(scores == scores[best])
+        return int(equal[max(left, 0)])
+
+    def _made(self, row: FloatArray) -> FloatArray:
+        """The library's columns for features float64[features]. An unlisted category is treated as missing."""
+        if not self.ones:
+            return row
+        made = []
+        for feature, code, count in self.ones:
+            x = float(row[feature])
+            made.append(x if code < 0 else float((math.floor(x) if 0 <= x < count else count) == code))
+        return np.array(made)
+
+    def may_stray(self, wanted: int) -> bool:
+        """True if a class may be predicted that is not among the best ones."""
+        return wanted == 0 or wanted < len(self.shares) - 2
+
+
+@dataclass(frozen=True)
+class CutShares(Ties):
+    """The second of two classes is predicted if its share of the sum of both scores reaches a cut-off t.
+
+    That is: (1 - t) times its score is at least t times that of the first class. `corrections` are factors applied before, for
+    balanced classes. The share is rounded: a decision by its last digits is open.
+    """
+
+    cut: Fraction
+    corrections: tuple[Fraction, Fraction] = (Fraction(1), Fraction(1))
+
+    @property
+    def coarse(self) -> Fraction:
+        """Relative error of the share as a lead of scores: the smaller, the closer the cut-off is to 1."""
+        return 1 + 1 / (1 - self.cut)
+
+    @property
+    def factors(self) -> tuple[Fraction, ...]:
+        """The factor of each class's score before the comparison."""
+        one, two = self.corrections
+        return self.cut * one, (1 - self.cut) * two
+
+    def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `Ties.choose`
+        """The class of `scores` float64[2], independent of the input. For two zeros it is the first one."""
+        one, two = (Fraction(float(score)) * weight for score, weight in zip(scores, self.factors, strict=True))
+        return int(two >= one and two > 0)
+
+
+def _draw(seed: int) -> float:
+    """`new Random(seed).nextDouble()`."""
+    steps = _steps((seed ^ _MULTIPLIER) & _MASK)
+    return float(((next(steps) >> 22) << 27) + (next(steps) >> 21)) * 2.0**-53
+
+
+def _steps(state: int) -> Iterator[int]:
+    while True:
+        state = (state * _MULTIPLIER + _ADDED) & _MASK
+        yield state
