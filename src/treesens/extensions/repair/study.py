@@ -36,7 +36,7 @@ INCREASING = Option(Names(), "Features, as a,b, in which the score must not fall
 DECREASING = Option(Names(), "The same for a score that must not rise.")
 KEEP_ROWS = Option(
     TableFile(),
-    "Rows whose raw scores must stay, to 0.0001.",
+    "Rows whose raw scores must not change by more than 0.0001.",
     more="At most 500; not together with --increasing and --decreasing.",
 )
 TEST = Option(TableFile(), "Held-out rows, for prices.")
@@ -46,7 +46,7 @@ OUTPUT = Option(
 PAIRS = Option(
     OutputPath(),
     "A CSV file for retraining: rows that break the promise, each in two versions with its own label.",
-    more="The versions use values of other rows. Of several sizes the smallest counts.",
+    more="The versions use values of other rows. With several sizes, the smallest is used.",
 )
 METHOD = Option(Choice(METHODS), "The method; auto is the one with the least loss on rows set aside.")
 KEEP = Option(Names(), "Features, as a,b, whose trees stay unchanged.")
@@ -68,8 +68,8 @@ class RepairOptions:
     gap: Sequence[str] = given(
         shared.GAP,
         (),
-        "The promise: no pair across the cut-off by this probability (regressors: value), e.g. 0.1 or 0.05,0.1.",
-        "Each size makes a file with the size in its name; 0 is any change of the decision.",
+        "The promise: no pair crosses the cut-off by this probability (regressors: value), e.g. 0.1 or 0.05,0.1.",
+        "Each size gives a file with the size in its name; 0 means any change of the decision.",
     )
     margin: Sequence[str] = given(shared.MARGIN, (), "The same in raw score.")
     swing: Sequence[str] = given(SWING, ())
@@ -96,8 +96,8 @@ class RepairOptions:
         shared.DOMAIN,
         (),
         "A .sens file whose `feature` and `onehot` lines declare the domain (default: all numbers).",
-        "Without it the promise is also about codes of categories, and about missing values of features that miss some in "
-        "the tables.",
+        "Without it the promise is also about codes of categories, and about missing values of features with missing "
+        "values in the tables.",
     )
     time_limit: float = given(shared.TIME_LIMIT, 120.0, "Seconds per size for the search for the best leaves.")
     proof_time: float = given(PROOF_TIME, 60.0)
@@ -270,21 +270,21 @@ STUDY = Study(
     name="repair",
     title="repaired models: treesens repair --json",
     text="""Changes the trees that split on the features of --vary, as little as possible, until no pair of inputs
-    breaks the promise, and proves that of the written file. Each size makes a file, and --plot draws a curve of their
+    breaks the promise, and proves this for the written file. Each size gives a file, and --plot draws a curve of their
     prices. The score can also be made increasing or decreasing in features.
 
     Exit codes: 0 proved and written, 5 not proved (then there is no file), 1 usage, 2 unreadable input, 130 interrupted
     (proved files are written).
     """,
     call="""\
-    A model file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
-    file `output` (one per size), and only with a proof about that file.
+    Repairs a model so that it is less sensitive to the features of `vary`, like `treesens repair`. The model is written to
+    `output` in the format of its library (one file per size), and only with a proof about the file.
 
     `data` holds the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
     `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
     In the features of `increasing` the score does not fall, in those of `decreasing` it does not rise. The raw scores of
-    `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that the kept features and rows rule
-    out.
+    `keep_rows`, a table, stay to 0.0001. Times are in seconds. Raises UsageError for a promise that the kept features and
+    rows rule out.
     """,
     options=RepairOptions,
     ask="treesens.extensions.repair.run:ask",
