@@ -163,7 +163,7 @@ def _conclude_none(walk: Enumeration) -> Result:
     proof, notes = Proof.EXACT, tuple[str, ...]()
     if walk.numerical:
         proof = Proof.LIBRARY
-        notes = ("exact arithmetic accepts inputs within the numerical band, the library's accepts none",)
+        notes = ("exact arithmetic has inputs within the numerical band, but the library's has none",)
     bare = leave_open(walk.query.name, notes=notes, backend=_BACKEND, proof_dependencies=_premises(walk))
     return conclude_none(bare, reason, proof)
 
