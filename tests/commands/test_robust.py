@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.commands.conftest import Ran
+from tests.corpus import boosted
 from tests.extensions.methods.test_least_radius import training_set, xgboost_model
 
 Treesens = Callable[..., Ran]
@@ -109,12 +110,12 @@ def test_other_norms_are_never_nearer_than_the_largest_allows(tmp_path: Path, no
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--rows", "x"], "no row and no range"),
-        (["--rows", "5-2"], "no row and no range"),
+        (["--rows", "x"], "neither a row nor a range"),
+        (["--rows", "5-2"], "neither a row nor a range"),
         (["--rows", "99"], "no row 99"),
         (["--range", "1", "0"], "the range is empty"),
-        (["--range", "a", "1"], "`a` is no number"),
-        (["--radius", "many"], "`many` is no number"),
+        (["--range", "a", "1"], "`a` is not a number"),
+        (["--radius", "many"], "`many` is not a number"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: list[str], words: str, treesens: Treesens) -> None:
@@ -133,11 +134,7 @@ def three_classes(
     x, y = training_set(7)
     y = y + (x[:, 1] > 2)
     names = ["f0", "f1", "f2"]
-    booster = xgb.train(
-        {"max_depth": 2, "objective": "multi:softprob", "num_class": 3, "nthread": 1, "eta": 0.7},
-        xgb.DMatrix(x, y, feature_names=names),
-        num_boost_round=2,
-    )
+    booster = boosted(x, y, 2, 2, names=names, num_class=3, eta=0.7)
     model, table = folder / "model.json", folder / "rows.csv"
     booster.save_model(model)
     lines = [",".join(names), *(",".join(repr(float(v)) for v in row) for row in x[:6])]
