@@ -97,7 +97,7 @@ def relations_of(constraint: Difference | ValueSum) -> tuple[ValueSum, ...]:
 
 
 def firm_relations(constraints: Sequence[Constraint]) -> list[ValueSum]:
-    """All unconditional relations."""
+    """All unconditional ("firm") relations."""
     found: list[ValueSum] = []
     for constraint in constraints:
         if isinstance(constraint, Difference | ValueSum):

@@ -41,7 +41,7 @@ class Numbers(Protocol):
     """The service "numbers"."""
 
     def closed_over(self, ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
-        """As `closed_over`."""
+        """The implementation of the function `closed_over`."""
 
 
 def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:

@@ -1,4 +1,4 @@
-"""leaf-rows: one row of leaf sums per tree and predicate, and for intervals per feature.
+"""leaf-rows: one row of leaf sums per tree and predicate, which (with `intervals`) includes leaves with tighter predicates.
 
 Source: rows of single nodes (eqs. root_const, non_root_const), which repeat a predicate at several nodes of a tree.
 Target: for every tree and every predicate p[k] of a feature used in it,

@@ -20,7 +20,7 @@ from treesens.compiler.model.grid import Grid
 from treesens.compiler.model.scores import leaf_values
 
 Enclosures = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""Maps inputs float64[rows, features] to the least and the greatest score, float64[rows] each, that an own judge allows."""
+"""Maps inputs float64[rows, features] to the least and greatest score, float64[rows] each, that an independent judge allows."""
 
 FOREST_ROW = "typical"
 """The name of rows on forests, which a search for the largest slack of scores excludes."""

@@ -75,7 +75,7 @@ def in_every_order(query: Query, constraint: Constraint) -> Constraint:
 
 
 def in_some_order(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint relaxed by twice the band of such models, so that it holds if the original holds in some order."""
+    """The constraint relaxed by twice the band of the same models, so that it holds if the original holds in some order."""
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if not _any_order(query, row):
