@@ -62,7 +62,7 @@ class ScorePlace:
 
 @dataclass(frozen=True)
 class ClassRule:
-    """A class is predicted if the sum of coefficient * probability over the classes in `terms` relates so to `number`."""
+    """A condition for predicting a class: the sum of coefficient * probability, by class, compared with `number`."""
 
     terms: Mapping[int, Fraction]
     operator: Operator
@@ -101,7 +101,7 @@ class Link:
     several: ClassVar[str] = ""
     """The predicate of a sentence about a model without its own score: "averages the probabilities of several"."""
     prefers_gaps: ClassVar[bool] = False
-    """True if users state distances between predictions in probability instead of raw score."""
+    """True if users state distances between predictions as probabilities instead of raw scores."""
     decides_at_zero: ClassVar[bool] = True
     """True if, with one score for two classes, the second class is predicted from a score of about 0 on."""
     leads_by_margin: ClassVar[bool] = True

@@ -81,7 +81,7 @@ def _reached(scope: Scope, decision: ast.Decision, names: frozenset[str], positi
     if not positive:
         names = frozenset(outcomes(decision)) - names
     counts = decision.otherwise.text in names
-    rest: Pending | None = None  # None: the constant `counts`
+    rest: Pending | None = None  # None: the constant that `counts` gives
     for case in reversed(decision.cases):
         mine = case.outcome.text in names
         if rest is None and mine == counts:

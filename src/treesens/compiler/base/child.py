@@ -68,7 +68,7 @@ class NoValue(Exception):
 
 @dataclass(eq=False)
 class Child:
-    """A process that runs a function with two kinds of arguments: the channel to its parent (`Parent`), then its own."""
+    """A process that runs a function, whose first argument is the channel to the parent process (`Parent`)."""
 
     process: subprocess.Popen[bytes] | Forked
     started: float
@@ -114,7 +114,7 @@ class Child:
 
         def write() -> None:
             assert self.process.stdin is not None
-            # The pipe stays open: closing it would tell the child that its parent has ended.
+            # The pipe stays open: for the child, a closed pipe means that its parent has ended.
             with contextlib.suppress(OSError, ValueError):
                 self.process.stdin.write(_HEADER.pack(len(data)) + data)
                 self.process.stdin.flush()

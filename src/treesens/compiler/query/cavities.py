@@ -43,7 +43,7 @@ class Cavities:
         return bool(self.separating(cells, 1))
 
     def separating(self, cells: Int32Array, limit: int) -> list[tuple[int, ...]]:
-        """At most `limit` of the smallest sets of features (up to `width`) on which no row agrees with a point, each sorted."""
+        """At most `limit` smallest sets of features (up to `width`) on which no row agrees with a point; each set is sorted."""
         apart = np.asarray(self.rows != cells[self.features])
         if not apart.any(axis=1).all():
             return []  # the point is a row

@@ -101,7 +101,7 @@ class ValueSum:
         return total < self.limit if self.strict else total <= self.limit
 
     def holds(self, value_at: Callable[[Place], float]) -> bool:
-        """True if concrete values satisfy the relation, exactly."""
+        """True if concrete values satisfy the relation exactly."""
         total = sum_of(self.terms, value_at)
         return total is not None and self.allows(total)
 
