@@ -54,7 +54,7 @@ def test_what_stands_beside_a_reason_is_told_in_words_and_drawn(tmp_path: Path, 
         assert record["box"].keys() == record["sufficient"].keys()
         assert f"lies {record['radius']['distance']:.6g} away by linf" in words.out
         assert f"costs {record['recourse']['distance']:.6g} by l1" in words.out
-    assert words.out.count("the class stands as long as") == len(records)
+    assert words.out.count("the class holds as long as") == len(records)
     wrong = treesens(*base, "--also", "anchors")
     assert wrong.code == 1
     assert "`anchors` cannot be shown with a reason" in wrong.err
