@@ -178,10 +178,10 @@ fuzz: $(VENV)/.installed ## random questions, judged from outside (CASES=20 SECO
 relations: $(VENV)/.installed ## questions put differently have the same answers (CASES=20 SEED=1000)
 	$(BIN)/python -W ignore -m tests.metamorphic --cases $(or $(CASES),20) $(if $(SEED),--seed $(SEED))
 
-# Would the oracle notice? Errors planted in a copy of the sources, one at a time; each must be found in five minutes. TURN=7 takes
-# the seventh alone, counted round; ONLY=.. those whose name holds this text.
-mutations: $(VENV)/.installed ## errors planted in a copy: does the oracle find them?
-	$(BIN)/python -m tests.oracle.mutations $(if $(TURN),--turn $(TURN)) $(if $(ONLY),--only '$(ONLY)')
+# Errors planted in a copy of the sources (tests/planted), one at a time: the finder that the patch names must fail with the error, and
+# pass without. TURN=7 takes the seventh alone, counted round; ONLY=.. those whose name holds this text.
+mutations: $(VENV)/.installed ## errors planted in a copy: does the named test or oracle case find each?
+	$(BIN)/python -m tests.planted $(if $(TURN),--turn $(TURN)) $(if $(ONLY),--only '$(ONLY)')
 
 # Mutated files of every format against the readers (docs/trust.md): make fuzz-files CASES=100000, or SECONDS=600; SEED=1.
 fuzz-files: $(VENV)/.installed ## damaged files of every format (CASES=10000 SECONDS=.. SEED=..)

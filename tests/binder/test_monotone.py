@@ -12,6 +12,7 @@ import xgboost
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 
 import treesens as ts
+from tests.corpus import boosted
 from treesens.errors import TreesensError
 
 INPUTS = np.array(list(itertools.product(range(4), repeat=3)), np.float32)
@@ -87,8 +88,7 @@ def test_means_of_models() -> None:
 
 
 def test_two_features_are_refused(tmp_path: Path) -> None:
-    data = xgboost.DMatrix(INPUTS, labels(0, 2), feature_names=NAMES)
-    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 2}, data, 2)
+    booster = boosted(INPUTS, labels(0, 2), 2, 2, names=NAMES)
     text = 'model m from "m"\nfor each f in pairs:\n  query q: expect increasing(m, f)\n'
     with pytest.raises(TreesensError, match="in one feature"):
         ts.check_text(text, models={"m": booster})["q[x+y]"]

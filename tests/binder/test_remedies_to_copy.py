@@ -11,11 +11,10 @@ import pytest
 
 import treesens as ts
 from tests.command import run_command
+from tests.corpus import boosted
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.visible import declaration
-
-xgboost = pytest.importorskip("xgboost")
 
 NAMES = ["age", "größe", "größe in cm", "capital-gain", "2nd", "except", "of", "margin", "a", "0"]
 SOURCES = Path(ts.__file__).parent
@@ -30,8 +29,7 @@ def copied(text: str) -> str:
 
 def model_and_rows(name: str) -> tuple[object, pd.DataFrame]:
     rows = pd.DataFrame({name: range(40), "y": [0, 1] * 20})
-    data = xgboost.DMatrix(rows[[name]].to_numpy(), rows.y, feature_names=[name])
-    return xgboost.train({"objective": "binary:logistic", "base_score": 0.5}, data, 2), rows
+    return boosted(rows[[name]].to_numpy(), rows.y, 2, 6, names=[name], base_score=0.5), rows
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.corpus import boosted
 from treesens.cli import main
 
 
@@ -40,12 +41,10 @@ def treesens(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
 @pytest.fixture(scope="session")
 def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six trees over age, sex and hours; sex matters."""
-    xgboost = pytest.importorskip("xgboost")
     rng = np.random.default_rng(5)
     rows = np.column_stack((rng.random(300), rng.integers(0, 2, 300), rng.random(300))).astype(np.float32)
     labels = (rows[:, 0] + 0.6 * rows[:, 1] + 0.2 * rng.random(300) > 0.9).astype(int)
-    data = xgboost.DMatrix(rows, labels, feature_names=["age", "sex", "hours"])
-    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 3, "seed": 1}, data, 6)
+    booster = boosted(rows, labels, 6, names=["age", "sex", "hours"], seed=1)
     path = tmp_path_factory.mktemp("model") / "small.json"
     booster.save_model(path)
     return path

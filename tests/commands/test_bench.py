@@ -7,10 +7,10 @@ import sqlite3
 from pathlib import Path
 
 import numpy as np
-import pytest
 from benchmarks.published import VERDICTS
 
 from tests.commands.test_command_line import STUMP, run
+from tests.corpus import boosted
 from tests.data.settings import BENCH, needs_bench
 
 
@@ -57,10 +57,8 @@ def test_a_run_is_resumed_and_contradictions_are_errors(tmp_path: Path) -> None:
 
 
 def test_a_line_about_all_classes_is_several_questions(tmp_path: Path) -> None:
-    xgboost = pytest.importorskip("xgboost")
     x = np.random.default_rng(0).random((60, 2))
-    made = xgboost.train({"objective": "multi:softprob", "num_class": 3}, xgboost.DMatrix(x, np.arange(60) % 3), 2)
-    made.save_model(tmp_path / "m.json")
+    boosted(x, np.arange(60) % 3, 2, 6, path=tmp_path / "m.json", num_class=3)
     arguments = ("bench", "list.jsonl", "--models", ".", "-b", "native", "-o", "out.jsonl")
     (tmp_path / "list.jsonl").write_text('{"model": "m", "feature": 0, "margin": 0.5}\n')
     done = run(tmp_path, *arguments)

@@ -17,6 +17,7 @@ import pytest
 
 import treesens as ts
 from tests.command import run_command
+from tests.corpus import boosted, margins_of
 
 NAMES = ["age", "sex", "hours"]
 
@@ -30,18 +31,15 @@ def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A folder with model and table, and the share of (age, hours) that sex flips, by the rows and by all values."""
-    xgb = pytest.importorskip("xgboost")
     folder, random = tmp_path_factory.mktemp("count"), np.random.default_rng(5)
     frame = pd.DataFrame({n: random.integers(0, k, 150) for n, k in zip(NAMES, (9, 2, 6), strict=True)}).astype(float)
     label = (frame["age"] + 2 * frame["sex"] + frame["hours"] + random.normal(size=150) > 7).astype(int)
-    options = {"objective": "binary:logistic", "base_score": 0.5, "max_depth": 3, "eta": 0.7}
-    booster = xgb.train(options, xgb.DMatrix(frame, label), num_boost_round=6)
-    booster.save_model(folder / "m.json")
+    booster = boosted(frame, label, 6, path=folder / "m.json", base_score=0.5, eta=0.7)
     frame.assign(label=label).to_csv(folder / "d.csv", index=False)
     concerned = {}
     for age, hours in itertools.product(range(9), range(6)):
         rows = pd.DataFrame([[age, sex, hours] for sex in (0, 1)], columns=NAMES).astype(float)
-        margins = booster.predict(xgb.DMatrix(rows), output_margin=True)
+        margins = margins_of(booster, rows)
         concerned[age, hours] = bool(margins.max() >= 0.3 and margins.min() <= -0.3)
     rows = [concerned[int(a), int(h)] for a, h in zip(frame["age"], frame["hours"], strict=True)]
     return folder, np.mean(list(concerned.values())), np.mean(rows), concerned, frame
@@ -139,12 +137,10 @@ def test_python_says_the_same(small: Any) -> None:
 @pytest.fixture(scope="module")
 def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model about which nothing is proved in a moment."""
-    xgb = pytest.importorskip("xgboost")
     folder, random = tmp_path_factory.mktemp("hard"), np.random.default_rng(1)
     rows = random.random((400, 12))
     label = (np.sin(7 * rows).sum(axis=1) + random.normal(size=400) > 3).astype(int)
-    options = {"objective": "binary:logistic", "base_score": 0.5, "max_depth": 6, "eta": 0.3, "nthread": 1}
-    xgb.train(options, xgb.DMatrix(rows, label), num_boost_round=150).save_model(folder / "m.json")
+    boosted(rows, label, 150, 6, path=folder / "m.json", base_score=0.5, eta=0.3)
     pd.DataFrame(rows, columns=[f"f{i}" for i in range(12)]).to_csv(folder / "d.csv", index=False)
     return folder
 

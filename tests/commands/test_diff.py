@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.corpus import regressed
 from tests.extensions.studies.grids import two_classes
 
 xgboost = pytest.importorskip("xgboost")
@@ -53,10 +54,7 @@ def test_rows_that_rounding_alone_tells_apart(
     folder = tmp_path_factory.mktemp("export")
     rng = np.random.default_rng(1)
     rows = rng.random((200, 2)).astype(np.float32)
-    made = xgboost.train(
-        {"max_depth": 1, "base_score": 0.3, "nthread": 1}, xgboost.DMatrix(rows, rows.sum(axis=1) ** 3), 40
-    )
-    made.save_model(folder / "m.json")
+    made = regressed(rows, rows.sum(axis=1) ** 3, 40, 1, path=folder / "m.json", base_score=0.3)
     trees = json.loads(made.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"]
     cells: dict[str, list[Any]] = {name: [] for name in ("tree", "node", "feature", "mode", "value", "yes", "no")}
     leaves: list[tuple[int, int, float]] = []

@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 from tests.command import run_command
-
-xgb = pytest.importorskip("xgboost")
+from tests.corpus import boosted, margins_of
 
 HIGHS = """
 import sys, json, highspy
@@ -81,12 +80,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[tuple[i
     rng = np.random.default_rng(3)
     rows = pd.DataFrame(np.array(points, float)[rng.integers(0, len(points), 200)], columns=["x", "y", "z"])
     label = (rows.x + rows.y - rows.z + rng.normal(size=200) > 1).astype(int)
-    options = {"objective": "binary:logistic", "max_depth": 3, "nthread": 1}
-    model = xgb.train(options, xgb.DMatrix(rows, label), num_boost_round=3)
-    model.save_model(folder / "m.json")
+    model = boosted(rows, label, 3, path=folder / "m.json")
     pd.DataFrame([(0, 3, 1)], columns=["x", "y", "z"]).to_csv(folder / "rows.csv", index=False)
     table = pd.DataFrame(np.array(points, float), columns=["x", "y", "z"])
-    margins = model.predict(xgb.DMatrix(table), output_margin=True).astype(float)
+    margins = margins_of(model, table)
     return folder, dict(zip(points, margins.tolist(), strict=True))
 
 

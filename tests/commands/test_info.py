@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.conftest import Ran
+from tests.corpus import regressed
 from tests.counted import calls_of
 from treesens.frontends.registry import load
 from treesens.records.model import leaf_depths, model_record
@@ -101,11 +102,9 @@ def test_nothing_heavy_is_imported(model_file: Path) -> None:
 def test_the_record_of_many_trees_takes_few_calls_for_each_node(tmp_path: Path) -> None:
     import numpy as np
 
-    xgboost = pytest.importorskip("xgboost")
     rng = np.random.default_rng(0)
-    data = xgboost.DMatrix(rng.random((2000, 10)), rng.random(2000))
     path = tmp_path / "large.json"
-    xgboost.train({"max_depth": 5}, data, 500).save_model(path)
+    regressed(rng.random((2000, 10)), rng.random(2000), 500, 5, path=path)
     records = []
     calls = calls_of(lambda: records.append(model_record(load(path))))
     assert records[0]["trees"] == 500

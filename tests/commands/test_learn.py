@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import xgboost
 from sklearn.datasets import load_iris
 
 from tests.commands.conftest import Ran
+from tests.corpus import boosted
 from tests.extensions.studies.test_rules import ADULT, random_table
 from treesens.grammar.parsing.parser import parse
 
@@ -37,8 +37,7 @@ def tables() -> dict[str, pd.DataFrame]:
 def ask(folder: Path, frame: pd.DataFrame, treesens: Treesens) -> tuple[str, Ran]:
     """Learns from a frame, and counts the rows that satisfy domain and rules together, over a model of these columns."""
     frame.to_csv(folder / "d.csv", index=False)
-    matrix = xgboost.DMatrix(frame, label=np.arange(len(frame)) % 2)
-    xgboost.train({"max_depth": 3, "objective": "binary:logistic"}, matrix, 3).save_model(folder / "m.json")
+    boosted(frame, np.arange(len(frame)) % 2, 3, path=folder / "m.json")
     assert treesens("learn", "rules", folder / "d.csv", "-o", folder / "rules.sens").code == 0
     text = (folder / "rules.sens").read_text()
     rules = rules_of(text)

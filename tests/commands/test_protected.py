@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.commands.conftest import Ran
+from tests.corpus import regressed
 from tests.extensions.studies.whole_numbers import xgboost_of_whole_numbers
 
 Command = Callable[..., Ran]
@@ -104,7 +105,6 @@ def test_the_language_asks_about_each_of_them(folder: Path, treesens: Command) -
 
 def test_a_first_file_has_amounts_as_the_table_writes_them(tmp_path: Path, treesens: Command) -> None:
     """28.3 is an amount with a decimal; a number that was scaled to [0, 1] is a whole number by its steps."""
-    xgb = pytest.importorskip("xgboost")
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(
         {
@@ -114,8 +114,7 @@ def test_a_first_file_has_amounts_as_the_table_writes_them(tmp_path: Path, trees
         }
     )
     rows.loc[0], rows.loc[1] = (0.3, 0.0, 0.7), (122.5, 1.0, 2.0)
-    booster = xgb.train({"max_depth": 2}, xgb.DMatrix(rows, rows["income"] > 60), 3)
-    booster.save_model(tmp_path / "m.json")
+    regressed(rows, rows["income"] > 60, 3, 2, path=tmp_path / "m.json")
     rows.to_csv(tmp_path / "d.csv", index=False)
     assert treesens("init", tmp_path / "m.json", tmp_path / "d.csv").code == 0
     lines = (tmp_path / "m.sens").read_text().splitlines()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.commands.conftest import Ran
+from tests.corpus import boosted
 from tests.extensions.methods.test_least_radius import training_set, xgboost_model
 
 Treesens = Callable[..., Ran]
@@ -133,11 +134,7 @@ def three_classes(
     x, y = training_set(7)
     y = y + (x[:, 1] > 2)
     names = ["f0", "f1", "f2"]
-    booster = xgb.train(
-        {"max_depth": 2, "objective": "multi:softprob", "num_class": 3, "nthread": 1, "eta": 0.7},
-        xgb.DMatrix(x, y, feature_names=names),
-        num_boost_round=2,
-    )
+    booster = boosted(x, y, 2, 2, names=names, num_class=3, eta=0.7)
     model, table = folder / "model.json", folder / "rows.csv"
     booster.save_model(model)
     lines = [",".join(names), *(",".join(repr(float(v)) for v in row) for row in x[:6])]

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.commands.conftest import Ran
+from tests.corpus import boosted
 from treesens.report.terminal import display_width, wrapped
 
 Run = Callable[..., Ran]
@@ -54,7 +55,6 @@ COMMANDS = (
 
 @pytest.fixture(scope="module", params=[SHORT, LONG], ids=["short names", "long names"])
 def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    xgboost = pytest.importorskip("xgboost")
     names = list(request.param)
     folder = tmp_path_factory.mktemp("width")
     rng = np.random.default_rng(5)
@@ -62,8 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     labels = (rows[names[0]] + 0.6 * rows[names[1]] + 0.2 * rng.random(200) > 0.9).astype(int)
     rows.assign(label=labels).to_csv(folder / "d.csv", index=False)
     for path, trees in (("m.json", 6), ("other.json", 8)):
-        options = {"objective": "binary:logistic", "max_depth": 3}
-        xgboost.train(options, xgboost.DMatrix(rows, labels), trees).save_model(folder / path)
+        boosted(rows, labels, trees, path=folder / path)
     (folder / "q.sens").write_text(QUESTIONS.format(*names))
     (folder / "spec.toml").write_text(SPEC)
     (folder / "bench.jsonl").write_text(BENCH)

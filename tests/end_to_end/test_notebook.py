@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.corpus import boosted
 from tests.extensions.studies.grids import Trained, several_classes, two_classes
 from treesens.errors import UsageError
 
@@ -87,11 +88,8 @@ def test_models_are_short(trained: Trained) -> None:
 
 
 def test_names_from_files_are_no_markup(trained: Trained) -> None:
-    import xgboost
-
     names = ["<script>alert(1)</script>", "q", "r\u202e"]
-    matrix = xgboost.DMatrix(trained.frame.to_numpy(), label=trained.frame["p"] > 2, feature_names=["a", "b", "c"])
-    booster = xgboost.train({"objective": "binary:logistic"}, matrix, 3)
+    booster = boosted(trained.frame.to_numpy(), trained.frame["p"] > 2, 3, 6, names=["a", "b", "c"])
     booster.feature_names = [name.replace("<", "(") for name in names]
     model = ts.load(booster)
     assert "\u202e" not in model._repr_html_()

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import treesens
+from tests.corpus import boosted, margins_of
 from treesens.frontends import load
 
-xgboost = pytest.importorskip("xgboost")
 lightgbm = pytest.importorskip("lightgbm")
 
 NAMES = ["a", "b", "c"]
@@ -28,7 +28,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     rng = np.random.default_rng(request.param)
     x = np.round(rng.normal(size=(300, 3)), 1)
     y = (x[:, 0] + x[:, 1] * x[:, 2] > rng.normal(0, 0.3, 300)).astype(int)
-    one = xgboost.train({"objective": "binary:logistic", "max_depth": 2}, xgboost.DMatrix(x, y, feature_names=NAMES), 3)
+    one = boosted(x, y, 3, 2, names=NAMES)
     options = {"objective": "binary", "num_leaves": 4, "verbose": -1, "num_threads": 1, "min_data_in_leaf": 5}
     other = lightgbm.train(options, lightgbm.Dataset(x, y, feature_name=NAMES), 3)
     one.save_model(folder / "x.json")
@@ -55,7 +55,7 @@ def every_cell(folder: Path) -> np.ndarray:
 def test_the_largest_difference_is_that_of_the_libraries(pair: tuple[Path, Any, Any]) -> None:
     folder, one, other = pair
     rows = every_cell(folder)
-    first = one.predict(xgboost.DMatrix(rows, feature_names=NAMES), output_margin=True).astype(float)
+    first = margins_of(one, rows)
     difference = first - other.predict(rows, raw_score=True)
     domains = "".join(f"feature {name}: real in [-3, 3]\n" for name in NAMES)
     file = folder / "q.sens"

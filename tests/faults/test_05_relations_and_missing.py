@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.corpus import boosted
 from tests.faults.asking import verdict
 
 DECLARED = "feature x: integer in [0, 3] or missing\nfeature c: category {u = 0, v = 1} or missing"
@@ -14,11 +15,9 @@ DECLARED = "feature x: integer in [0, 3] or missing\nfeature c: category {u = 0,
 
 @pytest.fixture(scope="module")
 def booster() -> Any:
-    xgb = pytest.importorskip("xgboost")
     rng = np.random.default_rng(0)
     x = np.stack([rng.integers(0, 4, 60), rng.integers(0, 2, 60)], axis=1).astype(float)
-    data = xgb.DMatrix(x, label=(x.sum(axis=1) > 2).astype(int), feature_names=["x", "c"])
-    return xgb.train({"objective": "binary:logistic", "max_depth": 2}, data, 2)
+    return boosted(x, (x.sum(axis=1) > 2).astype(int), 2, 2, names=["x", "c"])
 
 
 @pytest.mark.parametrize("feature", ["x", "c"])

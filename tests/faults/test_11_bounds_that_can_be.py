@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.corpus import boosted
 from tests.faults.asking import ask
 from treesens.solve.bounds import ContradictoryBound, consistent, within_range
 
@@ -16,11 +17,9 @@ REAL = "\n".join(f"feature f{i}: real in [0, 2]" for i in range(3))
 
 @pytest.fixture(scope="module")
 def booster() -> Any:
-    xgb = pytest.importorskip("xgboost")
     rng = np.random.default_rng(0)
     x = rng.random((200, 3)) * 2
-    data = xgb.DMatrix(x, label=(x.sum(axis=1) > 3).astype(int), feature_names=["f0", "f1", "f2"])
-    return xgb.train({"objective": "binary:logistic", "max_depth": 3}, data, 8)
+    return boosted(x, (x.sum(axis=1) > 3).astype(int), 8, names=["f0", "f1", "f2"])
 
 
 @pytest.mark.parametrize(
@@ -49,11 +48,9 @@ def test_bounds_lie_where_the_quantity_does(booster: Any, objective: str, least:
 @pytest.fixture(scope="module")
 def six() -> Any:
     """A model of six whole numbers, each of whose cells holds many of them."""
-    xgb = pytest.importorskip("xgboost")
     x = np.random.default_rng(0).integers(0, 100, (300, 6))
     names = [f"f{i}" for i in range(6)]
-    data = xgb.DMatrix(x, label=(x.sum(axis=1) > 300).astype(int), feature_names=names)
-    return xgb.train({"objective": "binary:logistic", "max_depth": 3}, data, 10)
+    return boosted(x, (x.sum(axis=1) > 300).astype(int), 10, names=names)
 
 
 @pytest.mark.parametrize(

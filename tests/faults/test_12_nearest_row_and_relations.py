@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.corpus import boosted, margins_of
 from tests.faults.asking import ask
 
 SIZES = (7, 6, 5)
@@ -23,17 +24,13 @@ EVERY = np.array(list(itertools.product(*map(range, SIZES))), float)
 
 @pytest.fixture(scope="module")
 def booster() -> Any:
-    xgb = pytest.importorskip("xgboost")
     rng = np.random.default_rng(1)
     noisy = EVERY @ [1, 2, -1] + rng.normal(0, 3, len(EVERY))
-    data = xgb.DMatrix(EVERY, label=(noisy > 7).astype(int), feature_names=NAMES)
-    return xgb.train({"objective": "binary:logistic", "max_depth": 3, "eta": 0.5}, data, 10)
+    return boosted(EVERY, (noisy > 7).astype(int), 10, names=NAMES, eta=0.5)
 
 
 def margins(booster: Any) -> np.ndarray:
-    import xgboost as xgb
-
-    return np.asarray(booster.predict(xgb.DMatrix(EVERY, feature_names=NAMES), output_margin=True))
+    return np.asarray(margins_of(booster, EVERY))
 
 
 def distance(norm: str, rows: np.ndarray) -> np.ndarray:
@@ -51,7 +48,7 @@ def distance(norm: str, rows: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("backend", ["native", "auto"])
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
 def test_the_nearest_row_under_relations(booster: Any, norm: str, backend: str) -> None:
-    scores = margins(booster)
+    scores = margins_of(booster, EVERY)
     rng = np.random.default_rng(4)
     rows = EVERY[rng.choice(np.flatnonzero(scores < 0), 8, replace=False)]
     fits = (scores >= 0.5) & (EVERY[:, 0] + EVERY[:, 1] <= 6) & (2 * EVERY[:, 2] - EVERY[:, 0] >= 1)
@@ -68,7 +65,7 @@ def test_the_nearest_row_under_relations(booster: Any, norm: str, backend: str) 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 def test_the_nearest_row_is_closed_to_the_last_digit(booster: Any, norm: str) -> None:
-    scores = margins(booster)
+    scores = margins_of(booster, EVERY)
     rows = EVERY[np.random.default_rng(7).choice(np.flatnonzero(scores < 0), 6, replace=False)]
     expected = distance(norm, rows)[scores >= 0.8].min()
     question = f"find a such that margin(a) >= 0.8\n  minimize distance(a, nearest row of d, {norm})"
@@ -88,7 +85,7 @@ def test_a_contradiction_between_values_is_none(booster: Any, backend: str) -> N
 
 def test_a_domain_of_one_combination_of_cells_has_a_nearest_row(booster: Any) -> None:
     declared = "feature f0: integer in [3, 3]\nfeature f1: integer in [2, 2]\nfeature f2: integer in [1, 1]"
-    (score,) = margins(booster)[(EVERY == [3, 2, 1]).all(axis=1)]
+    (score,) = margins_of(booster, EVERY)[(EVERY == [3, 2, 1]).all(axis=1)]
     sign = ">=" if score >= 0 else "<="
     question = f"find a such that margin(a) {sign} 0\n  minimize distance(a, nearest row of d, l0)"
     table = pd.DataFrame([[0, 0, 1], [3, 0, 1], [6, 5, 4]], columns=NAMES, dtype=float)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.corpus import boosted, margins_of
 from tests.faults.asking import ask, verdict
 
 SIZES = (6, 4, 6)
@@ -20,16 +21,12 @@ REAL = "\n".join(f"feature f{i}: real in [0, 1]" for i in range(6))
 
 
 def trained(x: np.ndarray, y: np.ndarray, trees: int) -> Any:
-    xgb = pytest.importorskip("xgboost")
     names = [f"f{i}" for i in range(x.shape[1])]
-    data = xgb.DMatrix(x, label=y, feature_names=names)
-    return xgb.train({"objective": "binary:logistic", "max_depth": 4, "eta": 0.4, "seed": 1}, data, trees)
+    return boosted(x, y, trees, 4, names=names, eta=0.4, seed=1)
 
 
 def margins(booster: Any, x: np.ndarray) -> np.ndarray:
-    import xgboost as xgb
-
-    return np.asarray(booster.predict(xgb.DMatrix(x, feature_names=booster.feature_names), output_margin=True))
+    return np.asarray(margins_of(booster, x))
 
 
 @pytest.mark.parametrize("sense", ["maximize", "minimize"])
@@ -37,7 +34,7 @@ def test_the_largest_distance_on_a_small_domain_is_found_at_once(sense: str) -> 
     rng = np.random.default_rng(3)
     x = np.array(list(itertools.product(*map(range, SIZES))), float)
     booster = trained(x, (x.sum(axis=1) + rng.normal(0, 2, len(x)) > 6).astype(int), 12)
-    scores = margins(booster, x)
+    scores = margins_of(booster, x)
     one, other = x[scores >= 0.5], x[scores <= -0.5]
     apart = (np.abs(one[:, None] - other[None]) / (np.array(SIZES) - 1)).max(axis=2)
     expected = apart.max() if sense == "maximize" else apart.min()
@@ -54,7 +51,7 @@ def test_least_distances_to_rows_are_those_of_decisions(seed: int) -> None:
     noisy = x[:, 0] * x[:, 1] + x[:, 2] + rng.normal(0, 0.2, 400)
     booster = trained(x, (noisy > 0.75).astype(int), 40)
     table = pd.DataFrame(x[:6].astype(float), columns=[f"f{i}" for i in range(6)])
-    for row, margin in enumerate(margins(booster, x[:6])):
+    for row, margin in enumerate(margins_of(booster, x[:6])):
         wanted = f"find a such that class(a) = {0 if margin > 0 else 1}"
         near = f"distance(a, row {row} of d, linf)"
         found = ask(booster, f"{wanted}\n  minimize {near}", REAL, table, backend="native", seed=seed).result.objective

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.corpus import boosted, margins_of
 from tests.faults.asking import ask
 
 NAMES = ["f0", "f1", "f2", "f3"]
@@ -30,17 +31,13 @@ ALL = "{" + ", ".join(NAMES) + "}"
 
 @pytest.fixture(scope="module")
 def booster() -> Any:
-    xgb = pytest.importorskip("xgboost")
     rng = np.random.default_rng(3)
     noisy = PRESENT @ [1, -2, 3, 1] + rng.normal(0, 3, len(PRESENT))
-    data = xgb.DMatrix(PRESENT, label=(noisy > np.median(noisy)).astype(int), feature_names=NAMES)
-    return xgb.train({"objective": "binary:logistic", "max_depth": 3, "eta": 0.5}, data, 6)
+    return boosted(PRESENT, (noisy > np.median(noisy)).astype(int), 6, names=NAMES, eta=0.5)
 
 
 def margins(booster: Any) -> np.ndarray:
-    import xgboost as xgb
-
-    return np.asarray(booster.predict(xgb.DMatrix(EVERY, feature_names=NAMES), output_margin=True))
+    return np.asarray(margins_of(booster, EVERY))
 
 
 def distances(norm: str, rows: np.ndarray) -> np.ndarray:
@@ -77,7 +74,7 @@ def check(booster: Any, where: str, norm: str, rows: np.ndarray, expected: float
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
 @pytest.mark.parametrize("seed", [1, 3])
 def test_distances_that_are_compared_leave_no_gap(booster: Any, norm: str, seed: int) -> None:
-    scores = margins(booster)
+    scores = margins_of(booster, EVERY)
     rows = rows_of(scores, seed)
     near = distances("l1", rows)
     fits = (scores >= 0.4) & (near[:, 3] >= near[:, 4]) & (near[:, 1] < 1)
@@ -88,7 +85,7 @@ def test_distances_that_are_compared_leave_no_gap(booster: Any, norm: str, seed:
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
 def test_relations_far_from_all_rows_leave_no_gap(booster: Any, norm: str) -> None:
     # Every row lies outside the domain.
-    rows = rows_of(margins(booster), 0) + np.array([8, 0.5, 0, 0])
+    rows = rows_of(margins_of(booster, EVERY), 0) + np.array([8, 0.5, 0, 0])
     fits = (EVERY[:, 0] + 2 * EVERY[:, 1] == 2) & (EVERY[:, 2] == 0)
     check(booster, "a.f0 + 2 * a.f1 = 2; a.f2 = 0", norm, np.vstack([rows, rows]), distances(norm, rows)[fits].min())
 
@@ -97,7 +94,7 @@ def test_relations_far_from_all_rows_leave_no_gap(booster: Any, norm: str) -> No
 @pytest.mark.parametrize("backend", ["native", "auto"])
 @pytest.mark.parametrize("where", ["", "; (margin(b) <= 0 implies a = row 1 of d)"])
 def test_a_distance_over_no_features_is_zero(booster: Any, norm: str, backend: str, where: str) -> None:
-    scores = margins(booster)
+    scores = margins_of(booster, EVERY)
     rows = rows_of(scores, 1)
     question = f"find a, b such that a = b except {ALL}{where}\n  minimize distance(b, nearest row of d, {norm})"
     answer = ask(booster, question, DECLARED, pd.DataFrame(rows, columns=NAMES), backend=backend, time_limit=20)
@@ -109,7 +106,7 @@ def test_a_distance_over_no_features_is_zero(booster: Any, norm: str, backend: s
 
 def test_no_pair_at_all_is_none_over_no_features(booster: Any) -> None:
     question = (
-        f"find a, b such that a = b except {ALL}; margin(a) >= {margins(booster).max() + 1}\n"
+        f"find a, b such that a = b except {ALL}; margin(a) >= {margins_of(booster, EVERY).max() + 1}\n"
         "  minimize distance(b, nearest row of d, linf)"
     )
     rows = pd.DataFrame(PRESENT[:4], columns=NAMES)

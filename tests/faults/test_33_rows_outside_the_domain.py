@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.corpus import regressed
 from tests.faults.asking import ask
 
 DECLARED = "feature f0: integer in [0, 3]\nfeature f1: integer in [0, 3]"
@@ -21,10 +22,8 @@ EVERY = np.array(list(itertools.product(range(4), repeat=2)), float)
 
 @pytest.fixture(scope="module")
 def booster() -> Any:
-    xgb = pytest.importorskip("xgboost")
     rows = np.array(list(itertools.product(range(6), repeat=2)), float)
-    data = xgb.DMatrix(rows, label=rows[:, 0] * (rows[:, 1] > 1), feature_names=["f0", "f1"])
-    return xgb.train({"objective": "reg:squarederror", "max_depth": 2, "eta": 1.0, "base_score": 0.0}, data, 2)
+    return regressed(rows, rows[:, 0] * (rows[:, 1] > 1), 2, 2, names=["f0", "f1"], eta=1.0, base_score=0.0)
 
 
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.corpus import boosted, margins_of
 from tests.faults.asking import ask
 
 VALUES = [2.0, 3.0, 4.0]
@@ -21,11 +22,9 @@ POINTS = np.array(list(product(VALUES, repeat=3)))
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    xgb = pytest.importorskip("xgboost")
     rng = np.random.default_rng(0)
     x = rng.integers(2, 5, (200, 3)).astype(np.float64)
-    data = xgb.DMatrix(x, label=(x @ [1, 2, -1] > 5).astype(int), feature_names=["x", "y", "z"])
-    return xgb.train({"objective": "binary:logistic", "max_depth": 3}, data, 6)
+    return boosted(x, (x @ [1, 2, -1] > 5).astype(int), 6, names=["x", "y", "z"])
 
 
 def distance(points: np.ndarray[Any, Any], row: int, norm: str) -> np.ndarray[Any, Any]:
@@ -46,8 +45,7 @@ def distance(points: np.ndarray[Any, Any], row: int, norm: str) -> np.ndarray[An
 @pytest.mark.parametrize("sense", ["minimize", "maximize"])
 @pytest.mark.parametrize("relation", ["", "-a.z + a.y <= 1"])
 def test_optima_are_those_of_the_reference(model: Any, norm: str, sense: str, relation: str) -> None:
-    xgb = pytest.importorskip("xgboost")
-    margins = model.predict(xgb.DMatrix(POINTS, feature_names=["x", "y", "z"]), output_margin=True)
+    margins = margins_of(model, POINTS)
     inside = POINTS[(margins > 0) & ((POINTS[:, 1] - POINTS[:, 2] <= 1) | (not relation))]
     for row in range(len(ROWS)):
         constraints = "; ".join(filter(None, ["margin(a) > 0", relation]))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.corpus import boosted
 from tests.faults.asking import ask
 
 POINTS = np.stack(np.meshgrid(*[np.arange(6)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -41,11 +42,9 @@ CASES = {
 
 
 def model(seed: int) -> Any:
-    xgb = pytest.importorskip("xgboost")
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 6, (200, 3))
-    data = xgb.DMatrix(x, label=(x @ rng.normal(size=3) > 0).astype(int), feature_names=["f0", "f1", "f2"])
-    return xgb.train({"objective": "binary:logistic", "max_depth": 2}, data, 3)
+    return boosted(x, (x @ rng.normal(size=3) > 0).astype(int), 3, 2, names=["f0", "f1", "f2"])
 
 
 @pytest.mark.parametrize("seed", range(6))

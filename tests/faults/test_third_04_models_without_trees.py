@@ -11,6 +11,7 @@ import pytest
 
 import treesens as ts
 from tests.command import run_command
+from tests.corpus import margins_of
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -35,7 +36,7 @@ def empty(folder: Path, **options: Any) -> Path:
 def test_the_margin_is_that_of_the_library(objective: str, base: float | None, tmp_path: Path) -> None:
     path = empty(tmp_path, objective=objective, **({} if base is None else {"base_score": base}))
     library = xgboost.Booster(model_file=path)
-    expected = library.predict(xgboost.DMatrix(table()[["a", "b"]]), output_margin=True)[:1]
+    expected = margins_of(library, table()[["a", "b"]])[:1]
     found = ts.load(path).ensemble.margins_emulated(np.zeros((1, 2)))
     assert found.ravel().tolist() == expected.tolist()
 

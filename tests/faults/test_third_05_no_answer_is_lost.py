@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 import treesens as ts
+from tests.corpus import boosted
 from treesens.cli import group
 from treesens.errors import InternalError
 
-xgboost = pytest.importorskip("xgboost")
 DATA = ("--data", "d.csv", "--label", "label")
 
 
@@ -26,9 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = rng.integers(0, 3, (60, 3)).astype(np.float32)
     label = (table[:, 0] + table[:, 1] > 1).astype(int)
     for name, rounds in (("m", 5), ("n", 4)):
-        matrix = xgboost.DMatrix(table, label, feature_names=["f0", "f1", "f2"])
-        options = {"max_depth": 2, "nthread": 1, "objective": "binary:logistic"}
-        xgboost.train(options, matrix, rounds).save_model(folder / f"{name}.json")
+        boosted(table, label, rounds, 2, names=["f0", "f1", "f2"], path=folder / f"{name}.json")
     rows = np.column_stack([table, label])
     np.savetxt(folder / "d.csv", rows, fmt="%d", delimiter=",", header="f0,f1,f2,label", comments="")
     return folder

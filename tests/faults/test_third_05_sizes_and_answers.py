@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import treesens as ts
+from tests.corpus import regressed
 from tests.extensions.studies.asked import found as found_by
 from tests.faults.asking import ask
 from treesens.cli import group
@@ -27,8 +28,7 @@ ROWS = pd.DataFrame({"a": np.linspace(-2, 2, 60), "b": np.arange(60) % 3})
 
 
 def trained(label: Any, rounds: int = 3, **settings: Any) -> Any:
-    asked = {"objective": "reg:squarederror", "max_depth": 1, "nthread": 1, **settings}
-    return xgboost.train(asked, xgboost.DMatrix(ROWS.astype(np.float32), label), rounds)
+    return regressed(ROWS.astype(np.float32), label, rounds, 1, **settings)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,7 @@ def test_what_rounding_hides_is_not_called_different(tmp_path: Path) -> None:
 def test_likelihoods_of_many_features_are_asked_on_every_backend(features: int, backend: str) -> None:
     rng = np.random.default_rng(features)
     rows = pd.DataFrame(rng.integers(0, 2, (80, features)), columns=[f"f{i}" for i in range(features)])
-    matrix = xgboost.DMatrix(rows.astype(np.float32), rows.sum(axis=1))
-    model = xgboost.train({"max_depth": 2, "nthread": 1}, matrix, 8)
+    model = regressed(rows.astype(np.float32), rows.sum(axis=1), 8, 2)
     declared = "domain from d\n"
     bound = 2.0 ** (-features)  # the most likely row has at least the mean of all probabilities
     alone = ask(model, f"find a in m such that likelihood(a, d) >= {bound:.60f}", declared, rows, backend=backend)

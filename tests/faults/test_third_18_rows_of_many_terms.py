@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
-
-xgboost = pytest.importorskip("xgboost")
+from tests.corpus import boosted
 
 ASKED = {
     "one": "find a in m such that likelihood(a, d) >= 1e-30",
@@ -26,10 +25,7 @@ def test_every_number_of_features_is_answered(features: int, tmp_path: Path) -> 
     table = rng.integers(0, 2, (60, features))
     names = [f"f{i}" for i in range(features)]
     label = (table.sum(axis=1) + rng.normal(size=60) > features / 2).astype(int)
-    data = xgboost.DMatrix(table, label, feature_names=names)
-    options = {"objective": "binary:logistic", "max_depth": 3, "nthread": 1, "base_score": 0.5, "colsample_bytree": 0.5}
-    booster = xgboost.train(options, data, 25)
-    booster.save_model(tmp_path / "m.json")
+    boosted(table, label, 25, names=names, path=tmp_path / "m.json", base_score=0.5, colsample_bytree=0.5)
     np.savetxt(tmp_path / "d.csv", table, fmt="%d", delimiter=",", header=",".join(names), comments="")
     questions = "".join(f"query {name}: {text}\n" for name, text in ASKED.items())
     head = 'model m from "m.json"\ndata d from "d.csv"\ndomain from d\n'

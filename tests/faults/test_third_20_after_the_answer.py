@@ -11,11 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 import treesens as ts
+from tests.corpus import boosted, regressed
 from treesens.cli import group
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.solve.combine import join_opinions
-
-xgboost = pytest.importorskip("xgboost")
 
 STUMPS = """model m from "m.json"
 data d from "d.csv"
@@ -35,8 +34,7 @@ def files(folder: Path) -> Path:
     rng = np.random.default_rng(0)
     table = rng.integers(0, 3, (60, 3)).astype(np.float32)
     label = table[:, 0] + table[:, 1] - 1
-    matrix = xgboost.DMatrix(table, label, feature_names=["f0", "f1", "f2"])
-    xgboost.train({"max_depth": 2, "nthread": 1, "base_score": 0.0}, matrix, 5).save_model(folder / "m.json")
+    regressed(table, label, 5, 2, names=["f0", "f1", "f2"], path=folder / "m.json", base_score=0.0)
     np.savetxt(folder / "d.csv", table, fmt="%d", delimiter=",", header="f0,f1,f2", comments="")
     (folder / "q.sens").write_text(
         STUMPS.replace("query share:\n  share of d find a in m such that margin(a) >= 0.1\n", "")
@@ -126,9 +124,7 @@ query q:
 def test_a_missing_z3_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     table = rng.random((60, 2)).astype(np.float32)
-    matrix = xgboost.DMatrix(table, table[:, 0] > table[:, 1], feature_names=["f0", "f1"])
-    booster = xgboost.train({"max_depth": 1, "objective": "binary:logistic", "nthread": 1}, matrix, 2)
-    booster.save_model(tmp_path / "m.json")
+    boosted(table, table[:, 0] > table[:, 1], 2, 1, names=["f0", "f1"], path=tmp_path / "m.json")
     (tmp_path / "q.sens").write_text(TIED)
     monkeypatch.setitem(sys.modules, "z3", None)
     answer = ts.check(tmp_path / "q.sens", backend="native", time_limit=15)["q"].to_dict()

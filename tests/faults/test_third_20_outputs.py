@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tests.corpus import boosted
 from tests.faults.test_third_20_after_the_answer import fails, files
 from treesens.cli import group
-
-xgboost = pytest.importorskip("xgboost")
 
 QUESTIONS = """models = ["c.json"]
 features = "all"
@@ -81,8 +80,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     files(tmp_path)
     table = np.loadtxt(tmp_path / "d.csv", delimiter=",", skiprows=1)
-    matrix = xgboost.DMatrix(table, (table[:, 0] > 0) & (table[:, 1] == 1), feature_names=["f0", "f1", "f2"])
-    xgboost.train({"max_depth": 2, "nthread": 1, "objective": "binary:logistic"}, matrix, 5).save_model("c.json")
+    boosted(table, (table[:, 0] > 0) & (table[:, 1] == 1), 5, 2, names=["f0", "f1", "f2"], path="c.json")
     (tmp_path / "far.csv").write_text("f0,f1,f2\n0,0,0\n2,2,1\n")
     (tmp_path / "wide.sens").write_text("".join(f"feature f{i}: integer in [0, 2]\n" for i in range(3)))
     (tmp_path / "s.toml").write_text(QUESTIONS)

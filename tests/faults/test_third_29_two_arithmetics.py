@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.corpus import boosted
 from treesens.compiler.result import Proof
 from treesens.solve.combine import proof_of_parts
 
@@ -27,8 +28,7 @@ LEAVES = {0: (-1.0, 1.0), 1: (-1.0, 1.0), 2: (1.0, -1.0), 3: (0.0, 0.0), 4: (0.0
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     x = np.array([[0.0], [1.0]] * 30)
     y = np.array([2, 0, 2, 1] * 15)
-    options = {"objective": "multi:softprob", "num_class": 3, "max_depth": 1, "min_child_weight": 0, "base_score": 0.0}
-    booster = xgboost.train(options, xgboost.DMatrix(x, y, feature_names=["x"]), 2)
+    booster = boosted(x, y, 2, 1, names=["x"], num_class=3, min_child_weight=0, base_score=0.0)
     document = json.loads(booster.save_raw("json").decode())
     trees = document["learner"]["gradient_booster"]["model"]["trees"]
     for number, tree in enumerate(trees):

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import treesens as ts
+from tests.corpus import boosted
 from treesens.cli import group
 
 xgb = pytest.importorskip("xgboost")
@@ -22,8 +23,8 @@ ROWS = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0] * 10})
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Poisson regressor whose raw scores are from about -1,000 to 300, and its rows."""
     place = tmp_path_factory.mktemp("infinite")
-    options = {"objective": "count:poisson", "max_depth": 2, "eta": 1.0, "max_delta_step": 0}
-    document = json.loads(bytes(xgb.train(options, xgb.DMatrix(ROWS, ROWS["x"]), 3).save_raw("json")))
+    made = boosted(ROWS, ROWS["x"], 3, 2, eta=1.0, max_delta_step=0, objective="count:poisson")
+    document = json.loads(bytes(made.save_raw("json")))
     for tree in document["learner"]["gradient_booster"]["model"]["trees"]:
         leaf = np.array(tree["left_children"]) == -1
         tree["split_conditions"] = np.where(

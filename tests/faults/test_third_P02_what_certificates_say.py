@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.corpus import boosted
 from treesens.errors import ModelError
 from treesens.extensions import treesens_verify as checker
 
@@ -157,8 +158,7 @@ def doubled(plain: bytes) -> dict[str, bytes]:
 def test_a_key_twice_is_refused_by_both_readers(form: str, order: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 2)).astype(np.float32)
-    options = {"objective": "binary:logistic", "max_depth": 1, "base_score": 0.5, "nthread": 1}
-    booster = xgboost.train(options, xgboost.DMatrix(x, (x[:, 0] > 0).astype(int)), 1)
+    booster = boosted(x, (x[:, 0] > 0).astype(int), 1, 1, base_score=0.5)
     plain = bytes(booster.save_raw(form))
     if form == "ubj":
         data = doubled(plain)[order]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.corpus import margins_of, regressed
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -23,8 +24,7 @@ def train(path: Path, seed: int) -> tuple[Any, dict[str, Any]]:
     """A regressor whose leaves differ from -1 or 1 by a few units in the last place, so that its float sums round."""
     rng = np.random.default_rng(seed)
     table = rng.integers(0, 5, (120, 3)).astype(np.float32)
-    options = {"objective": "reg:squarederror", "max_depth": 2, "base_score": 0.5, "nthread": 1, "eta": 1, "lambda": 0}
-    made = xgboost.train(options, xgboost.DMatrix(table, rng.normal(size=120)), 4)
+    made = regressed(table, rng.normal(size=120), 4, 2, base_score=0.5, eta=1, reg_lambda=0)
     document: dict[str, Any] = json.loads(bytes(made.save_raw("json")))
     for tree in document["learner"]["gradient_booster"]["model"]["trees"]:
         for node, left in enumerate(tree["left_children"]):
@@ -58,7 +58,7 @@ def test_only_the_sums_of_the_library_have_none(tmp_path: Path) -> None:
     for seed in range(12):
         booster, document = train(tmp_path / "m.json", seed)
         scores = {row: exact_score(document, row) for row in rows}
-        floats = booster.predict(xgboost.DMatrix(np.array(rows, np.float32)), output_margin=True)
+        floats = margins_of(booster, np.array(rows, np.float32))
         most = max(scores.values())
         exact_has = [row for row in rows if scores[row] >= most]
         library_has = [row for row, score in zip(rows, floats, strict=True) if Fraction(float(score)) >= most]

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.corpus import boosted
 from tests.extensions.certify.made import query_of
 from treesens.extensions.certify.produce import refutation
-
-xgboost = pytest.importorskip("xgboost")
 
 
 @pytest.mark.parametrize("level", ["0.01", "0.05"])
@@ -23,8 +22,7 @@ def test_a_likelihood_beside_two_margins(seed: int, gap: str, level: str, tmp_pa
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 6, (400, 4)).astype(np.float32)
     y = (x[:, 0] + x[:, 1] - x[:, 2] + rng.normal(size=400) > 2).astype(int)
-    options = {"objective": "binary:logistic", "max_depth": 3, "base_score": 0.5, "nthread": 1}
-    xgboost.train(options, xgboost.DMatrix(x, y), 20).save_model(tmp_path / "m.json")
+    boosted(x, y, 20, path=tmp_path / "m.json", base_score=0.5)
     rows = "\n".join(",".join(str(int(v)) for v in row) for row in x[:30])
     (tmp_path / "d.csv").write_text("f0,f1,f2,f3\n" + rows)
     features = "".join(f"feature f{i}: integer in [0, 5]\n" for i in range(4))

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.corpus import boosted
 from treesens.extensions import treesens_verify as checker
 
-xgboost = pytest.importorskip("xgboost")
 SOURCE = Path(checker.__file__).parent
 
 
@@ -34,9 +34,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("large")
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3000, 20)).astype(np.float32)
-    options = {"objective": "binary:logistic", "max_depth": 8, "min_child_weight": 0, "base_score": 0.5, "nthread": 1}
     label = (x[:, :10].sum(1) + rng.normal(size=3000) > 0).astype(int)
-    xgboost.train(options, xgboost.DMatrix(x, label), 60).save_model(folder / "m.json")
+    boosted(x, label, 60, 8, path=folder / "m.json", min_child_weight=0, base_score=0.5)
     bound = {"rational": "1", "logs": []}
     rows = [{"terms": [[c, p, 0]], "costs": [], "bound": bound, "strict": False} for p, c in enumerate(("1", "-1"))]
     model = {"sha256": sha(folder / "m.json"), "format": "xgboost-json", "trees": 60, "base": ["0"]}

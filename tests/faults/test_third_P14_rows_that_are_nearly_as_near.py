@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.corpus import boosted, margins_of
 from tests.faults.asking import ask
 from treesens.extensions.answers import nearest_pair
-
-xgboost = pytest.importorskip("xgboost")
 
 NAMES = ["f0", "f1", "f2"]
 MOST = 6
@@ -29,8 +28,7 @@ DECLARED = "".join(f"feature {n}: integer in [0, {MOST}]\n" for n in NAMES)
 def trained(seed: int) -> Any:
     rng = np.random.default_rng(seed)
     label = EVERY @ rng.normal(size=len(NAMES)) + rng.normal(0, 2, len(EVERY)) > 0
-    data = xgboost.DMatrix(EVERY, label=label, feature_names=NAMES)
-    return xgboost.train({"objective": "binary:logistic", "max_depth": 3, "eta": 0.5, "nthread": 1}, data, 5)
+    return boosted(EVERY, label, 5, names=NAMES, eta=0.5)
 
 
 def nearly_tied(others: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -56,7 +54,7 @@ def test_rows_that_are_nearly_as_near_keep_their_bounds(
     monkeypatch.setattr(nearest_pair, "_SINGLE_ROWS", 0.0)
     monkeypatch.setattr(nearest_pair, "_MOVED_ROWS", 0.0)
     booster, rng = trained(seed), np.random.default_rng(100 + seed)
-    margins = booster.predict(xgboost.DMatrix(EVERY, feature_names=NAMES), output_margin=True)
+    margins = margins_of(booster, EVERY)
     least = float(np.sort(margins)[-8]) - 1e-4
     wanted, others = EVERY[margins >= least], EVERY[margins < least]
     rows = nearly_tied(others, rng)

@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.corpus import regressed
 from treesens.compiler.query.bounds import LogRational
-
-xgboost = pytest.importorskip("xgboost")
 
 VALUES, FEATURES = range(5), 3
 DECLARED = "".join(f"feature f{i}: integer in [0, 4]\n" for i in range(FEATURES))
@@ -38,9 +37,8 @@ def written(style: str, seed: int, path: Path) -> Scores:
     """A model with leaves of one style, and the exact score of every input."""
     rng = np.random.default_rng(seed)
     table = rng.integers(0, 5, (120, FEATURES)).astype(np.float32)
-    settings = {"objective": "reg:squarederror", "max_depth": 3, "base_score": 0.5, "nthread": 1, "eta": 1, "lambda": 0}
-    matrix = xgboost.DMatrix(table, rng.normal(size=120))
-    model = json.loads(bytes(xgboost.train(settings, matrix, int(rng.integers(2, 6))).save_raw("json")))
+    made = regressed(table, rng.normal(size=120), int(rng.integers(2, 6)), base_score=0.5, eta=1, reg_lambda=0)
+    model = json.loads(bytes(made.save_raw("json")))
     trees = model["learner"]["gradient_booster"]["model"]["trees"]
     for tree in trees:
         for node, left in enumerate(tree["left_children"]):

@@ -462,3 +462,20 @@ def test_equal_probabilities_are_equal() -> None:
     # LightGBM gives its `feature_names_in_` to what is around it since 4.5.
     for case in ("folds X sigmoid", "boosted", *([] if before("lightgbm", "4.5") else ["folds L isotonic"])):
         assert str(ts.check_text(text, models={"m": ts.load(fitted(case))})["same"].verdict) == "found"
+
+
+def test_the_score_of_a_stack_depends_on_the_number_of_rows() -> None:
+    """BLAS adds the products of one row in another order than those of many, so that the last bit of a score is undecided."""
+    model = fitted("stack of classes")
+    read = ts.load(model)
+    assert read.ensemble.accumulation.any_order
+    exact = np.array([[float(score) for score in row] for row in read.ensemble.margins_exact(GRID.to_numpy())])
+    bands = np.array([float(band) for band in read.ensemble.bands()])
+    for size in (1, 2, 3, 7, len(GRID)):
+        parts = [model.decision_function(GRID.iloc[at : at + size]) for at in range(0, len(GRID), size)]
+        assert (np.abs(np.concatenate(parts) - exact) <= bands + np.spacing(np.abs(exact))).all()
+    score = float(model.decision_function(GRID).max(axis=0)[2])
+    text = (
+        f'model m from "m"\ndata d from "d"\ndomain from d\nquery q: find a in m such that margin(a, 2) > {score:.60f}'
+    )
+    assert ts.check_text(text, models={"m": read}, data={"d": GRID})["q"].verdict != "found"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.corpus import boosted
+
 ROWS, FEATURES = 200, 4
 SENS = """model m from "xgboost.json"
 data d from "table.csv" label "y" rows 50
@@ -117,11 +119,9 @@ def _catboost_of_categories(folder: Path) -> bytes:
 
 def _xgboost_linear() -> bytes:
     """Coefficients of numbers."""
-    import xgboost
 
     x, y = _rows()
-    data = xgboost.DMatrix(x, y, feature_names=list("abcd"))
-    return bytes(xgboost.train({"booster": "gblinear", "objective": "binary:logistic"}, data, 4).save_raw("json"))
+    return bytes(boosted(x, y, 4, 6, names=list("abcd"), booster="gblinear").save_raw("json"))
 
 
 NUMBERS_PMML = """<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/><DataDictionary>

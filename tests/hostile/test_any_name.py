@@ -15,6 +15,7 @@ import pytest
 
 import treesens
 from tests.command import run_command
+from tests.corpus import boosted
 from treesens.grammar.tree import ast
 
 NAMES = ("we`ird", "a{b}\nc", '"quoted" `', "hours<[40]")
@@ -23,13 +24,10 @@ NAMES = ("we`ird", "a{b}\nc", '"quoted" `', "hours<[40]")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`m.json` decides by each of its features, all of which are in [0, 1]; `d.parquet` has rows on both sides."""
-    xgboost = pytest.importorskip("xgboost")
     rng = np.random.default_rng(3)
     rows = rng.random((300, len(NAMES))).astype(np.float32)
-    data = xgboost.DMatrix(rows, (rows.sum(1) > 2).astype(int), feature_names=["a", "b", "c", "d"])
-    options = {"objective": "binary:logistic", "max_depth": 2, "base_score": 0.5, "eta": 1.0}
     path = tmp_path_factory.mktemp("names")
-    xgboost.train(options, data, 4).save_model(path / "m.json")
+    boosted(rows, rows.sum(1) > 2, 4, 2, names="abcd", path=path / "m.json", base_score=0.5, eta=1.0)
     model = json.loads((path / "m.json").read_text())
     model["learner"]["feature_names"] = NAMES
     (path / "m.json").write_text(json.dumps(model))

@@ -28,6 +28,7 @@ from rich.console import Console
 import treesens
 from tests.backends.test_texts import CVC5, HIGHS, SCIP, Z3, solved
 from tests.command import CLI, run_command
+from tests.corpus import boosted
 from treesens.backends.text.cpsat import write_cpsat
 from treesens.backends.text.lp import write_lp
 from treesens.backends.text.mps import write_mps
@@ -110,14 +111,9 @@ def test_solvers_answer_alike_whatever_a_question_is_called(
 @pytest.fixture(scope="module")
 def hostile_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of XGBoost whose features have names of an attacker's choice."""
-    xgboost = pytest.importorskip("xgboost")
     rng = np.random.default_rng(1)
     rows = rng.random((200, 3)).astype(np.float32)
-    booster = xgboost.train(
-        {"objective": "binary:logistic", "max_depth": 2, "base_score": 0.5, "eta": 1.0},
-        xgboost.DMatrix(rows, (rows.sum(1) > 1.5).astype(int), feature_names=["a", "b", "c"]),
-        2,
-    )
+    booster = boosted(rows, (rows.sum(1) > 1.5).astype(int), 2, 2, names=["a", "b", "c"], base_score=0.5, eta=1.0)
     path = tmp_path_factory.mktemp("hostile") / "m.json"
     booster.save_model(path)
     text = json.loads(path.read_text())

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xgboost
 
 import treesens as ts
+from tests.corpus import boosted
 from tests.house.trace import entries
 from treesens.solve.method import Method
 
@@ -45,8 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trace")
     names = [f"f{i}" for i in range(8)]
     x = np.random.default_rng(5).uniform(0, 1, (400, len(names)))
-    frame = xgboost.DMatrix(x, label=(x.sum(axis=1) > len(names) / 2), feature_names=names)
-    xgboost.train({"max_depth": 4, "objective": "binary:logistic"}, frame, 10).save_model(folder / "m.json")
+    boosted(x, x.sum(axis=1) > len(names) / 2, 10, 4, names=names, path=folder / "m.json")
     np.savetxt(folder / "d.csv", x[:50], delimiter=",", header=",".join(names), comments="")
     domains = "".join(f"feature {name}: real in [0, 1]\n" for name in names)
     (folder / "head.sens").write_text(f'model m from "m.json"\ndata d from "d.csv"\n{domains}')

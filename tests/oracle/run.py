@@ -169,14 +169,6 @@ class Parent:
         return 1 if any(f["kind"] not in tolerated and f["kind"] not in ELSEWHERE for f in self.failures) else 0
 
 
-def interpreter() -> list[str]:
-    """The command of a worker; a run on other sources (`mutations`) hands them on."""
-    sources = os.environ.get("ORACLE_SOURCES")
-    if sources is None:
-        return [sys.executable, "-W", "ignore", "-m", "tests.oracle"]
-    return [sys.executable, "-W", "ignore", "-c", os.environ["ORACLE_START"], sources]
-
-
 class Worker:
     """One process, which tells its cases as lines of JSON."""
 
@@ -189,7 +181,7 @@ class Worker:
 
     def start(self, seed: int) -> None:
         o = self.options
-        command = [*interpreter(), "--worker", str(seed), "--seed", str(o.seed)]
+        command = [sys.executable, "-W", "ignore", "-m", "tests.oracle", "--worker", str(seed), "--seed", str(o.seed)]
         for name in ("jobs", "questions", "others", "studies", "output", "shrink", "shares"):
             command += [f"--{name}", str(getattr(o, name))]
         for name in ("only", "trainer", "fill", "before", "ask", "backend"):

@@ -10,8 +10,8 @@ import pytest
 
 HERE = Path(__file__).parent
 PUBLIC = {"treesens", "treesens.python.api"}
-PLANTS = {"mutations.py", "schedules.py", "in_parts.py"}
-"""These plant faults in a copy of the sources, or change when a method begins to answer; what they judge, others do."""
+CHANGE_METHODS = {"schedules.py", "in_parts.py"}
+"""These change when a method begins to answer; other files judge the answers."""
 
 
 def imported(source: str) -> Iterator[str]:
@@ -32,7 +32,7 @@ def forbidden(source: str) -> list[str]:
     return [n for n in names if n not in PUBLIC and n != "tests.oracle" and not n.startswith("tests.oracle.")]
 
 
-@pytest.mark.parametrize("path", sorted(p.name for p in HERE.glob("*.py") if p.name not in PLANTS))
+@pytest.mark.parametrize("path", sorted(p.name for p in HERE.glob("*.py") if p.name not in CHANGE_METHODS))
 def test_imports_the_public_interface_alone(path: str) -> None:
     assert forbidden((HERE / path).read_text()) == []
 
@@ -54,7 +54,7 @@ def test_names_taken_from_the_package_are_public() -> None:
     taken = [
         alias.name
         for path in HERE.glob("*.py")
-        if path.name not in PLANTS
+        if path.name not in CHANGE_METHODS
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom) and node.module == "treesens"
         for alias in node.names

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.corpus import boosted
 from tests.extensions.methods.test_least_radius import DOMAIN, candidates, forest_model, training_set, xgboost_model
 from treesens.compiler.base.diagnostics import DiagnosticsError
 
@@ -90,13 +91,8 @@ def test_a_difference_of_two_points_beside_a_relation(seed: int) -> None:
 def test_units_are_those_that_people_type() -> None:
     x, y = training_set(1)
     x[:, 0] = np.round(x[:, 0] * 73) / 73
-    import xgboost as xgb
 
-    model = xgb.train(
-        {"max_depth": 3, "objective": "binary:logistic", "nthread": 1},
-        xgb.DMatrix(x, y, feature_names=["age", "q", "r"]),
-        3,
-    )
+    model = boosted(x, y, 3, names=["age", "q", "r"])
     text = (
         'model m from "m"\nfeature age: integer in [17, 90] stored as [0, 1]\n'
         "query q: find a such that a.age <= 40 maximize 2 * a.age + 1\n"
@@ -108,13 +104,11 @@ def test_units_are_those_that_people_type() -> None:
 
 
 def test_a_missing_value_is_no_best_value() -> None:
-    import xgboost as xgb
-
     rng = np.random.default_rng(2)
     x = rng.random((200, 2)).astype(np.float32)
     y = (x[:, 0] > 0.6).astype(int)
     x[rng.random(200) < 0.3, 0] = np.nan
-    booster = xgb.train({"max_depth": 2, "objective": "binary:logistic", "nthread": 1}, xgb.DMatrix(x, y), 4)
+    booster = boosted(x, y, 4, 2)
     declared = 'model m from "m"\nfeature f0: real in [0, 1] or missing\n'
     low = ts.check_text(declared + "query q: find a minimize a.f0", models={"m": booster})["q"]
     assert low.result.objective.value == 0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import treesens as ts
 from tests.solve.test_split_disjunction import VALUES, World, world_of
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
@@ -61,3 +62,17 @@ def test_constraints_on_the_input_hold_for_the_row(world: World) -> None:
     assert row[2] != 1
     assert world.margins[(world.inputs == row).all(axis=1)] >= 0
     assert (rows_of(world) == row).all(axis=1).any()
+
+
+def test_the_objective_is_that_of_the_shown_points(world: World) -> None:
+    """Points of a question with a table may move towards a row."""
+    features = "".join(f"feature f{i}: integer in [0, {VALUES - 1}]\n" for i in range(world.row.size))
+    asked = "query q: find a, b in m such that a = b except f0; margin(a) - margin(b) >= 1 maximize a.f0 - 2 * b.f0"
+    text = f'model m from "m"\ndata d from "d" label y\n{features}{asked}'
+    files = {"models": {"m": world.folder / "m.json"}, "data": {"d": world.folder / "d.csv"}}
+    result = ts.check_text(text, **files)["q"].result
+    by_first = world.margins.reshape(VALUES, -1)
+    gaps = by_first[:, None] - by_first[None, :]
+    reached = (gaps >= 1).any(axis=2)
+    assert result.objective is not None
+    assert result.objective.value == max(a - 2 * b for a, b in np.argwhere(reached).tolist())

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.corpus import boosted
 from tests.trials import THOROUGH
 
 NAMES = ("f0", "f1", "f2", "f3")
@@ -94,11 +95,8 @@ def training_set() -> tuple[Any, Any]:
 
 
 def xgboost_model(path: Path) -> Path:
-    import xgboost as xgb
-
     x, y = training_set()
-    options = {"max_depth": 4, "objective": "binary:logistic", "nthread": 1, "eta": 0.5}
-    xgb.train(options, xgb.DMatrix(x, y, feature_names=list(NAMES)), 12).save_model(path / "m.json")
+    boosted(x, y, 12, 4, names=NAMES, path=path / "m.json", eta=0.5)
     return path / "m.json"
 
 

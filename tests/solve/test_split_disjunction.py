@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xgboost as xgb
 from numpy.typing import NDArray
 
+from tests.corpus import boosted, margins_of
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.cases import cases_of_one
@@ -51,17 +51,14 @@ def world_of(folder: Path, n_features: int) -> World:
     x = rng.integers(0, VALUES, (300, n_features)).astype(np.float32)
     y = (x[:, 0] * x[:, 1] - 2 * x[:, 2] + x[:, 3] > 2).astype(np.int64)
     names = [f"f{i}" for i in range(n_features)]
-    data = xgb.DMatrix(x, y, feature_names=names)
-    options = {"objective": "binary:logistic", "max_depth": 3, "base_score": 0.5, "nthread": 1, "eta": 0.5}
-    booster = xgb.train(options, data, num_boost_round=8)
-    booster.save_model(folder / "m.json")
+    booster = boosted(x, y, 8, names=names, path=folder / "m.json", base_score=0.5, eta=0.5)
     lines = [
         ",".join([*names, "y"]),
         *(",".join(map(str, [*map(int, row), label])) for row, label in zip(x, y, strict=True)),
     ]
     (folder / "d.csv").write_text("\n".join(lines))
     inputs = np.array(list(itertools.product(range(VALUES), repeat=n_features)), np.float32)
-    margins = booster.predict(xgb.DMatrix(inputs, feature_names=names), output_margin=True)
+    margins = margins_of(booster, inputs)
     return World(folder, inputs.astype(float), np.asarray(margins, float), x[ROW].astype(float))
 
 

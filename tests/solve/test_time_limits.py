@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xgboost
 
+from tests.corpus import regressed
 from tests.questions import random_query
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, get_backend, solver_names
 from treesens.backends.native.backend import NativeBackend
@@ -102,9 +102,8 @@ def test_lowering_and_every_pass_look_at_the_time() -> None:
 def test_lowering_looks_at_the_time_between_pairs_of_cells(tmp_path: Path) -> None:
     """A squared distance of two inputs has a row for every pair of cells: 41 s had passed where 10 were allowed."""
     rng = np.random.default_rng(2)
-    data = xgboost.DMatrix(rng.uniform(0, 1, (1000, 1)), label=rng.normal(size=1000), feature_names=["f0"])
-    booster = xgboost.train({"max_depth": 7, "min_child_weight": 0, "base_score": 0.0, "nthread": 1}, data, 6)
-    booster.save_model(tmp_path / "m.json")
+    x, y = rng.uniform(0, 1, (1000, 1)), rng.normal(size=1000)
+    regressed(x, y, 6, 7, names=["f0"], path=tmp_path / "m.json", min_child_weight=0, base_score=0.0)
     asked = "find a, b in m such that margin(a) >= 0; margin(b) <= 0 minimize distance(a, b, l2)"
     text = f'model m from "m.json"\nfeature f0: real in [0, 1]\nquery q: {asked}'
     query = bind(parse(text), tmp_path)["q"].query

@@ -14,6 +14,7 @@ import xgboost
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 import treesens as ts
+from tests.corpus import boosted
 from tests.data.settings import ask, needs_bench
 from tests.questions import every_input, oracle, random_query
 from treesens.backends.native import score_constraints, tree_question
@@ -109,7 +110,6 @@ def test_scores_that_are_rounded_exclude_nothing(bits: int, monkeypatch: pytest.
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_rounded_row_allows_what_the_exact_one_does(seed: int) -> None:
-
     rng = np.random.default_rng(900 + seed)
     looked_at = wrong = 0
     for _ in range(40):
@@ -269,7 +269,6 @@ def test_optima_are_those_of_trying_every_input(seed: int) -> None:
 
 @pytest.mark.parametrize("bits", [10, 16, 24])
 def test_optima_of_scores_that_are_rounded_lie_within_their_bounds(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-
     for module in (tree_question, score_constraints):
         monkeypatch.setattr(module, "SCORE_BITS", bits)
     monkeypatch.setattr(tree_question, "_BUILT", Kept(32, lambda _: 0))
@@ -444,8 +443,7 @@ def test_points_share_the_trees_that_ask_for_nothing_that_varies(seed: int) -> N
     rng = np.random.default_rng(40 + seed)
     inputs = np.array(list(product(range(4), repeat=4)), np.float32)
     x, y = rng.integers(0, 4, (150, 4)), rng.integers(0, 4, 150)
-    options = {"objective": "multi:softprob", "num_class": 4, "max_depth": 2, "nthread": 1, "eta": 0.8, "seed": seed}
-    booster = xgboost.train(options, xgboost.DMatrix(x, y), 3)
+    booster = boosted(x, y, 3, 2, num_class=4, eta=0.8, seed=seed)
     predicted = booster.predict(xgboost.DMatrix(inputs)).argmax(axis=1)
     printed = booster.trees_to_dataframe()
     declared = "".join(f"\nfeature f{i}: integer in [0, 3]" for i in range(4))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import treesens as ts
+from tests.corpus import boosted
 
 VALUES = [0, 1, 2, 3]
 PAIRS = list(product(product(VALUES, repeat=2), repeat=2))
@@ -41,13 +42,11 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    xgboost = pytest.importorskip("xgboost")
     import numpy as np
 
     rows = np.array(list(product(VALUES, repeat=2)))
-    data = xgboost.DMatrix(rows, rows[:, 0] > rows[:, 1], feature_names=["x", "y"])
     path = tmp_path_factory.mktemp("clash") / "m.json"
-    xgboost.train({"objective": "binary:logistic", "max_depth": 2}, data, 3).save_model(path)
+    boosted(rows, rows[:, 0] > rows[:, 1], 3, 2, names=["x", "y"], path=path)
     return path
 
 
@@ -83,9 +82,7 @@ def test_two_classes_whose_trees_ask_for_other_features_change_places_nowhere(tm
     labels = np.where(
         rows[:, 3] + draw.normal(0, 1, len(rows)) > 2.5, 3, (rows[:, 0] + draw.integers(0, 3, len(rows))) % 3
     )
-    options = {"objective": "multi:softprob", "num_class": 4, "max_depth": 2}
-    booster = xgboost.train(options, xgboost.DMatrix(rows, labels, feature_names=names), 3)
-    booster.save_model(tmp_path / "m.json")
+    booster = boosted(rows, labels, 3, 2, names=names, path=tmp_path / "m.json", num_class=4)
     predicted = booster.predict(xgboost.DMatrix(rows, feature_names=names)).argmax(axis=1).reshape((4,) * 4)
     trees = booster.trees_to_dataframe()
     asked = {(name, tree % 4) for name, tree in zip(trees["Feature"], trees["Tree"], strict=True)}

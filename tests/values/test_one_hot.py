@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xgboost
 
 import treesens as ts
+from tests.corpus import boosted, margins_of
 from treesens.extensions.methods.slots import Member, count_choices, list_choices
 
 
@@ -42,13 +42,11 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray, 
     )
     x = inputs[rng.integers(0, len(inputs), 600)]
     y = (x @ rng.normal(size=18) + rng.normal(size=600) > 0).astype(int)
-    matrix = xgboost.DMatrix(x, y, feature_names=names)
-    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 4, "eta": 0.5}, matrix, 20)
-    booster.save_model(folder / "m.json")
+    booster = boosted(x, y, 20, 4, names=names, path=folder / "m.json", eta=0.5)
     head = ['model m from "m.json"', *(f"feature {n}: integer in [0, 1]" for n in names)]
     head += [f"onehot {{{', '.join(n for n in names if n[0] == g)}}}" for g in "abc"]
     (folder / "head.sens").write_text("\n".join(head) + "\n")
-    scores = booster.predict(xgboost.DMatrix(inputs, feature_names=names), output_margin=True)
+    scores = margins_of(booster, inputs)
     return folder, inputs, scores.astype(float)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xgboost
 
 import treesens as ts
+from tests.corpus import boosted, margins_of
 
 NAN = float("nan")
 VALUES = (0.0, 1.0, 2.0, NAN)
@@ -54,8 +54,7 @@ LIMITS: dict[str, Callable[[Point, Point], bool]] = {
 def booster() -> Any:
     points = np.array([*product(VALUES, VALUES)])
     labels = (np.nan_to_num(points[:, 0], nan=3.0) + np.nan_to_num(points[:, 1], nan=-1.0) > 1.5).astype(int)
-    data = xgboost.DMatrix(np.repeat(points, 4, axis=0), np.repeat(labels, 4), feature_names=["x", "y"])
-    return xgboost.train({"max_depth": 2, "objective": "binary:logistic", "eta": 0.5}, data, 4)
+    return boosted(np.repeat(points, 4, axis=0), np.repeat(labels, 4), 4, 2, names=["x", "y"], eta=0.5)
 
 
 @pytest.mark.parametrize("kind", ["integer in [0, 2] or missing", "real in [0, 2]"])
@@ -63,7 +62,7 @@ def booster() -> Any:
 def test_the_fewest_changes_are_proved(limit: str, kind: str, booster: Any) -> None:
     values = VALUES if "missing" in kind else VALUES[:3]
     points: list[Point] = [*product(values, values)]
-    margins = booster.predict(xgboost.DMatrix(np.array(points), feature_names=["x", "y"]), output_margin=True)
+    margins = margins_of(booster, np.array(points))
     low = [p for p, m in zip(points, margins, strict=True) if m <= 0.25]
     fewest = min(sum(map(differs, a, b)) for a, b in product(low, points) if LIMITS[limit](a, b))
     text = (

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import xgboost
 
+from tests.corpus import boosted
 from tests.cpp.modules.write import write
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.binder.file import bind
@@ -32,8 +32,7 @@ def model(name: str, folder: Path) -> Path:
     rng = np.random.default_rng(len(name))
     x = rng.random((3000, FEATURES)).astype(np.float32)
     y = (x[:, 0] * x[:, 1] + np.sin(5 * x[:, 2]) * x[:, 3] + rng.normal(0, 0.2, 3000) > 0.6).astype(int)
-    classes = {"objective": "binary:logistic", "max_depth": depth, "min_child_weight": 0, "nthread": 1, "seed": 1}
-    booster = xgboost.train(classes, xgboost.DMatrix(x, y), trees)
+    booster = boosted(x, y, trees, depth, min_child_weight=0, seed=1)
     path = folder / f"{name}.json"
     booster.save_model(path)
     return path

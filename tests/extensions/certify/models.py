@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import xgboost
 
+from tests.corpus import boosted
+
 FEATURES = 3
 
 
@@ -16,18 +18,7 @@ def train(seed: int, path: Path, *, trees: int = 3, depth: int = 2) -> xgboost.B
     x = random.integers(0, 4, (60, FEATURES)).astype(np.float32) / 2
     y = ((x[:, 0] > random.uniform(0, 1.5)) ^ (x[:, 1] + x[:, 2] > random.uniform(0.5, 2))).astype(int)
     y[:2] = 0, 1
-    data = xgboost.DMatrix(x, y)
-    options = {
-        "objective": "binary:logistic",
-        "max_depth": depth,
-        "eta": 0.7,
-        "base_score": 0.5,
-        "seed": seed,
-        "nthread": 1,
-    }
-    booster = xgboost.train(options, data, num_boost_round=trees)
-    booster.save_model(path)
-    return booster
+    return boosted(x, y, trees, depth, path=path, eta=0.7, base_score=0.5, seed=seed)
 
 
 QUESTIONS = {

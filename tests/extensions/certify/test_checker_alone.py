@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 import xgboost
 
+from tests.corpus import margins_of
 from tests.extensions.certify.made import query_of
 from tests.extensions.certify.models import train
 from treesens.extensions import treesens_verify as checker
@@ -209,7 +210,7 @@ def test_margins_are_those_of_xgboost(tmp_path: Path) -> None:
     booster = train(7, path, depth=3)
     data, random = path.read_bytes(), np.random.default_rng(3)
     rows = random.choice([np.nan, -1, 0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2], (150, 3)).astype(np.float32)
-    for row, margin in zip(rows, booster.predict(xgboost.DMatrix(rows), output_margin=True), strict=True):
+    for row, margin in zip(rows, margins_of(booster, rows), strict=True):
         values = [None if math.isnan(x) else float(x) for x in row]
         for sign in (1, -1):
             checker.check(claim(data, values, float(margin) - sign * 1e-5, sign), [data])
@@ -224,7 +225,7 @@ def test_margins_of_two_models_are_those_of_xgboost(tmp_path: Path) -> None:
     data, random = [path.read_bytes() for path in paths], np.random.default_rng(4)
     assert len({checker.read_model(d, {**NAMED, "trees": t}).scale for d, t in zip(data, (3, 5), strict=True)}) == 2
     rows = random.choice([-1, 0, 0.25, 0.5, 0.75, 1, 1.5, 2], (60, 3)).astype(np.float32)
-    margins = [b.predict(xgboost.DMatrix(rows), output_margin=True) for b in boosters]
+    margins = [margins_of(b, rows) for b in boosters]
     models = [{"sha256": hashlib.sha256(d).hexdigest(), **NAMED, "trees": t} for d, t in zip(data, (3, 5), strict=True)]
     for row, one, other in zip(rows, *margins, strict=True):
         for factors in (("1", "0"), ("0", "1"), ("-1", "1"), ("2", "-1/3")):
@@ -254,7 +255,7 @@ def test_a_false_claim_about_the_second_of_two_models_is_rejected(tmp_path: Path
     train(1, paths[0])
     booster = train(2, paths[1], trees=5, depth=3)
     grid = np.stack(np.meshgrid(*[np.linspace(-0.25, 2, 10)] * 3), -1).reshape(-1, 3).astype(np.float32)
-    assert booster.predict(xgboost.DMatrix(grid), output_margin=True).max() > 1.5
+    assert margins_of(booster, grid).max() > 1.5
     data = [path.read_bytes() for path in paths]
     document = claim(data[0], [0.0] * 3, 1, 1)
     rows = [{"name": "m", "terms": [["1", 1, 0]], "costs": [], "bound": {"rational": "1", "logs": []}, "strict": False}]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import xgboost
 
+from tests.corpus import boosted
 from tests.extensions.certify.made import query_of
 from tests.extensions.certify.test_coq_agreement import export, program
 from treesens.extensions import treesens_verify as checker
@@ -34,9 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows[:, 3] + draw.normal(0, 1, len(rows)) > 2.5, 3, (rows[:, 0] + draw.integers(0, 3, len(rows))) % 3
     )
     # Margins on both sides of 0 with every version: XGBoost before 3.1 begins at 0.5, later ones at what the labels give.
-    options = {"objective": "multi:softprob", "num_class": 4, "max_depth": 2, "nthread": 1, "base_score": 0.0}
-    booster = xgboost.train(options, xgboost.DMatrix(rows, labels, feature_names=NAMES), 3)
-    booster.save_model(made / "m.json")
+    boosted(rows, labels, 3, 2, names=NAMES, path=made / "m.json", num_class=4, base_score=0.0)
     return made
 
 

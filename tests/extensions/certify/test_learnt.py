@@ -17,6 +17,7 @@ import pytest
 import xgboost
 from click.testing import CliRunner
 
+from tests.corpus import margins_of
 from tests.extensions.certify.made import query_of
 from tests.extensions.certify.models import train
 from tests.extensions.certify.test_coq_agreement import export, program
@@ -73,7 +74,7 @@ def typical(query: Query) -> tuple[Any, Any, Any]:
 def test_a_certificate_is_true_by_the_judge_of_the_rows_and_by_the_library(way: str, folder: Path) -> None:
     booster = xgboost.Booster(model_file=folder / "m.json")
     grid, inside, maybe = typical(question(folder, f"{PAIR}{way}; margin(a) - margin(b) >= 0"))
-    margin = booster.predict(xgboost.DMatrix(grid, feature_names=["f0", "f1", "f2"]), output_margin=True)
+    margin = margins_of(booster, grid)
     same = grid[:, None, 2] == grid[None, :, 2]
     gaps = margin[:, None] - margin[None, :]
     best, most = (float(gaps[same & such[:, None] & such[None, :]].max()) for such in (inside, maybe))
@@ -91,7 +92,7 @@ def test_the_best_typicality_has_a_certificate(way: str, folder: Path) -> None:
     grid, _, _ = typical(question(folder, f"{PAIR}{way}; margin(a) >= 0"))
     (term,) = asked.objective.form.forests if asked.objective is not None else ()
     booster = xgboost.Booster(model_file=folder / "m.json")
-    margin = booster.predict(xgboost.DMatrix(grid, feature_names=["f0", "f1", "f2"]), output_margin=True)
+    margin = margins_of(booster, grid)
     low, high = (ends[margin >= 0.5].max() for ends in term.forest.judge(grid))
     assert bound(asked, high + 0.001).document["statement"]["rows"][-1]["strict"] is False
     with pytest.raises(NoCertificate):

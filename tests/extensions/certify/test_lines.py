@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xgboost
 
+from tests.corpus import boosted
 from tests.extensions.certify.made import query_of
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
@@ -34,8 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("lines")
     x = np.random.default_rng(3).integers(0, 5, (80, 2)).astype(np.float32) / 2
     y = (x.sum(axis=1) > 1.5).astype(int) + (x[:, 0] > x[:, 1])
-    options = {"objective": "multi:softprob", "num_class": 3, "max_depth": 2, "eta": 0.6, "nthread": 1}
-    xgboost.train(options, xgboost.DMatrix(x, y), num_boost_round=3).save_model(made / "m.json")
+    boosted(x, y, 3, 2, path=made / "m.json", num_class=3, eta=0.6)
     return made
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xgboost
 
+from tests.corpus import boosted
 from tests.extensions.certify.models import train
 from treesens.extensions import treesens_verify as checker
 
@@ -76,9 +76,7 @@ def test_what_is_a_code_to_one_model_is_a_number_to_the_other() -> None:
 def test_scores_that_only_one_model_has_are_not_equal(tmp_path: Path) -> None:
     train(1, tmp_path / "two.json")
     x = np.random.default_rng(1).random((60, 3)).astype(np.float32)
-    options = {"objective": "multi:softprob", "num_class": 3, "base_score": 0.5, "nthread": 1}
-    booster = xgboost.train(options, xgboost.DMatrix(x, np.arange(60) % 3), num_boost_round=1)
-    booster.save_model(tmp_path / "three.json")
+    boosted(x, np.arange(60) % 3, 1, 6, path=tmp_path / "three.json", num_class=3, base_score=0.5)
     files = [(tmp_path / name).read_bytes() for name in ("two.json", "three.json")]
     one = stated(files[0], form="xgboost-json", count=3)
     for second, base in ((files[0], ("0",)), (files[1], ("1/2",) * 3)):

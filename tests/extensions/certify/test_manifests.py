@@ -16,6 +16,7 @@ import pytest
 import xgboost
 from click.testing import CliRunner
 
+from tests.corpus import margins_of
 from tests.extensions.certify.made import parts_of
 from tests.extensions.certify.models import train
 from treesens.cli import group
@@ -125,7 +126,7 @@ def values_of(booster: xgboost.Booster) -> list[list[float]]:
 def scored(booster: xgboost.Booster) -> tuple[np.ndarray, np.ndarray]:
     """All combinations of such values, and what XGBoost says of them."""
     points = np.array(list(itertools.product(*values_of(booster))), np.float32)
-    return points, booster.predict(xgboost.DMatrix(points), output_margin=True)
+    return points, margins_of(booster, points)
 
 
 SUBSETS = list(itertools.chain.from_iterable(itertools.combinations(range(3), size) for size in range(4)))
@@ -153,7 +154,7 @@ def test_smallest_reasons_are_those_of_brute_force(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text(ROWS)
     points, scores = scored(booster)
     rows = np.array([[float(x) for x in row.split(",")] for row in ROWS.split()[1:]], np.float32)
-    positive = booster.predict(xgboost.DMatrix(rows), output_margin=True) > 0
+    positive = margins_of(booster, rows) > 0
     asked = ["why", "m.json", "--data", "d.csv", "--smallest", "-q", "--require-certificate", "--certificate"]
     words = [str(tmp_path / word) if word.endswith((".json", ".csv")) else word for word in asked]
     done = CliRunner().invoke(group, [*words, str(tmp_path / "out")], standalone_mode=False)
@@ -263,7 +264,7 @@ def test_reasons_of_a_decision_that_names_features(tmp_path: Path) -> None:
     around = np.concatenate([cuts, np.nextafter(cuts, np.float32(-9)), np.nextafter(cuts, np.float32(9)), rows.ravel()])
     values = np.unique(np.clip(around, 0, 1.5))  # the domain is the range of the table
     points = np.array(list(itertools.product(values, repeat=3)), np.float32)
-    scores = booster.predict(xgboost.DMatrix(points), output_margin=True)
+    scores = margins_of(booster, points)
     outcomes = np.array([outcome(s, p) for s, p in zip(scores.tolist(), points.tolist(), strict=True)])
     claims = [claim for claim in manifest["claims"] if claim["kind"] == "reason"]
     narrower = 0

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
+from tests.corpus import boosted, margins_of
 from tests.extensions.certify.made import query_of
 from treesens.extensions.certify import produce
 from treesens.extensions.certify.statement import statement_of
-
-xgboost = pytest.importorskip("xgboost")
 
 NAMES = ["x", "y", "z"]
 AGES = np.arange(18, 80)
@@ -24,13 +22,11 @@ def test_proofs_about_rows_are_accepted(tmp_path: Path) -> None:
     random, n = np.random.default_rng(2), 400
     rows = np.stack([random.integers(18, 80, n), random.integers(0, 6, n), random.integers(0, 4, n)], axis=1)
     label = np.sin(rows[:, 0] / 6 + rows[:, 1]) + rows[:, 2] * (rows[:, 0] > 40) / 3 + random.normal(0, 0.3, n) > 0.5
-    options = {"objective": "binary:logistic", "max_depth": 3, "eta": 0.5, "base_score": 0.5}
-    booster = xgboost.train(options, xgboost.DMatrix(rows, label, feature_names=NAMES), 14)
-    booster.save_model(tmp_path / "m.json")
+    booster = boosted(rows, label, 14, names=NAMES, path=tmp_path / "m.json", eta=0.5, base_score=0.5)
     proved = 0
     for y, z in ((y, z) for y in range(6) for z in range(4)):
         inputs = np.stack([AGES, np.full(len(AGES), y), np.full(len(AGES), z)], axis=1)
-        margins = booster.predict(xgboost.DMatrix(inputs, feature_names=NAMES), output_margin=True)
+        margins = margins_of(booster, inputs)
         beyond = (float(margins.max()) + 0.01, float(margins.min()) - 0.01)
         text = (
             'model m from "m.json"\nfeature x: integer in [18, 79]\nfeature y: integer in [0, 5]\n'

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xgboost
 
+from tests.corpus import boosted, margins_of
 from tests.extensions.certify.made import query_of
 from tests.extensions.certify.models import QUESTIONS, file_of, train
 from treesens.backends.native.tree_question import decide_on_trees
@@ -56,11 +56,9 @@ def test_decisions_between_several_classes_have_proofs(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     rng = np.random.default_rng(2)
     x, y = rng.integers(0, 3, (120, 3)), rng.integers(0, 3, 120)
-    options = {"objective": "multi:softprob", "num_class": 3, "max_depth": 2, "nthread": 1, "eta": 0.8}
-    booster = xgboost.train(options, xgboost.DMatrix(x, y), 3)
-    booster.save_model(path)
+    booster = boosted(x, y, 3, 2, path=path, num_class=3, eta=0.8)
     inputs = np.array(list(product(range(3), repeat=3)), np.float32)
-    scores = booster.predict(xgboost.DMatrix(inputs), output_margin=True).astype(float)
+    scores = margins_of(booster, inputs)
     head = f'model m from "{path}"\n' + "".join(f"feature f{i}: integer in [0, 2]\n" for i in range(3))
     accepted = 0
     for varied, (one, other), factor in product(range(3), permutations(range(3), 2), (1.01, 2.0, 6.0)):
@@ -77,11 +75,9 @@ def test_ranges_of_both_scores_have_proofs(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     rng = np.random.default_rng(6)
     x, y = rng.integers(0, 3, (120, 3)), rng.integers(0, 2, 120)
-    options = {"objective": "binary:logistic", "max_depth": 2, "nthread": 1, "eta": 0.8, "base_score": 0.5}
-    booster = xgboost.train(options, xgboost.DMatrix(x, y), 6)
-    booster.save_model(path)
+    booster = boosted(x, y, 6, 2, path=path, eta=0.8, base_score=0.5)
     inputs = np.array(list(product(range(3), repeat=3)), np.float32)
-    margin = booster.predict(xgboost.DMatrix(inputs), output_margin=True).astype(float)
+    margin = margins_of(booster, inputs)
     reached = np.unique(margin.round(5))
     between = [f"{end:.7f}" for end in (reached[:-1] + reached[1:]) / 2]
     head = f'model m from "{path}"\n' + "".join(f"feature f{i}: integer in [0, 2]\n" for i in range(3))

@@ -12,6 +12,7 @@ import pytest
 import xgboost
 from click.testing import CliRunner
 
+from tests.corpus import margins_of
 from tests.extensions.certify.made import parts_of
 from tests.extensions.certify.models import train
 from treesens.cli import group
@@ -61,10 +62,7 @@ def concerned(folder: Path, name: str) -> tuple[int, int]:
     found = 0
     for row in rows:
         choices = [FREE[f] if f in varied else [row[f]] for f in range(3)]
-        margin = booster.predict(
-            xgboost.DMatrix(np.array(list(itertools.product(*choices))), feature_names=["f0", "f1", "f2"]),
-            output_margin=True,
-        )
+        margin = margins_of(booster, np.array(list(itertools.product(*choices))))
         least = float(question.rsplit(">= ", 1)[1])
         found += float(margin.max() - margin.min()) >= least if varied else float(margin.max()) >= least
     return found, len(rows)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.corpus import boosted, margins_of
 from tests.extensions.measure.test_learnt import probability
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import FeatureGrid, Grid
@@ -45,13 +46,9 @@ def frame_of(random: np.random.Generator, rows: int = 120) -> pd.DataFrame:
 
 def model_of(random: np.random.Generator, frame: pd.DataFrame) -> Any:
     """A booster, and its margins of rows."""
-    xgb = pytest.importorskip("xgboost")
     label = (frame.to_numpy() @ random.normal(size=len(NAMES)) + random.normal(size=len(frame)) > 0).astype(int)
-    options = {"objective": "binary:logistic", "base_score": 0.5, "max_depth": 3, "eta": 0.9, "nthread": 1}
-    booster = xgb.train(options, xgb.DMatrix(frame, label), num_boost_round=int(random.integers(2, 6)))
-    return load(booster), lambda rows: booster.predict(
-        xgb.DMatrix(pd.DataFrame(rows, columns=NAMES)), output_margin=True
-    ).astype(np.float64)
+    booster = boosted(frame, label, int(random.integers(2, 6)), base_score=0.5, eta=0.9)
+    return load(booster), lambda rows: margins_of(booster, pd.DataFrame(rows, columns=NAMES))
 
 
 def row(age: float, hours: float, colour: int) -> list[float]:

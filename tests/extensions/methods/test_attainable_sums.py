@@ -11,6 +11,7 @@ import pytest
 import xgboost as xgb
 
 import treesens as ts
+from tests.corpus import margins_of, regressed
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Result
@@ -26,8 +27,7 @@ def stumps(folder: Path, leaves: list[tuple[float, float]]) -> Path:
     """An XGBoost model with one tree `x_i < 0.5` per pair of leaves, as the library writes it, with the leaves put in."""
     names = [f"x{i}" for i in range(len(leaves))]
     rows = np.array(list(itertools.product((0.0, 1.0), repeat=2)))
-    data = xgb.DMatrix(rows, label=np.array([0.0, 1.0, 2.0, 3.0]))
-    one = json.loads(xgb.train({"max_depth": 1, "base_score": 0.0, "eta": 1.0}, data, 1).save_raw("json"))
+    one = json.loads(regressed(rows, np.array([0.0, 1.0, 2.0, 3.0]), 1, 1, base_score=0.0, eta=1.0).save_raw("json"))
     learner = one["learner"]
     (tree,) = learner["gradient_booster"]["model"]["trees"]
     made = []
@@ -73,9 +73,7 @@ def subset_sum(folder: Path, count: int, bits: int, odd: bool) -> ts.Answer:
     given = ts.check_text(text, models={"m": path}, backend="native")["q"]
     if given.verdict == "found":
         chosen = np.array([[given.points["a"][f"x{i}"] for i in range(count)]], float)
-        booster = xgb.Booster(model_file=str(path))
-        names = [f"x{i}" for i in range(count)]
-        assert booster.predict(xgb.DMatrix(chosen, feature_names=names), output_margin=True)[0] == target
+        assert margins_of(xgb.Booster(model_file=path), chosen)[0] == target
     return given
 
 
@@ -114,10 +112,8 @@ def test_additive_models_against_all_inputs(tmp_path: Path, seed: int) -> None:
     count = int(rng.integers(4, 8))
     pick = lambda: [float(x) for x in rng.integers(-20, 21, 2) / 4]  # noqa: E731
     path = stumps(tmp_path, [tuple(pick()) for _ in range(count)])  # type: ignore[misc]
-    names = [f"x{i}" for i in range(count)]
     inputs = np.array(list(itertools.product((0.0, 1.0), repeat=count)))
-    booster = xgb.Booster(model_file=str(path))
-    value = booster.predict(xgb.DMatrix(inputs, feature_names=names), output_margin=True).astype(float)
+    value = margins_of(xgb.Booster(model_file=path), inputs)
     varied = sorted(rng.choice(count, int(rng.integers(1, 3)), replace=False).tolist())
     kept = [i for i in range(count) if i not in varied]
     same = (inputs[:, None, kept] == inputs[None, :, kept]).all(axis=2)
@@ -139,10 +135,8 @@ def test_the_best_sum_of_an_additive_model_is_that_of_all_inputs(tmp_path: Path,
     rng = np.random.default_rng(seed)
     count = int(rng.integers(4, 9))
     path = stumps(tmp_path, [tuple(float(x) for x in rng.integers(-20, 21, 2) / 4) for _ in range(count)])  # type: ignore[misc]
-    names = [f"x{i}" for i in range(count)]
     inputs = np.array(list(itertools.product((0.0, 1.0), repeat=count)))
-    value = xgb.Booster(model_file=str(path)).predict(xgb.DMatrix(inputs, feature_names=names), output_margin=True)
-    value = value.astype(float)
+    value = margins_of(xgb.Booster(model_file=path), inputs)
     best = np.max if goal == "maximize" else np.min
     varied = sorted(rng.choice(count, 2, replace=False).tolist())
     kept = [i for i in range(count) if i not in varied]
@@ -175,13 +169,9 @@ def test_swings_of_a_boosted_model_of_pairs_are_those_of_the_compiled_path(tmp_p
     names = [f"x{i}" for i in range(9)]
     x = rng.random((400, 9)).astype(np.float32)
     y = np.sin(6 * x).sum(axis=1) + x[:, 0] * x[:, 1] + x[:, 3] * x[:, 4]
-    options = {
-        "max_depth": 2,
-        "eta": 0.3,
-        "nthread": 1,
-        "interaction_constraints": "[[0, 1], [2], [3, 4], [5], [6, 7], [8]]",
-    }
-    booster = xgb.train(options, xgb.DMatrix(x, y, feature_names=names), 30)
+    booster = regressed(
+        x, y, 30, 2, names=names, eta=0.3, interaction_constraints="[[0, 1], [2], [3, 4], [5], [6, 7], [8]]"
+    )
     path = tmp_path / "p.json"
     booster.save_model(path)
     places = "\n".join(f"feature {name}: real in [0, 1]" for name in names)
@@ -198,5 +188,5 @@ def test_swings_of_a_boosted_model_of_pairs_are_those_of_the_compiled_path(tmp_p
             if ours.witness
             else x[:2]
         )
-        margins = booster.predict(xgb.DMatrix(pair, feature_names=names), output_margin=True)
+        margins = margins_of(booster, pair)
         assert float(margins[0]) - float(margins[1]) == pytest.approx(ours.objective.value, abs=1e-4)

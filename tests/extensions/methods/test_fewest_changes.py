@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xgboost as xgb
 from numpy.typing import NDArray
 
+from tests.corpus import boosted, margins_of
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Changes, LinearForm, Query
@@ -43,12 +43,10 @@ class Bits:
         rng = np.random.default_rng(11)
         x = rng.integers(0, 2, (600, WIDTH)).astype(np.float32)
         y = (x @ rng.normal(size=WIDTH) + x[:, 0] * x[:, 1] + rng.normal(0, 0.4, 600) > 0.5).astype(int)
-        options = {"objective": "binary:logistic", "max_depth": 3, "base_score": 0.5, "nthread": 1, "eta": 0.5}
-        booster = xgb.train(options, xgb.DMatrix(x, y, feature_names=NAMES), num_boost_round=14)
-        booster.save_model(folder / "m.json")
+        booster = boosted(x, y, 14, names=NAMES, path=folder / "m.json", base_score=0.5, eta=0.5)
         self.folder = folder
         self.inputs = np.array(list(itertools.product((0, 1), repeat=WIDTH)), np.float32)
-        margins = booster.predict(xgb.DMatrix(self.inputs, feature_names=NAMES), output_margin=True)
+        margins = margins_of(booster, self.inputs)
         self.margins = np.asarray(margins, float)
 
     def query(self, text: str) -> Query:
@@ -207,9 +205,7 @@ def reals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(3)
     x = np.column_stack([*rng.uniform(0, 1, (3, 400)), rng.integers(0, 10, 400)])
     y = (x[:, 0] + x[:, 1] + x[:, 2] + x[:, 3] / 9 > 2).astype(int)
-    data = xgb.DMatrix(x, y, feature_names=[f"f{i}" for i in range(4)])
-    booster = xgb.train({"objective": "binary:logistic", "max_depth": 4, "nthread": 1}, data, num_boost_round=20)
-    booster.save_model(folder / "m.json")
+    boosted(x, y, 20, 4, names=[f"f{i}" for i in range(4)], path=folder / "m.json")
     return folder
 
 

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import treesens as ts
+from tests.corpus import boosted, margins_of
 from tests.data.settings import BENCH, needs_bench, needs_distances
 from tests.extensions.methods.test_least_radius import (
     DOMAIN,
@@ -114,18 +115,13 @@ def test_the_least_distance_is_that_of_trying_all_values(
 @pytest.mark.parametrize("seed", range(4))
 def test_several_classes_are_alternatives(seed: int, left_over: list[str]) -> None:
     import pandas as pd
-    import xgboost as xgb
 
     x, _ = training_set(seed)
     y = np.digitize(np.sin(5 * x[:, 0]) + 0.4 * x[:, 1] - 0.2 * x[:, 2], [0.0, 0.8])
-    booster = xgb.train(
-        {"max_depth": 2, "objective": "multi:softprob", "num_class": 3, "nthread": 1, "eta": 0.7},
-        xgb.DMatrix(x, y, feature_names=list(NAMES)),
-        num_boost_round=2,
-    )
+    booster = boosted(x, y, 2, 2, names=NAMES, num_class=3, eta=0.7)
 
     def classes(rows: NDArray[Any]) -> NDArray[Any]:
-        margins = booster.predict(xgb.DMatrix(rows, feature_names=list(NAMES)), output_margin=True)
+        margins = margins_of(booster, rows)
         return np.asarray(margins.argmax(axis=1))
 
     splits = booster.trees_to_dataframe().dropna(subset=["Split"])

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import treesens as ts
+from tests.corpus import boosted, margins_of
 from tests.data.settings import BENCH, needs_bench, needs_distances
 from treesens.compiler.result import Result
 from treesens.solve.methods import refine
@@ -31,17 +32,11 @@ def training_set(seed: int, rows: int = 200) -> tuple[NDArray[np.float32], NDArr
 
 
 def xgboost_model(seed: int) -> tuple[Any, Callable[[NDArray[np.float32]], NDArray[np.int64]], dict[str, list[float]]]:
-    import xgboost as xgb
-
     x, y = training_set(seed)
-    booster = xgb.train(
-        {"max_depth": 3, "objective": "binary:logistic", "base_score": 0.5, "nthread": 1, "eta": 0.7},
-        xgb.DMatrix(x, y, feature_names=list(NAMES)),
-        num_boost_round=3,
-    )
+    booster = boosted(x, y, 3, names=NAMES, base_score=0.5, eta=0.7)
 
     def classes(rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        margins = booster.predict(xgb.DMatrix(rows, feature_names=list(NAMES)), output_margin=True)
+        margins = margins_of(booster, rows)
         return (np.asarray(margins) > 0).astype(np.int64)
 
     splits = booster.trees_to_dataframe().dropna(subset=["Split"])
@@ -171,7 +166,7 @@ def questions(model: str, name: str, rows: list[int]) -> list[Any]:
     table = BENCH / "local" / f"rows_{name}.csv"
     booster = xgb.Booster(model_file=str(BENCH / "models" / f"{model}.json"))
     values = np.genfromtxt(table, delimiter=",", skip_header=1, dtype=np.float32)
-    margins = booster.predict(xgb.DMatrix(values, feature_names=booster.feature_names), output_margin=True)
+    margins = margins_of(booster, values)
     text = f'model m from "{BENCH / "models" / model}.json"\ndata d from "{table}"\n'
     text += "".join(f"feature f{i}: real in [0, 1]\n" for i in range(values.shape[1]))
     for row in rows:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.corpus import boosted
 from tests.trials import at_night
 
 pytest.importorskip("clarabel")
@@ -26,10 +27,7 @@ def rows(seed: int, count: int, uses: float) -> tuple[Any, Any]:
 
 def train(folder: Path, x: Any, y: Any) -> Path:
     """A model that knows its few training rows by heart."""
-    import xgboost
-
-    options = {"objective": "binary:logistic", "max_depth": 4, "nthread": 1}
-    xgboost.train(options, xgboost.DMatrix(x, y, feature_names=NAMES), 60).save_model(folder / "m.json")
+    boosted(x, y, 60, 4, names=NAMES, path=folder / "m.json")
     return folder / "m.json"
 
 

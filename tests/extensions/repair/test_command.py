@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import treesens as ts
+from tests.corpus import boosted
 from tests.extensions.repair.models import GRID, predict, train, write_table
 from treesens.cli import group
 from treesens.errors import DataError, ModelError, TreesensError, UsageError
@@ -166,13 +167,9 @@ def test_missing_values_of_the_rows_belong_to_the_promise(tmp_path: Path) -> Non
     write_table(tmp_path / "d.csv", x, y)
     text = (tmp_path / "d.csv").read_text().replace("nan", "")
     (tmp_path / "d.csv").write_text(text)
-    import xgboost
 
     names = ["f", "a", "b", "c"]
-    booster = xgboost.train(
-        {"max_depth": 3, "objective": "binary:logistic"}, xgboost.DMatrix(x, y, feature_names=names), 6
-    )
-    booster.save_model(tmp_path / "m.json")
+    boosted(x, y, 6, names=names, path=tmp_path / "m.json")
     ts.repair(
         tmp_path / "m.json",
         tmp_path / "d.csv",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.corpus import margins_of
 from tests.extensions.repair.models import GRID, NAMES, rows, write_table
 from tests.extensions.repair.oracle import extremes
 from treesens.errors import UsageError
@@ -99,7 +100,7 @@ def test_a_round_that_is_made_again_is_one_that_the_library_would_make(library: 
         matrix = xgboost.DMatrix(x, score > 0, feature_names=list(NAMES))
         given = {"objective": "binary:logistic", "max_depth": 3, "nthread": 1, "seed": 3}
         alone = xgboost.train(given, matrix, ROUNDS)
-        wanted = alone.predict(xgboost.DMatrix(GRID, feature_names=list(NAMES)), output_margin=True)
+        wanted = margins_of(alone, GRID)
     else:
         import lightgbm
 
@@ -117,7 +118,7 @@ def test_classes_columns_and_an_earlier_model(tmp_path: Path) -> None:
     budget = ts.SwingBudget("f", 0.5)
     given = {"objective": "multi:softprob", "num_class": 3, "max_depth": 3, "nthread": 1, "colsample_bytree": 0.8}
     booster = xgboost.train(given, matrix, 6, callbacks=[budget.xgboost(matrix)])
-    scores = booster.predict(xgboost.DMatrix(GRID, feature_names=list(NAMES)), output_margin=True).astype(np.float64)
+    scores = margins_of(booster, GRID)
     leads = [scores[:, i] - scores[:, j] for i in range(3) for j in range(i)]
     assert max(swing(lead, [0]) for lead in leads) <= 0.5
     assert float(_parameter(booster, "colsample_bytree")) == pytest.approx(0.8)

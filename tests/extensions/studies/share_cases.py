@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tests.corpus import margins_of
 from treesens.frontends.base import LoadedModel
 from treesens.python.questions import load
 
@@ -88,7 +89,7 @@ def xgboost_case(random: np.random.Generator) -> Case:
     booster = xgb.train(settings, xgb.DMatrix(frame, labels), num_boost_round=int(random.integers(1, 5)))
 
     def scores(rows: Any) -> Any:
-        found = booster.predict(xgb.DMatrix(pd.DataFrame(rows, columns=NAMES)), output_margin=True)
+        found = margins_of(booster, pd.DataFrame(rows, columns=NAMES))
         return np.asarray(found, np.float64).reshape(len(rows), -1)
 
     sizes = ["0.123", "0.317"]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xgboost
+
+from tests.corpus import boosted
 
 SECONDS = 120.0
 COMMAND = (sys.executable, "-m", "treesens", "gap", "m.json", "-q", "--json")
@@ -22,8 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("kept")
     x = np.random.default_rng(1).random((400, 8)).astype(np.float32)
     y = (x[:, 0] * x[:, 1] + x[:, 2] * x[:, 3] > x[:, 4] * x[:, 5] + 0.2).astype(int)
-    options = {"objective": "binary:logistic", "max_depth": 4, "nthread": 1, "base_score": 0.5}
-    xgboost.train(options, xgboost.DMatrix(x, y), num_boost_round=20).save_model(made / "m.json")
+    boosted(x, y, 20, 4, path=made / "m.json", base_score=0.5)
     return made
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.corpus import boosted, margins_of
 from treesens.compiler.base.floats import next_down_array
 from treesens.errors import UsageError
 from treesens.extensions.studies.commands.study import remembered
@@ -34,12 +35,9 @@ def training_set(seed: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def xgboost_model(seed: int) -> Made:
-    import xgboost as xgb
-
     x, y = training_set(seed)
-    options = {"max_depth": 2, "objective": "binary:logistic", "nthread": 1, "eta": 0.6, "base_score": 0.5}
-    model = xgb.train(options, xgb.DMatrix(x, y, feature_names=list(NAMES)), 7)
-    return model, lambda rows: model.predict(xgb.DMatrix(rows, feature_names=list(NAMES)), output_margin=True)
+    model = boosted(x, y, 7, 2, names=NAMES, eta=0.6, base_score=0.5)
+    return model, lambda rows: margins_of(model, rows)
 
 
 def lightgbm_model(seed: int) -> Made:

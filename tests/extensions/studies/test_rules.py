@@ -112,6 +112,8 @@ def test_bundled_tables(load: Callable[..., Any], label: str) -> None:
     frame = load(as_frame=True).frame
     mined = mine(read_table(frame, label=label), RuleOptions(0.05))
     assert all((r.support, r.exceptions.tolist()) == broken(r, frame) for r in mined.rules)
+    records = ts.learn_rules(frame, label, exceptions=0.05)["rules"]
+    assert [(r["support"], r["exceptions"]) for r in records] == [broken(r, frame) for r in mined.rules]
     assert label not in {side.column for r in mined.rules for side in (r.left, r.right)}
     if load is load_iris:
         assert ("order", "petal length (cm)", "sepal length (cm)") in kinds(mined)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.corpus import boosted
 from tests.extensions.studies.share_cases import CASES, FEATURES, NAMES, Case, concerned_inputs, crosses
 from treesens.data.tables import read_table
 from treesens.extensions.measure.counted import counted_of
@@ -159,8 +160,7 @@ def test_missing_values_have_the_share_that_the_measure_gives_them(seed: int) ->
     label = (frame.sum(axis=1) + random.normal(size=150) > 6).astype(int)
     for name in NAMES[1:]:
         frame.loc[random.random(150) < 0.2, name] = np.nan
-    settings = {"objective": "binary:logistic", "max_depth": 3, "eta": 0.8, "base_score": 0.5, "nthread": 1}
-    booster = xgb.train(settings, xgb.DMatrix(frame, label), num_boost_round=5)
+    booster = boosted(frame, label, 5, eta=0.8, base_score=0.5)
 
     def scores(rows: Any) -> Any:
         data = xgb.DMatrix(pd.DataFrame(rows, columns=NAMES))

@@ -14,6 +14,7 @@ import pytest
 import xgboost
 
 from tests.commands.test_command_line import run
+from tests.corpus import margins_of
 from tests.extensions.sweeps.conftest import QUESTIONS, SPEC
 from treesens.binder.file import bind
 from treesens.compiler.base.option_kinds import Door, declared
@@ -193,9 +194,7 @@ def test_check_with_several_jobs_says_what_it_says_with_one(folder: Path) -> Non
         assert found
         for points in found:
             rows = np.array([[points[p][name] for name in booster.feature_names or ()] for p in ("a", "b")])
-            one, two = booster.predict(
-                xgboost.DMatrix(rows, feature_names=booster.feature_names), output_margin=True
-            ).tolist()
+            one, two = margins_of(booster, rows).tolist()
             assert one >= 0.5
             assert two <= -0.5
     assert told[0] == told[1]

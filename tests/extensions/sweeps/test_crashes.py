@@ -18,6 +18,7 @@ import pytest
 
 from tests.command import CLI
 from tests.commands.test_command_line import run
+from tests.corpus import boosted
 from tests.extensions.sweeps.conftest import QUESTIONS
 from treesens.compiler.base.child import wait_for_news
 from treesens.extensions.sweeps.executor import Executor
@@ -128,10 +129,8 @@ def test_a_worker_is_ended_at_any_moment_without_a_word(tmp_path: Path, monkeypa
 
 def searched_for_long(folder: Path) -> Document:
     """A question that no search of some tenths of a second ends: the labels of the model's rows are noise."""
-    xgboost = pytest.importorskip("xgboost", reason="the models of the tests are trained with xgboost")
     rng = np.random.default_rng(5)
-    rows = xgboost.DMatrix(rng.normal(size=(500, 12)), rng.integers(0, 2, 500))
-    xgboost.train({"max_depth": 5, "objective": "binary:logistic"}, rows, 150).save_model(folder / "noise.json")
+    boosted(rng.normal(size=(500, 12)), rng.integers(0, 2, 500), 150, 5, path=folder / "noise.json")
     text = 'model m from "noise.json"\nquery q: find a, b in m such that a = b except {f0, f1} maximize margin(a) - margin(b)\n'
     return Document("noise", text, str(folder), (("noise.json", file_digest(folder / "noise.json")),))
 

@@ -18,6 +18,7 @@ import pytest
 import xgboost
 from click.testing import CliRunner
 
+from tests.corpus import margins_of
 from tests.extensions.certify.models import train
 from treesens.cli import group
 from treesens.compiler.base.budget import Budget
@@ -93,7 +94,7 @@ def test_a_domain_that_cannot_be_cut_is_one_part(sign: int, verdict: str, folder
     """Of one input; XGBoost says what its margin is. Nothing was asked, and the answer was `unknown` for want of time."""
     booster = xgboost.Booster(model_file=folder / "m.json")
     row = np.array([[1, 2, 1]], np.float32)
-    margin = float(booster.predict(xgboost.DMatrix(row, feature_names=["f0", "f1", "f2"]), output_margin=True)[0])
+    margin = float(margins_of(booster, row)[0])
     declared = "".join(f"feature f{i}: category {{{value:g}}}\n" for i, value in enumerate(row[0].tolist()))
     text = f'model m from "m.json"\n{declared}query q: find a in m such that margin(a) >= {margin + sign * 1e-4:.7f}\n'
     for _ in range(2):  # the second time from the journal
@@ -112,7 +113,7 @@ def test_parts_say_what_xgboost_says_of_all_inputs(folder: Path) -> None:
         cuts = sorted({float(np.float32(x)) for x in splits[splits.Feature == name].Split})
         axes.append([0.0, *(c for c in cuts if 0 < c <= 2), np.nan] if name == "f1" else [-1e30, *cuts])
     grid = np.array(list(itertools.product(*axes)), np.float32)
-    score = booster.predict(xgboost.DMatrix(grid, feature_names=["f0", "f1", "f2"]), output_margin=True)
+    score = margins_of(booster, grid)
     score = score.reshape([len(axis) for axis in axes]).astype(float)
     flips = (score.max(axis=(0, 1)) >= 0.1) & (score.min(axis=(0, 1)) <= -0.1)
     apart = (score.max(axis=(0, 2)) - score.min(axis=(0, 2))).max()

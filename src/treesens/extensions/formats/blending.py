@@ -75,7 +75,7 @@ def blend_of(
         comparison=own[0].comparison,
         zero_band=own[0].zero_band,
         base=base,
-        # Products of numbers are rounded, and the linear algebra library has its own order of addition.
+        # Products are rounded, and BLAS adds them in an order that depends on the number of rows, too.
         accumulation=_accumulation(own, way),
         average=average,
         blend=blend,
@@ -85,7 +85,8 @@ def blend_of(
 
 
 def _accumulation(members: Sequence[Ensemble], way: Way) -> Accumulation:
-    if not any(member.open_features or member.accumulation.any_order for member in members):
+    product = way in (Way.LINEAR, Way.DECISION, Way.MATRIX)
+    if not product and not any(member.open_features or member.accumulation.any_order for member in members):
         return Accumulation.FLOAT64_BASE_LAST
     return Accumulation.FLOAT32_ANY_ORDER if way is Way.SINGLE else Accumulation.FLOAT64_ANY_ORDER
 
