@@ -92,7 +92,7 @@ def test_what_knows_both_is_refused() -> None:
     mixed.loc[mixed.index[:20], "kind"] = pd.Series([np.nan] * 20, dtype=object)
     with pytest.raises(ModelError, match="None and NaN are separate categories"):
         ts.load(one_hot().fit(mixed, y))
-    with pytest.raises(ModelError, match="None and NaN are separate categories"):
+    with pytest.raises(ModelError, match="None and NaN are two categories"):
         ts.load(histograms().fit(mixed, y))
     filled = pipeline.make_pipeline(
         impute.SimpleImputer(strategy="constant", fill_value="a"), preprocessing.OneHotEncoder()
