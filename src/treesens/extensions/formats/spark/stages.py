@@ -321,7 +321,7 @@ def _scale(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
         stage.kind, ("maxAbs",)
     )
     if len(rows) != 1 or set(table.names) != set(needed):
-        raise ModelError("this is not the table of a scaler", place=place, remedy=DAMAGED)
+        raise ModelError("this is not a table of a scaler", place=place, remedy=DAMAGED)
     if stage.kind != "standard scaler" and stage.metadata["sparkVersion"].text().startswith("2."):
         raise stage.metadata["sparkVersion"].error(
             "Spark 2 divides, but later versions multiply by a quotient", "save the pipeline with Spark 3 or 4"
