@@ -107,7 +107,7 @@ def test_words_on_the_terminal(small: Any) -> None:
     folder, *_ = small
     table = ("--data", folder / "d.csv", "--label", "label")
     shown = run(folder / "m.json", *table, "-v", "sex", "--margin", "0.3", "--measure", "rows").stdout
-    assert "% of those concerned have " in shown
+    assert "% of affected inputs have " in shown
     assert "Shares are of the rows of the table" in shown
     assert run(folder / "m.json", *table, "-v", "sex", "--margin", "0.3", "--quiet").stdout == ""
 
@@ -115,7 +115,7 @@ def test_words_on_the_terminal(small: Any) -> None:
 def test_mistakes_end_with_a_remedy(small: Any) -> None:
     folder, *_ = small
     assert "add --data FILE" in run(folder / "m.json", "--margin", "0.3", "--measure", "rows", code=1).stderr
-    assert "has no ends" in run(folder / "m.json", "--margin", "0.3", "-v", "sex", code=1).stderr
+    assert "is unbounded" in run(folder / "m.json", "--margin", "0.3", "-v", "sex", code=1).stderr
     rules = folder / "rules.sens"
     rules.write_text("onehot {sex, age, hours}\nfeature age: integer in [0, 1]\nfeature hours: integer in [0, 1]\n")
     varied = ("-v", "sex,age", "--margin", "0.3", "--domain", rules)
@@ -183,7 +183,7 @@ def test_the_audit_has_shares_and_the_same_bytes_again(small: Any) -> None:
         assert '<th scope="col">share of inputs</th>' in text
         assert "sex flips the largest share of inputs: " in text
         assert "Shares of inputs as a picture" in text
-        assert "% of those concerned have " in text
+        assert "% of affected inputs have " in text
         pages.append(text)
         first, second = (
             record["share"] for record in json.loads(page.with_suffix(".audit.json").read_text())["results"]
@@ -201,7 +201,7 @@ def test_an_audit_says_at_once_what_it_cannot_count(small: Any) -> None:
     rules.write_text("onehot {sex, age, hours}\nfeature age: integer in [0, 1]\nfeature hours: integer in [0, 1]\n")
     ends = folder / "ends.sens"
     ends.write_text("feature age: real in [0, inf)\n")
-    for domain, message in ((rules, "`onehot`"), (ends, "has no ends")):
+    for domain, message in ((rules, "`onehot`"), (ends, "is unbounded")):
         line = ["audit", folder / "m.json", "--data", folder / "d.csv", "--label", "label", "-v", "sex,age"]
         line += ["--measure", "uniform", "--domain", domain]
         done = run_command(folder, *map(str, line))

@@ -94,4 +94,4 @@ def test_rows_that_rounding_alone_tells_apart(
     done = treesens("diff", *about, "--fail-on", "rows")
     assert done.code == 0
     assert "0 of 200 rows change" in done.out
-    assert "differs by rounding alone" in " ".join(done.out.split())
+    assert "differ only by rounding" in " ".join(done.out.split())

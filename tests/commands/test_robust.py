@@ -110,12 +110,12 @@ def test_other_norms_are_never_nearer_than_the_largest_allows(tmp_path: Path, no
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--rows", "x"], "no row and no range"),
-        (["--rows", "5-2"], "no row and no range"),
+        (["--rows", "x"], "neither a row nor a range"),
+        (["--rows", "5-2"], "neither a row nor a range"),
         (["--rows", "99"], "no row 99"),
         (["--range", "1", "0"], "the range is empty"),
-        (["--range", "a", "1"], "`a` is no number"),
-        (["--radius", "many"], "`many` is no number"),
+        (["--range", "a", "1"], "`a` is not a number"),
+        (["--radius", "many"], "`many` is not a number"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: list[str], words: str, treesens: Treesens) -> None:

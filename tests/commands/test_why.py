@@ -38,7 +38,7 @@ def test_one_reason_has_a_line_per_row(tmp_path: Path, treesens: Callable[..., R
     assert [line["row"] for line in csv.DictReader(out.open())] == ["0", "1", "2"]
     wrong = treesens(*base, "--row", "some")
     assert wrong.code == 1
-    assert "no row and no range" in wrong.err
+    assert "neither a row nor a range" in wrong.err
 
 
 def test_what_stands_beside_a_reason_is_told_in_words_and_drawn(tmp_path: Path, treesens: Callable[..., Ran]) -> None:
@@ -54,7 +54,7 @@ def test_what_stands_beside_a_reason_is_told_in_words_and_drawn(tmp_path: Path, 
         assert record["box"].keys() == record["sufficient"].keys()
         assert f"lies {record['radius']['distance']:.6g} away by linf" in words.out
         assert f"costs {record['recourse']['distance']:.6g} by l1" in words.out
-    assert words.out.count("the class stands as long as") == len(records)
+    assert words.out.count("the class holds as long as") == len(records)
     wrong = treesens(*base, "--also", "anchors")
     assert wrong.code == 1
-    assert "`anchors` cannot stand beside a reason" in wrong.err
+    assert "`anchors` cannot be shown with a reason" in wrong.err

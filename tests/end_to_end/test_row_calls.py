@@ -140,6 +140,6 @@ def test_a_sensitivity_is_about_one_decision_and_its_probability() -> None:
     with pytest.raises(UsageError, match="3 classes, and no single decision"):
         ts.sensitivity(several, vary=["f0"], gap=0.1)
     raw = AdaBoostClassifier(n_estimators=3, random_state=0).fit(x, np.arange(20) % 2)
-    with pytest.raises(UsageError, match="raw scores, and no probabilities"):
+    with pytest.raises(UsageError, match="raw scores but no probabilities"):
         ts.sensitivity(raw, vary=["f0"], gap=0.1)
     assert ts.sensitivity(raw, vary=["f0", "f1", "f2"], margin=0.01).verdict in ("found", "none")

@@ -307,9 +307,9 @@ def test_the_largest_gap_is_that_of_the_whole_grid(case: str) -> None:
 
 def test_studies_about_one_score_refuse_a_mean_of_several_by_name(tmp_path: Path) -> None:
     model, (x, y) = fitted("boosted"), rows("two")
-    with pytest.raises(ts.errors.UsageError, match="a share of inputs is one of regions of one score"):
+    with pytest.raises(ts.errors.UsageError, match="a share of inputs is measured by regions of one score"):
         ts.count(model, x, vary="p", gap=0.1)
-    with pytest.raises(ts.errors.UsageError, match="the link `blended` has no loss to count a price in"):
+    with pytest.raises(ts.errors.UsageError, match="the link `blended` has no loss for prices"):
         ts.repair(model, x.assign(y=y), label="y", vary="p", gap=0.1, output=tmp_path / "m.skops")
     assert ts.audit(model, x, vary="p", gap=[0.1]).records
     assert ts.audit(fitted("forests"), x, gap=[0.1]).records

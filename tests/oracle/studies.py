@@ -489,7 +489,7 @@ def allowed(text: str) -> bool:
     return any(
         words in text
         for words in (
-            "which the model never gives both",  # a gap that probabilities have no room for
+            "and the model never gives both",  # a gap that probabilities have no room for
             "a gap of 0 needs a cut-off",
             "is wider than the largest number",  # no distance has a unit there
             "the model predicts a raw margin, not a probability",

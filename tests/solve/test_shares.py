@@ -279,7 +279,7 @@ def test_objects_ask_the_same_question() -> None:
     question = q.sensitive("m", "f0", margin=0.2).named("q").share_of("w").expect_share("<=", 0.5)
     parts = [*q.parse(declared(case)).declarations, question]
     assert str(q.file(*parts)) == str(q.parse(text))
-    with pytest.raises(ts.errors.UsageError, match="asks for no share"):
+    with pytest.raises(ts.errors.UsageError, match="has no share"):
         q.sensitive("m", "f0", margin=0.2).expect_share("<=", 0.5)
 
 

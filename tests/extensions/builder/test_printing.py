@@ -299,7 +299,7 @@ WRONG: list[tuple[str, Callable[[], Any]]] = [
     ("point 1, `a`, has no model", lambda: q.find(A, q.point("b", model="m"))),
     ("`sensitive` takes no `maximize`", lambda: q.sensitive("m", "s", gap=0.1).maximize(A.margin())),
     ("`verdict` must be one of 'none', 'some'", lambda: q.sensitive("m", "s").expect("never")),  # type: ignore[arg-type]
-    ("`name` must be a name that a text can hold", lambda: q.point("a`b")),
+    ("`name` must be a name that a text can contain", lambda: q.point("a`b")),
     ("`high` is missing", lambda: q.real("x", 1)),
     ("`inclusive` must be one of", lambda: A["x"].between(0, 1, inclusive="all")),  # type: ignore[arg-type]
     ("`part 1` must be a declaration or a question", lambda: q.file("query")),  # type: ignore[arg-type]

@@ -109,7 +109,7 @@ def test_several_questions_in_one_file(stump: Path) -> None:
     assert ts.query.parse(str(file)).answers()["other"].verdict == "none"
     each = q.sensitive("m", "f", margin=0.5).for_each("f", "features").named("each")
     assert set(q.file(each).answers(stump)) == {"each[age]", "each[sex]"}
-    with pytest.raises(UsageError, match="`each` stands for 2 questions"):
+    with pytest.raises(UsageError, match="`each` is a sweep of 2 questions"):
         each.answer(stump)
 
 
@@ -134,7 +134,7 @@ def test_what_is_not_given_is_named(stump: Path) -> None:
     with pytest.raises(DiagnosticsError, match="E112"):
         question.answer()
     two = q.find(q.point("a", model="m"), q.point("b", model="n")).such_that(A == B)
-    with pytest.raises(UsageError, match="`models` is one thing, and the questions name `m`, `n`"):
+    with pytest.raises(UsageError, match="`models` is one object; the questions name `m`, `n`"):
         two.answer(stump)
     live = q.sensitive(ts.load(stump), "sex", margin=0.5)
     with pytest.raises(UsageError, match="`model` refers to two different objects"):

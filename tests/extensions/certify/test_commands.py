@@ -125,7 +125,7 @@ def test_a_model_of_another_format_brings_its_trees(tmp_path: Path) -> None:
 
 
 def test_verify_says_what_is_missing(model: Path, tmp_path: Path) -> None:
-    assert "no certificates there" in run("verify", tmp_path, code=1).stderr
+    assert "these paths contain no certificates" in run("verify", tmp_path, code=1).stderr
     (tmp_path / "a.cert.xz").write_bytes(b"no xz")
     assert "add --model FILE" in run("verify", tmp_path, code=1).stderr
     assert "rejected" in run("verify", tmp_path, "--model", model, code=10).stdout

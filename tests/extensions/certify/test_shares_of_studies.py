@@ -104,7 +104,7 @@ def test_a_share_that_boxes_do_not_reach_in_time_has_none(folder: Path, monkeypa
     code, document = run(*COUNT, "--measure", "marginals")
     assert code == 5
     (one,) = document["manifest"]["without"]
-    assert one["reason"].startswith("boxes prove in time that it lies between ")
+    assert one["reason"].startswith("boxes prove in time only that it lies between ")
     assert (folder / "out").exists()
 
 

@@ -158,7 +158,7 @@ def test_a_new_name_is_written_wherever_the_old_one_stands(folder: Path) -> None
         assert isinstance(found, types.PrepareRenamePlaceholder)
         assert found.placeholder == "two people"
         await editor.write(TEXT + "query broken: find a in m such that a.age >=\n")
-        with pytest.raises(JsonRpcException, match="errors of syntax"):
+        with pytest.raises(JsonRpcException, match="syntax errors"):
             await changed("m from", "n")
 
     session(folder, script)

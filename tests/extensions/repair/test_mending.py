@@ -1,4 +1,4 @@
-"""What an audit says about the price of mending: the same as a repair of every second row, and it costs no answer."""
+"""What an audit says about the cost of repairing: the same as a repair of every second row, and it costs no answer."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_the_price_is_that_of_a_repair_on_rows_that_were_held_out(
     if one["method"] != "leaves":  # those depend on how much time there was
         assert one["loss_after"] == price["loss_after"]
     page = (place / "r.html").read_text()
-    assert "What it would cost to mend this" in page
+    assert "Cost of repairing the model" in page
     show_mending(told)
     for shown in (page, " ".join(capsys.readouterr().out.split())):
         # The rows were held out from the repair, and not from the training of the model.
-        assert "if the model was trained on these rows, its loss and AUC there are not those of new rows" in shown
+        assert "if the model was trained on these rows, its loss and AUC on new rows may differ" in shown
     assert f"{one['loss_before']:.4f} → {one['loss_after']:.4f}" in page
     assert json.loads((place / "r.audit.json").read_text())["mending"] == told
 

@@ -137,7 +137,7 @@ def test_labels_may_be_the_names_of_classes() -> None:
     tables = [trained.frame.assign(y=numbers), trained.frame.assign(y=numbers.map({0: "granted", 1: "refused"}))]
     one, other = (labelled(named, read_table(table, label="y"), "y") for table in tables)
     assert one.labels.tolist() == other.labels.tolist() == numbers.tolist()
-    with pytest.raises(DataError, match="no label of the model") as told:
+    with pytest.raises(DataError, match="not a label of the model") as told:
         labelled(named, read_table(trained.frame.assign(y="declined"), label="y"), "y")
     assert "`0` or `granted`" in str(told.value.remedy)
 

@@ -131,13 +131,13 @@ def test_what_cannot_hold_together_is_refused(tmp_path: Path) -> None:
             ts.repair(model, data, label="y", time_limit=20.0, output=tmp_path / "o.json", **options)
         assert not (tmp_path / "o.json").exists()
 
-    refused("cannot stay unchanged", vary=["f"], gap=0.05, keep_rows=twins)
+    refused("cannot be kept with the others", vary=["f"], gap=0.05, keep_rows=twins)
     refused("not both", increasing=["a"], keep_rows=twins)
     refused("increasing and decreasing", increasing=["a"], decreasing=["a"])
     refused("no feature `z`", increasing=["z"])
     refused("two units", vary=["f"], gap=0.1, margin=0.1)
-    refused("is one number", vary=["f"], gap=0.1, swing=[1.0, 2.0])
-    refused("about features that vary", gap=0.1, increasing=["a"])
+    refused("is a single number", vary=["f"], gap=0.1, swing=[1.0, 2.0])
+    refused("needs features that vary", gap=0.1, increasing=["a"])
     refused("needs one of")
     refused("both varied and kept|with a kept|cannot be reached", increasing=["a"], keep=["a"])
 

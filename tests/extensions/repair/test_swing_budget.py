@@ -125,7 +125,7 @@ def test_classes_columns_and_an_earlier_model(tmp_path: Path) -> None:
     more = xgboost.train(given, matrix, 3, xgb_model=booster, callbacks=[budget.xgboost(matrix)])
     assert more.num_boosted_rounds() == 9
     narrow = ts.SwingBudget("f", 0.01)
-    with pytest.raises(UsageError, match="goes on from"):
+    with pytest.raises(UsageError, match="training continues"):
         xgboost.train(given, matrix, 3, xgb_model=booster, callbacks=[narrow.xgboost(matrix)])
 
 

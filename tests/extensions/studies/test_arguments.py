@@ -23,7 +23,7 @@ def test_one_feature_is_a_set_by_itself(case: Any) -> None:
     for call in (ts.gap, ts.count, ts.audit):
         one, several = call(model, frame, vary="f0"), call(model, frame, vary=["f0"])
         assert [r["varied"] for r in one.records] == [r["varied"] for r in several.records] == [["f0"]] * len(one)
-    with pytest.raises(ts.errors.UsageError, match="holds 4, which is no name"):
+    with pytest.raises(ts.errors.UsageError, match="contains 4, which is not a name"):
         ts.gap(model, frame, vary=[4])
 
 

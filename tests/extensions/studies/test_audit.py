@@ -141,7 +141,7 @@ def test_bad_requests_have_a_remedy() -> None:
         gaps_of(["-1"], [])
     with pytest.raises(UsageError, match="either"):
         gaps_of(["0.1"], ["1"])
-    with pytest.raises(UsageError, match="no number"):
+    with pytest.raises(UsageError, match="not a number"):
         gaps_of([], ["one"])
     with pytest.raises(UsageError, match="no feature `f99`"):
         questions_of(loaded, align_table(loaded, rows), [["f99"]], gaps_of([], ["1"]), Diagnostics())

@@ -212,9 +212,9 @@ def test_the_pdf_has_every_pair(folder: Path) -> None:
     ("content", "message"),
     [
         ('ownr = "x"', "did you mean `owner`"),
-        ("owner = 3", "no text"),
-        ('sign_off = "me"', "no list of texts"),
-        ("owner = ", "no TOML"),
+        ("owner = 3", "not a text"),
+        ('sign_off = "me"', "not a list"),
+        ("owner = ", "invalid TOML"),
     ],
 )
 def test_mistakes_in_the_purpose_have_a_remedy(tmp_path: Path, content: str, message: str) -> None:
@@ -227,7 +227,7 @@ def test_mistakes_in_the_purpose_have_a_remedy(tmp_path: Path, content: str, mes
 
 def test_what_would_stop_the_report_is_said_before_the_work(folder: Path, tmp_path: Path) -> None:
     started: list[Any] = command(folder)
-    assert "is no date" in run(*started, "--date", "tomorrow", code=1).stderr
+    assert "is not a date" in run(*started, "--date", "tomorrow", code=1).stderr
     assert "SOURCE_DATE_EPOCH" in run(*started, SOURCE_DATE_EPOCH="x", code=1).stderr
     bare = ["audit", folder / "m.json", "--data", folder / "d.csv"]
     assert "add --report" in run(*bare, "--purpose", folder / "p.toml", code=1).stderr

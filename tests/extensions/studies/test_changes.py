@@ -86,11 +86,11 @@ def test_limits_that_make_no_sense_are_refused(case: Any) -> None:
     model, frame = case
     for wrong, words in (
         ({"fixed": ["f9"]}, "no feature `f9`"),
-        ({"direction": {"f0": "left"}}, "`left` is no direction"),
+        ({"direction": {"f0": "left"}}, "`left` is not a direction"),
         ({"direction": "f0"}, "names no features"),
         ({"permitted": {"f0": ()}}, "no value of `f0`"),
-        ({"permitted": {"f0": [1, 4]}}, "may be two ends or two values"),
-        ({"permitted": {"f0": (4, 1)}}, "range that is permitted of `f0` is empty"),
+        ({"permitted": {"f0": [1, 4]}}, "may mean two ends or two values"),
+        ({"permitted": {"f0": (4, 1)}}, "permitted range of `f0` is empty"),
         ({"permitted": {"f0": (0, float("inf"))}}, "inf is not finite"),
     ):
         with pytest.raises(ts.errors.UsageError, match=words):

@@ -183,10 +183,10 @@ class Judge:
             (rf"Of the others at ({GAP}), (.*)", self.others),
             (rf"Protected: ({FEATURES}): (.*)", self.of_protected),
             (r"Protected, and not audited: (.*)", self.left_out),
-            (rf"({FEATURES}) has the largest swing of the [a-z ]+ that was found: ({LARGEST})", self.reached),
-            (r"It is the largest one of all audited features \(proved\)", lambda: self.closed),
-            (rf"The largest one of all audited features: ({LARGEST})", lambda w: holds(w, self.widest)),
-            (rf"(?:proxy: )?(\w+) tells (\d+) % of (\w+) in the table; largest swing: ({LARGEST})", self.proxy),
+            (rf"({FEATURES}) has the largest swing of the [a-z ]+ found: ({LARGEST})", self.reached),
+            (r"It is the largest of all audited features \(proved\)", lambda: self.closed),
+            (rf"The largest of all audited features: ({LARGEST})", lambda w: holds(w, self.widest)),
+            (rf"(?:proxy: )?(\w+) explains (\d+) % of (\w+) in the table; largest swing: ({LARGEST})", self.proxy),
             (rf"(\w+): ((?:\w+ \(\d+ %, largest swing: {LARGEST}\)(?:; )?)+)", self.proxies),
             (rf"({FLIPS})(?:: (.*))?", self.evidence),
             (rf"(\w+): (\w+); largest fall ({LARGEST}); largest rise ({LARGEST})", self.shape),
@@ -477,27 +477,27 @@ class Judge:
 
 FIXED = [
     # Definitions: they explain words, and claim nothing about the model.
-    r"(?:On rows: so many rows of the data flip: |[Rr]ows that flip: )a row flips if, with its other features as they are, one "
-    r"value of the feature from the domain gives the one answer and another value gives the other; the row itself may give "
-    r"neither",
-    r"On inputs only: no row flips, but other inputs of the domain do; how rare they are was not asked",
+    r"(?:On rows: the number of rows of the data that flip; |[Rr]ows that flip: )a row flips if, with its other features "
+    r"fixed, one value of the feature from the domain gives one answer and another value gives the other answer; the row "
+    r"itself may give neither",
+    r"On inputs only: no row flips, but other inputs of the domain do; their share was not requested",
     r"None: proved that no input of the domain flips, seen or unseen",
-    r"[Ll]argest swing: the largest difference of the [a-z ]+ between two inputs of the domain that differ in the feature only",
-    r"In brackets: which part of the protected feature the other one tells in the table, and .*",
-    r"The largest swing is the largest difference of .*; where it is known within limits only, a verified pair reaches what it "
-    r"is at least, and it is proved to be at most what follows",
+    r"[Ll]argest swing: the largest difference of the [a-z ]+ between two inputs of the domain that differ only in the feature",
+    r"In brackets: the part of the entropy of the protected feature that the other feature explains in the table, and .*",
+    r"The largest swing is the largest difference of .*; if only limits are known, a verified pair reaches the lower limit "
+    r"\(“at least”\), and the upper limit \(“at most”\) is proved",
     r"Answers: found, a verified pair of inputs; none, proved that no input of the domain flips; unknown, undecided",
     r"Distances are in widths of the domain \(l2\)",
     r"∅: proved that no input at all flips; \?: undecided",
-    r"Every number stands in the table above",
+    r"Every number is in the table above",
     r"A fall is a lower score at a greater value of the feature, all others being equal, and a rise a higher one; a missing "
     r"value is neither greater nor smaller",
     r"All answers are about inputs of this domain",
     r"All pairs of the region answer the question; “any” is every value of the domain",
     r"The greatest effect first: rows that flip at the smallest gap, then the largest swing",
-    r"Values and ends of regions are given in full, scores with six digits; the records beside this page have all of them",
-    r"Values are rounded to six digits here; a number beside which a tree decides is said to lie just below or above it",
-    r"The records beside this page have all digits",
+    r"Values and ends of regions are given in full, scores with six digits; the records next to this page have all digits",
+    r"Values are rounded to six digits here; a number next to a threshold of a tree is marked as just below or just above it",
+    r"The records next to this page have all digits",
     r"For every feature \(or set of features\): are there two inputs of the domain that differ in nothing else, with",
     # How an answer was found; and the inputs of the audit.
     r"Rests on: .*",

@@ -74,10 +74,7 @@ def test_swings_and_totals_are_those_of_the_library(made: Any) -> None:
         for gap in GAPS:
             least[gap] += not ((ends.max() >= 0.5 + gap) & (ends.min() <= 0.5 - gap)).any()
     widest = max(swings, key=lambda name: swings[name])
-    assert (
-        f"{widest} has the largest swing of the raw score that was found: {swings[widest]:.4g}. It is the largest"
-        in page
-    )
+    assert f"{widest} has the largest swing of the raw score found: {swings[widest]:.4g}. It is the largest" in page
     for gap in GAPS:
         flips = {}
         for name in frame.columns:

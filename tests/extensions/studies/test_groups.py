@@ -159,16 +159,16 @@ def test_what_makes_no_sense_has_a_remedy() -> None:
         ts.groups(trained.estimator, frame, by=["whom"], favourable=1)
     with pytest.raises(UsageError, match="no class `5`"):
         ts.groups(trained.estimator, frame, by=["who"], favourable="5")
-    with pytest.raises(UsageError, match="is no feature"):
+    with pytest.raises(UsageError, match="is not a feature"):
         ts.groups(trained.estimator, frame, by=["who"], favourable=1, measure="uniform")
     with pytest.raises(UsageError, match="makes 540 groups"):
         ts.groups(trained.estimator, pd.concat([frame] * 6).assign(many=range(540)), by=["many"], favourable=1)
     named = ts.load(trained.estimator, classes={0: "granted", 1: "refused"})
     for call in (lambda: ts.groups(named, frame, by=["who"]), lambda: ts.reasons(named, trained.frame)):
-        with pytest.raises(UsageError, match="which class is favourable") as told:
+        with pytest.raises(UsageError, match="no favourable class is stated") as told:
             call()
         assert "0 (granted), 1 (refused)" in str(told.value.remedy)
-    with pytest.raises(UsageError, match="which class is favourable"):
+    with pytest.raises(UsageError, match="no favourable class is stated"):
         ts.groups(several_classes("xgboost").estimator, trained.frame, by=["p"])
     with pytest.raises(UsageError, match="decides nothing"):
         ts.groups(regressor("xgboost").estimator, trained.frame, by=["p"])

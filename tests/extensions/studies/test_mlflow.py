@@ -125,7 +125,7 @@ def test_arrays_are_audited_as_frames_are_and_the_heading_is_looked_at_first() -
 
         found = asked(vary=["p", "q"], gap=[0.05], time_limit=60.0)
         headings = (
-            ("date", "tomorrow", "`tomorrow` is no date"),
+            ("date", "tomorrow", "`tomorrow` is not a date"),
             ("purpose", "absent.toml", "cannot be read"),
             ("purpose", 3, "purpose"),
         )

@@ -149,7 +149,7 @@ def test_a_reason_decides_the_outcome_whatever_the_rest_is(model: Any, policy: P
         ({"margin": 1}, "about scores"),
         ({"threshold": 0.3}, "about scores"),
         ({"classes": ["1"]}, "about scores"),
-        ({"measure": "uniform"}, 'measure="uniform" is one of regions of one score'),
+        ({"measure": "uniform"}, 'measure="uniform" measures regions of one score'),
         ({"repair_gap": 0.1, "label": "label"}, "`repair_gap` moves one score"),
     ],
 )
@@ -192,7 +192,7 @@ def test_an_audit_tells_the_share_of_rows_and_what_is_left_of_typical_inputs(mod
     [
         ("feature x: integer in [0, 3]\n", "declares no decision"),
         (POLICY + POLICY[POLICY.index("decision") :].replace("credit", "other"), "`credit`, `other`"),
-        ("decision d of p: yes when prob(p) >= 0.5 else yes\n", "the outcome `yes` alone"),
+        ("decision d of p: yes when prob(p) >= 0.5 else yes\n", "only the outcome `yes`"),
         ("decision d of p: yes when prob(p) >= 0.5 and p.w = 1 else no\n", "no feature `w`"),
         ("decision d of p: yes when dist(p, row 1 of people) <= 2 else no\n", "people"),
     ],

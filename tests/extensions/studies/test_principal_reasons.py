@@ -176,13 +176,13 @@ def test_a_cut_off_decides_instead() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[p]\nphrase = 'x'\n", "no words for `q`, `r`"),
+        ("[p]\nphrase = 'x'\n", "no phrases for `q`, `r`"),
         ("[x]\nphrase = 'x'\n['*']\nphrase = 'y'\n", "no feature `x`"),
         ("[p]\ncode = 3\n", "`p` has no phrase"),
         ("[p]\nphrase = 'x'\ncod = 3\n", "a field `cod`"),
         ("[p]\nphrase = 'x'\ncode = 1.5\n", "the code of `p`"),
         ("p = 3", "`p` has no phrase"),
-        ("[p", "no TOML"),
+        ("[p", "invalid TOML"),
     ],
 )
 def test_codes_that_make_no_sense_are_refused(tmp_path: Path, text: str, message: str) -> None:

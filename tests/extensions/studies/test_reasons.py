@@ -328,5 +328,5 @@ def test_shares_of_treeshap_add_up_to_the_score_of_the_library(tmp_path: Path) -
 
 def test_what_cannot_stand_beside_a_reason_is_refused(tmp_path: Path) -> None:
     booster, _, _ = xgboost_model(0)
-    with pytest.raises(UsageError, match="`anchors` cannot stand beside a reason"):
+    with pytest.raises(UsageError, match="`anchors` cannot be shown with a reason"):
         reasons(Asking((load(booster),), table_of(training_set(1, 3)[0], tmp_path), WhyOptions(also=["anchors"])))

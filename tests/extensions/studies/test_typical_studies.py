@@ -136,12 +136,12 @@ def test_the_command_line_and_its_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("level", "way", "table", "words"),
     [
-        ("abc", None, True, "no percentage"),
+        ("abc", None, True, "not a percentage"),
         ("0", None, True, "not a share of inputs"),
         ("100%", None, True, "not a share of inputs"),
         ("100/3", None, True, "no finite decimals"),
         ("95%", None, False, "learnt from rows"),
-        (None, "isolation", True, "how much is missing"),
+        (None, "isolation", True, "no effect without --typical"),
     ],
 )
 def test_what_is_no_level(level: str | None, way: str | None, table: bool, words: str) -> None:

@@ -412,7 +412,7 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(group, ["check", str(file), "--workers", "2", "--json"], standalone_mode=False)
     best, two = json.loads(done.stdout)["results"]
     assert best["verdict"] == two["verdict"] == "found"
-    assert "asked in one process" in " ".join(two["notes"])
+    assert "run in one process" in " ".join(two["notes"])
     for more in (["--jobs", "2"], ["--confirm", "z3"]):
         refused = CliRunner().invoke(group, ["check", str(file), "--workers", "2", *more])
         assert refused.exit_code == 1

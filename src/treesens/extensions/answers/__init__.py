@@ -1,1 +1,1 @@
-"""Answers that come from the answers to many questions: counts of rows, several best answers, reasons of rows."""
+"""Answers that are combined from the answers to many questions: counts of rows, several best answers, reasons for rows."""

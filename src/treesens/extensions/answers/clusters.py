@@ -1,7 +1,7 @@
-"""Groups of rows and their distance to cells, for branching in the search for the nearest pair.
+"""Groups of rows and their distances to cells, for branching in the search for the nearest pair.
 
-The distance of a cell to a group of rows is a lower bound on that to each of them: in every feature the gap between the cell's
-legal values and the group's range. For a single row it is the exact distance.
+The distance of a cell to a group of rows is a lower bound on its distance to each row: in every feature, it is the gap between
+the cell's legal values and the range of the group. For a single row, it is the exact distance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from treesens.compiler.query.query import NearestRows, Space
 
 @dataclass(frozen=True, eq=False)
 class CellValues:
-    """The range of legal values of every present cell of a feature, and the flags of legal cells."""
+    """The range of legal values of every present cell of a feature, and flags for legal cells."""
 
     low: FloatArray
     high: FloatArray
@@ -29,7 +29,7 @@ class CellValues:
 
 
 class Rows:
-    """The rows of a "nearest row" objective, over cells of a space."""
+    """The rows of a "nearest row" objective, with their cells in a space."""
 
     def __init__(self, space: Space, nearest: NearestRows) -> None:
         self.values = nearest.values
@@ -48,7 +48,7 @@ class Rows:
             self.cells.append(np.where(absent, about.missing_cell, cells).astype(np.int32))
 
     def spread(self, group: Int64Array) -> FloatArray:
-        """The spread of a group's rows in every feature, in units of its width; 1 for values that just differ."""
+        """The spread of the rows of a group in every feature, in units of its width; 1 for unordered values that differ."""
         result = np.zeros(len(self.features))
         for column, about in enumerate(self.about):
             values = self.values[group, column]
@@ -62,19 +62,19 @@ class Rows:
         return result
 
     def halves(self, group: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """Splits the group in the feature with the largest spread; the second part is empty if all rows are equal."""
+        """Splits the group at the feature with the largest spread; the second part is empty if all rows are equal."""
         column = int(np.argmax(self.spread(group)))
         keys = np.nan_to_num(self.values[group, column], nan=np.inf)
         order = np.argsort(keys, kind="stable")
         ranked = keys[order]
         middle = len(group) // 2
-        # Equal values stay together: the cut is at the change nearest to the middle.
+        # Equal values stay together: the group is cut at the change of values nearest to the middle.
         changes = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
         cut = len(group) if len(changes) == 0 else int(changes[np.argmin(np.abs(changes - middle))])
         return group[order[:cut]], group[order[cut:]]
 
     def distances(self, group: Int64Array) -> list[FloatArray]:
-        """Per counted feature the distance of every cell to the group, float64[n_cells]; infinite for illegal cells."""
+        """For each counted feature, the distances of all cells to the group, float64[n_cells]; infinite for illegal cells."""
         result = []
         for column, about in enumerate(self.about):
             values = self.values[group, column]
@@ -100,7 +100,7 @@ class Rows:
         return result
 
     def to_point(self, point: Sequence[float]) -> FloatArray:
-        """The distance of every row to values float64[counted features]."""
+        """The distances of all rows to `point`, float64[counted features]."""
         columns = []
         for column, about in enumerate(self.about):
             values, own = self.values[:, column], float(point[column])

@@ -1,9 +1,9 @@
-"""Decisions about one row: which of its values decide its class, and how far they may move.
+"""Decisions about one row: which of its values decide its class, and how far these values may move.
 
-A *sufficient reason* is a set of features such that no input that agrees with the row on them has another class: proved in
+A *sufficient reason* is a set of features such that no input that agrees with the row on them has another class, as proved in
 exact arithmetic (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and
-Marques-Silva, AAAI 2019). One that is minimal by inclusion comes from leaving out one feature after the other; a smallest one
-from implicit hitting sets: it has to hit every *contrastive* set, the features of which some change gives another class. A box
+Marques-Silva, AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion; a smallest one
+is found by implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another class. A box
 around the values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva,
 AAAI 2024).
 """
@@ -25,37 +25,37 @@ from treesens.solve.combine import TWO_ARITHMETICS, proof_of_parts
 from treesens.solve.options import Options
 
 _LOOK = 30_000
-"""Work of the local search before the first proof: half of the decisions end with one."""
+"""Work of the local search before the first proof; half of the decisions end in it."""
 
 Other = tuple[Query, Int32Array]
-"""An input of another class, int32[1, features], and the question that it answers."""
+"""An input of another class, int32[1, features], with the question that it answers."""
 
 
 @dataclass
 class RowDecisions:
-    """Decisions about one row: is there an input of another class that agrees with it on some features?"""
+    """Decides questions about one row: is there an input of another class that agrees with the row on some features?"""
 
     queries: list[Query]
     cells: Int32Array
     budget: Budget
     options: Options
     ask: Callable[[Query, Options, Budget], Result]
-    """Solves the questions that the native search does not."""
+    """Solves the questions that the native search does not decide."""
     decisions: int = 0
     proof: Proof = Proof.EXACT
     """The weakest proof of all decisions."""
     known: list[Other] = field(default_factory=list)
-    """Inputs of another class that were found for this row."""
+    """The inputs of another class that were found for this row."""
     unsettled: str = ""
-    """Why a decision is impossible within any time."""
+    """The reason why some decision is impossible within any time."""
 
     def other(self, fixed: Iterable[int]) -> Other | None:
-        """Such an input; None: proved that there is none."""
+        """An input of another class that agrees with the row on `fixed`; None if it is proved that there is none."""
         return self.other_within({f: self._only(f) for f in fixed})
 
     def other_within(self, box: Mapping[int, BoolArray]) -> Other | None:
-        """An input of another class in a box, bool[n_cells] by feature; other features are free. None: proved that there is
-        none.
+        """An input of another class in a box, bool[n_cells] by feature; other features are free. None if it is proved that
+        there is none.
         """
         for one in self.known:
             if all(mask[one[1][0, f]] for f, mask in box.items()):
@@ -109,7 +109,7 @@ class RowDecisions:
         return frozenset(np.flatnonzero(cells[0] != self.cells).tolist())
 
     def without_each(self, features: Sequence[int]) -> Features:
-        """A minimal subset of features that decides the class: each feature is dropped if the others suffice."""
+        """A minimal subset of `features` that decides the class: each feature is dropped if the others suffice."""
         kept = frozenset(features)
         for f in features:
             if f in kept and self.other(kept - {f}) is None:
@@ -117,8 +117,8 @@ class RowDecisions:
         return kept
 
     def contrastive(self, free: Features, usable: Features, found: Other) -> tuple[Features, Other]:
-        """A minimal subset of `free` whose change gives another class, with such an input; `found` changes some of it. Features
-        that are not usable may change anyway.
+        """A minimal subset of `free` whose change gives another class, and an input that shows it; `found` changes a part of
+        `free`. Features that are not usable may always change.
         """
         freed, best = self.changed(found[1]) & free, found
         for f in sorted(freed):
@@ -130,11 +130,11 @@ class RowDecisions:
         return freed, best
 
     def smallest(self, usable: Features) -> Iterator[Features]:
-        """The minimal reasons among the usable features, those of fewest features first, by implicit hitting sets; all usable
-        features together are a reason.
+        """Yields the minimal reasons among the usable features, those with the fewest features first, by implicit hitting sets;
+        all usable features together are a reason.
 
-        A set that hits all changes and holds no reason yet, of fewest features, is minimal if it decides the class: a smaller
-        reason inside would hit all changes, too.
+        A smallest set that hits all changes and contains no known reason is a minimal reason if it decides the class: a smaller
+        reason inside the set would hit all changes too.
         """
         to_hit: list[Features] = []
         tried: list[Features] = []
@@ -149,7 +149,7 @@ class RowDecisions:
 
     def widened(self, features: Iterable[int]) -> dict[int, BoolArray]:
         """A box around the values of a reason in which every input has the class of the row, bool[n_cells] by feature. No side
-        can move and no category set can grow. At the time limit: the box proved so far.
+        of the box can be moved and no category can be added. At the time limit, the box proved so far.
         """
         box = {f: self._only(f) for f in features}
         try:
@@ -172,12 +172,12 @@ class RowDecisions:
                 self._holds_with(box, feature, [cell])
 
     def _move_side(self, box: dict[int, BoolArray], feature: int, own: int, end: int, legal: BoolArray) -> None:
-        """The side moved towards `end` while the class holds; a proof for a wide box covers a narrow one."""
+        """Moves a side of the box towards `end` while the class holds; the proof for a wide box covers narrower ones."""
         step = 1 if end > own else -1
         cells = [cell for cell in range(own + step, end, step) if legal[cell]]
         stands, falls = 0, len(cells) + 1
         while falls - stands > 1:
-            # Try the whole side first: most features of long reasons are bounded on one side only.
+            # The whole side is tried first, because most features of long reasons are bounded on one side only.
             tried = len(cells) if falls > len(cells) else (stands + falls) // 2
             if self._holds_with(box, feature, cells[:tried]):
                 stands = tried
@@ -185,7 +185,7 @@ class RowDecisions:
                 falls = tried
 
     def _holds_with(self, box: dict[int, BoolArray], feature: int, cells: Sequence[int]) -> bool:
-        """True if the class holds with more cells, which are then added to the box."""
+        """True if the class also holds with more cells, which are then added to the box."""
         mask = box[feature].copy()
         mask[list(cells)] = True
         if self.other_within({**box, feature: mask}) is not None:

@@ -1,4 +1,4 @@
-"""Exact evaluation of a question on many inputs at once: the same as `evaluate.py`, for all rows of a table."""
+"""Exact evaluation of a question on many inputs at once: like `evaluate.py`, for all rows of a table."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _CHUNK = 4096
 
 @dataclass(frozen=True, eq=False)
 class ManyInputs:
-    """Concrete points, for many inputs: `values` float64[points, rows, features] (NaN = missing), their `cells` of the same
-    shape, and per point the raw sums before averaging, [rows, outputs]; exact or from a library.
+    """Concrete points of many inputs: `values` float64[points, rows, features] (NaN is missing), `cells` of the same shape, and
+    for each point the raw sums before averaging, [rows, outputs]; exact, or from a library.
     """
 
     values: FloatArray
@@ -55,7 +55,7 @@ class ManyInputs:
 
 
 def many_inputs(query: Query, values: FloatArray, cells: Int32Array) -> ManyInputs:
-    """Concrete points with their exact scores."""
+    """The inputs with their exact scores."""
     scores = [
         sums_of_cells(query, point.model, np.ascontiguousarray(cells[number]))
         for number, point in enumerate(query.points)
@@ -64,7 +64,7 @@ def many_inputs(query: Query, values: FloatArray, cells: Int32Array) -> ManyInpu
 
 
 def sums_of_cells(query: Query, model: int, cells: Int32Array) -> ScaledIntegers:
-    """Exact raw sums of cells int32[rows, features] at a model, [rows, outputs]."""
+    """The exact raw sums [rows, outputs] of a model at `cells`, int32[rows, features]."""
     found = query.models[model]
     parts = [
         found.ensemble.sums_exact(found.leaves(cells[start : start + _CHUNK]))
@@ -75,7 +75,7 @@ def sums_of_cells(query: Query, model: int, cells: Int32Array) -> ScaledIntegers
 
 
 def with_margins(query: Query, x: ManyInputs, margins: Sequence[NDArray[Any]]) -> ManyInputs:
-    """The same points with a library's margins [rows, outputs] per point; the averaging of forests is undone."""
+    """The same inputs with a library's margins [rows, outputs] per point; the averaging of forests is undone."""
     scores = []
     for point, of_point in zip(query.points, margins, strict=True):
         exact = to_scaled(np.asarray(of_point, np.float64).reshape(len(x), -1))
@@ -85,7 +85,7 @@ def with_margins(query: Query, x: ManyInputs, margins: Sequence[NDArray[Any]]) -
 
 
 def form_values(form: LinearForm, x: ManyInputs) -> tuple[IntegerArray, int, int]:
-    """A linear form at every row: integers [rows] and (shift, multiplier); the form is value / multiplier * 2**-shift."""
+    """A linear form at every row: integers [rows], with (shift, multiplier); the form is value / multiplier * 2**-shift."""
     whole = lcm(1, *(t.coefficient.denominator for t in form.scores))
     units = [c.shift for c in form.costs] + [p.shift for p in form.pairs]
     units += [level.shift for level in form.levels] + [tree.shift for tree in form.forests]
@@ -120,7 +120,7 @@ def form_values(form: LinearForm, x: ManyInputs) -> tuple[IntegerArray, int, int
 
 
 def holds_everywhere(constraints: Sequence[Constraint], x: ManyInputs) -> BoolArray:
-    """Marks rows that satisfy all of the constraints, bool[rows]; costly ones are evaluated on the remaining rows only."""
+    """True for rows that satisfy all constraints, bool[rows]; costly constraints are evaluated on the remaining rows only."""
     alive: Int64Array = np.arange(len(x))
     for constraint in sorted(constraints, key=_effort):
         alive = alive[holds_on_rows(constraint, x.take(alive))]
@@ -150,7 +150,7 @@ def _effort(constraint: Constraint) -> int:
 
 
 def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
-    """Marks rows that satisfy a constraint, exactly, bool[rows]."""
+    """True for rows that satisfy a constraint, exactly, bool[rows]."""
     match constraint:
         case SameExcept():
             keep = [f for f in range(x.values.shape[2]) if f not in constraint.varied]
@@ -193,7 +193,7 @@ def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
 
 
 def _sum_of_changes(relation: ValueSum, x: ManyInputs) -> BoolArray:
-    """A sum of terms that are 0 where two values are equal (missing equals missing), at every row."""
+    """True for rows that satisfy a relation with terms that are 0 if two values are equal (missing equals missing)."""
     total = np.full(len(x), Fraction(0), object)
     for term in relation.terms:
         assert isinstance(term, DistanceTerm)

@@ -1,4 +1,4 @@
-"""`explain row N of DATA` as typed questions: one per class, one of which the row answers."""
+"""`explain row N of DATA` as typed questions: one per class, one of which the row itself answers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from treesens.grammar.tree import ast
 
 
 def explained(found: Declarations, inputs: Inputs, node: ast.Explain, bind: Callable[[ast.Find], q.Query]) -> q.Query:
-    """The typed question: its constraints require another class than that of the row. `bind` binds a `find`."""
+    """The typed question; its constraints require another class than the row's. `bind` binds a `find`."""
     point = ast.Name("a", span=node.span)
     model = inputs.models[0].ensemble
     if not model.classes:
         raise found.fail(
-            "E219", "a regressor has no classes", node.span, "ask about its value: `find a such that value(a) >= ..`"
+            "E219", "a regressor has no classes", node.span, "constrain its value: `find a such that value(a) >= ..`"
         )
     scope = Scope(found, inputs, ("a",), (0,))
     row = scope.row(node.row)[None]
@@ -57,7 +57,7 @@ def explained(found: Declarations, inputs: Inputs, node: ast.Explain, bind: Call
 
 
 def _check_inside(scope: Scope, node: ast.Explain, row: np.ndarray) -> None:
-    """E306 for a row outside the domain: it is not an input whose class could be explained."""
+    """Reports E306 for a row outside the domain, which is not an input whose class could be explained."""
     outside = [spec.name for f, spec in enumerate(scope.inputs.specs) if not spec.allows(row[:, f])[0]]
     if outside:
         message = f"row {node.row.index.value} of `{node.row.data.text}` lies outside the domain of `{outside[0]}`"

@@ -1,4 +1,4 @@
-"""One question, compiled once and solved repeatedly by the native engine: with other costs, or other cells of one point."""
+"""One question, compiled once and solved repeatedly by the native engine, with other costs or other cells of one point."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from treesens.compiler.query.query import CellCost, LinearForm, Objective, Query
 from treesens.errors import BackendError
 
 _SHIFT = 30
-"""Engine costs are integers in units of 2**-30, rounded down: bounds remain valid."""
+"""The engine's costs are integers in units of 2**-30, rounded down, so that bounds remain valid."""
 _CLOSE = 1e-10
 """The relative gap at which a sum of costs counts as minimal."""
 
 
 @dataclass(frozen=True)
 class GroupOutcome:
-    """The engine's result for one group: cells (None without a pair), a lower bound, and a flag for a proved result."""
+    """The engine's result for one group: cells (None without a pair), a lower bound, and flags for proved and for empty."""
 
     cells: Int32Array | None
     bound: float
@@ -35,9 +35,9 @@ class GroupOutcome:
 
 
 class IncrementalSearch:
-    """One compiled question, solved repeatedly with other costs and cells of one point.
+    """One compiled question, solved repeatedly with other costs and other cells of one point.
 
-    `decided` is the answer if the compiler finds a contradiction; then no search is needed.
+    If the compiler finds a contradiction, `decided` is the answer and no search is needed.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class IncrementalSearch:
         verify_each: bool = False,
     ) -> None:
         grid = query.space.grid
-        # Every cell has its own cost, so that no pass may merge two of them.
+        # Every cell has a cost of its own, so that no pass may merge two cells.
         steps = tuple(CellCost(point, f, frozen(np.arange(grid[f].n_cells, dtype=np.int64)), 0) for f in features)
         self.query = replace(query, objective=Objective(LinearForm(costs=steps), False, "distance l1"))
         self.compilation = compile_query(self.query, "native", verify_each=verify_each)
@@ -80,13 +80,13 @@ class IncrementalSearch:
         *,
         optimize: bool = True,
     ) -> GroupOutcome:
-        """The least sum of costs (float64[n_cells] per feature), over cells that cost at most `most` each.
+        """The least sum of costs (float64[n_cells] per feature) over cells whose cost is at most `most`.
 
-        Without costs, or with `optimize` False, any pair suffices, and the bound is 0.
+        Without costs, or with `optimize=False`, any pair suffices, and the bound is 0.
         """
         adapted = self.artifact.adapted
         if adapted is None:
-            # Every feature has one cell left, and the compiler found no contradiction: there is only this pair.
+            # Every feature has one cell left, and the compiler has found no contradiction: this is the only pair.
             compiled = self.compilation.compiled
             cells = compiled.source.cells(compiled.recover(np.zeros(0, bool)))
             paid = [float(of_cell[cells[self.point, f]]) for f, of_cell in (costs or {}).items()]

@@ -1,6 +1,6 @@
-"""Questions about all cavities: answered with the known ones, learning from every candidate that lies in an unknown one.
+"""Questions about all cavities: answered with the known cavities, which grow by every candidate that lies in an unknown one.
 
-The question that avoids only the known cavities goes to any method. If that question has no answer, neither has the original. A
+A question that avoids only the known cavities can be given to any method. If it has no answer, neither has the original. A
 candidate in an unknown cavity adds the largest maximal boxes around it, and the search continues. The number of boxes is
 finite.
 """
@@ -29,11 +29,11 @@ from treesens.solve.method import OpenQuestion
 from treesens.values.verify import Witness, verify_cells, verify_values
 
 _SHARE = 0.5
-"""Share of the remaining time for one optimising search; its bound holds even if its candidate is rejected."""
+"""Share of the remaining time for one optimising search; its bound is valid even if its candidate is rejected."""
 _EVERY = 4
-"""One in this many searches looks for a candidate whose cells hold many rows."""
+"""One search in this many looks for a candidate whose cells contain many rows."""
 _BRIEF = 0.5
-"""Seconds for such a search."""
+"""Seconds for a search that looks for a candidate whose cells contain many rows."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ class _Learning:
         raise AssertionError("counting does not end")
 
     def _candidate(self, query: Query, weaker: Query, *, among_rows: bool) -> Result:
-        """The answer to the weaker question: any answer, or one whose cells hold many rows."""
+        """The answer to the weaker question: any answer or, with `among_rows`, one whose cells contain many rows."""
         if among_rows:
             result = self._ask(replace(weaker, objective=density(query)), self.budget.within(_BRIEF))
             if result.verdict is not Verdict.UNKNOWN:
@@ -69,7 +69,7 @@ class _Learning:
         return self._ask(weaker, self.budget)
 
     def best(self, found: Result) -> Result:
-        """The optimum, if time allows; else the best known answer, `found` or better, with the best bound."""
+        """The optimum, if time allows; otherwise the best known answer, `found` or a better one, with the best bound."""
         query, goal = self.question.query, self.question.query.objective
         assert goal is not None
         self._keep(found.witness)
@@ -94,7 +94,7 @@ class _Learning:
         return conclude_found(replace(result, witness=self.known, objective=shown))
 
     def done(self, result: Result) -> Result:
-        """A result with all attempts made for it."""
+        """The result with all attempts that were made for it."""
         note = f"{self.learnt} cavities were learnt"
         notes = (*result.notes, note) if self.learnt else result.notes
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
@@ -116,7 +116,7 @@ class _Learning:
         return replace(result, verdict=Verdict.UNKNOWN, reason=reason, witness=None, objective=None, proof=None)
 
     def _learn(self, query: Query, candidate: Witness) -> int:
-        """Learns the cavities that contain a candidate; returns how many were new."""
+        """Learns the cavities that contain a candidate; returns the number of new ones."""
         x, new = inputs_of(query, candidate.values), 0
         try:
             with working_within(self.budget):
@@ -129,7 +129,7 @@ class _Learning:
         return new
 
     def _beside_rows(self, query: Query, weaker: Query, candidate: Witness) -> Witness | None:
-        """An answer in a candidate's region that shares as many cells as possible with one row."""
+        """An answer in the region of a candidate that shares as many cells as possible with one row; None if none is found."""
         region = RegionFinder(weaker).region(candidate.cells)
         avoided = list(all_cavities_in(query.constraints))
         for cells in () if region is None else towards_rows(region, candidate.cells, avoided[0]):
@@ -161,7 +161,7 @@ class _Learning:
 
 
 def search_cavities(question: OpenQuestion, budget: Budget) -> Result:
-    """Entry point named in `solve/methods/registry.py`."""
+    """The method named in `solve/methods/registry.py`."""
     learning = _Learning(question, budget)
     found = learning.decide(replace(question.query, objective=None))
     if question.query.objective is not None and found.verdict is Verdict.FOUND:
@@ -170,13 +170,13 @@ def search_cavities(question: OpenQuestion, budget: Budget) -> Result:
 
 
 _SHIFT = 16
-"""Logarithms of row counts are multiples of 2**-16: they only guide the search."""
+"""Logarithms of row counts are multiples of 2**-16, because they only guide the search."""
 _TRIED = 20
 """Number of rows whose cells are tried."""
 
 
 def density(query: Query) -> Objective:
-    """Logarithms of the number of rows in each cell of the points: points among many rows lie in few cavities."""
+    """An objective, the logarithms of the numbers of rows in the points' cells: points among many rows lie in few cavities."""
     costs: list[CellCost] = []
     for constraint in query.constraints:
         if isinstance(constraint, AvoidCavities):
@@ -191,7 +191,7 @@ def density(query: Query) -> Objective:
 
 
 def towards_rows(region: Region, cells: Int32Array, constraint: AvoidCavities) -> Iterator[Int32Array]:
-    """Cells int32[points, features] of a region that agree with a row in the most features, best rows first."""
+    """Cells int32[points, features] of a region that agree with a row in the most features; the best rows come first."""
     cavities, point = constraint.cavities, constraint.point
     ends = np.append(constraint.start, len(constraint.coarse))
     choice: list[dict[int, int]] = []  # per feature, a cell of the region for each coarse cell

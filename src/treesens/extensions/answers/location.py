@@ -1,7 +1,7 @@
 """The region of a witness, its nearest row of a table, and values near that row.
 
-The distance counts the features that a question does not vary, in widths of their domains (paper, section 6: l2 over
-insensitive features). A missing value is one width away from every other; so are different values without an order.
+The distance is over the features that the question does not vary, in widths of their domains (paper, section 6: l2 over
+insensitive features). A missing value is one width away from every other value; so are different unordered values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from treesens.values.verify import Witness, verify_cells
 
 
 def intervals(domain: Domain, grid: FeatureGrid, mask: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """The legal values of the present cells of a set, as closed intervals in ascending order."""
+    """The legal values of the present cells in `mask`, as closed intervals in ascending order."""
     cells = np.flatnonzero(mask[: grid.present_cells])
     if isinstance(domain, ValueDomain):
         values = domain.values[np.isin(grid.cell_of(domain.values), cells)]
@@ -43,7 +43,7 @@ def intervals(domain: Domain, grid: FeatureGrid, mask: BoolArray) -> tuple[Float
 
 
 def unordered(space: Space, feature: int) -> bool:
-    """True if a feature's values can only be compared for equality."""
+    """True if the values of a feature can only be compared for equality."""
     domain = space.domains[feature]
     if space.grid[feature].categories:
         return True
@@ -70,7 +70,7 @@ def width(space: Space, feature: int, column: FloatArray) -> float:
 def distances_to_set(
     domain: Domain, grid: FeatureGrid, mask: BoolArray, column: FloatArray, unit: float, *, ordered: bool
 ) -> FloatArray:
-    """The distance of every value float64[rows] to the nearest legal value of a set of cells, in units of `unit`."""
+    """The distances of the values `column`, float64[rows], to the nearest legal value in a set of cells, in units of `unit`."""
     values, place = np.unique(column, return_inverse=True, equal_nan=True)
     absent = np.isnan(values)
     lows, highs = intervals(domain, grid, mask)
@@ -88,7 +88,7 @@ def distances_to_set(
 
 
 def distances(query: Query, masks: Iterable[BoolArray], rows: FloatArray) -> FloatArray:
-    """The l2 distance of rows float64[rows, features] to a box, over the features that the question does not vary."""
+    """The l2 distances of `rows`, float64[rows, features], to a box, over the features that the question does not vary."""
     space = query.space
     total = np.zeros(len(rows))
     for f, mask in enumerate(masks):
@@ -104,9 +104,9 @@ def distances(query: Query, masks: Iterable[BoolArray], rows: FloatArray) -> Flo
 
 
 def nearest_row(query: Query, data: str, rows: FloatArray, cells: Int32Array, region: Region | None) -> NearestRow:
-    """The row nearest to the region around a witness (or to its own cells, without a region).
+    """The row nearest to the region around a witness or, without a region, to the cells of the witness.
 
-    `cells` int32[points, features]; the distance is that of the first point, which shares its other features with the second.
+    `cells` is int32[points, features]. The distance is that of the first point; the second point shares the counted features.
     """
     box = box_of_cells(query, cells[0])
     found = distances(query, box if region is None else region.boxes[0], rows)
@@ -115,7 +115,7 @@ def nearest_row(query: Query, data: str, rows: FloatArray, cells: Int32Array, re
 
 
 def box_of_cells(query: Query, cells: Int32Array) -> tuple[BoolArray, ...]:
-    """The box of one cell per feature, from int32[features]."""
+    """The box with one cell per feature, from `cells`, int32[features]."""
     box = []
     for legal, cell in zip(query.space.legal, cells, strict=True):
         mask = np.zeros(len(legal), bool)
@@ -125,7 +125,7 @@ def box_of_cells(query: Query, cells: Int32Array) -> tuple[BoolArray, ...]:
 
 
 def cells_near(query: Query, region: Region, cells: Int32Array, row: FloatArray) -> Int32Array:
-    """The region's cells int32[points, features] nearest to a row; varied features are unchanged."""
+    """The cells of the region, int32[points, features], that are nearest to a row; varied features are unchanged."""
     result = cells.copy()
     space = query.space
     for f in sorted(region.shared):
@@ -148,9 +148,9 @@ def cells_near(query: Query, region: Region, cells: Int32Array, row: FloatArray)
 
 
 def locate(query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result: Result, options: Options) -> Result:
-    """A found answer with its region and the nearest row of `table` (its name and rows), and with values near that row.
+    """The answer with its region and the nearest row of `table` (name and rows), and with the witness at values near that row.
 
-    Without an objective the point also moves to the region's cells nearest to the row. The objective's value stays as it is.
+    Without an objective, the witness also moves to the cells of the region nearest to the row. An objective gets no worse.
     """
     witness, typed = result.witness, query.query
     if witness is None or (table is None and not options.regions):
@@ -175,7 +175,7 @@ def locate(query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result
 
 
 def _movable(query: Query) -> bool:
-    """True if a point's values may be chosen freely: not if the objective is over all of them, or the nearest row."""
+    """True if values of a point may be chosen freely; False if the objective is over all of them, or is the nearest row."""
     goal = query.objective
     if goal is None:
         return True
@@ -184,7 +184,7 @@ def _movable(query: Query) -> bool:
 
 
 def worse(query: Query, moved: Witness, witness: Witness) -> bool:
-    """True if moving worsens the objective."""
+    """True if moving the witness worsens the objective."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
         return False

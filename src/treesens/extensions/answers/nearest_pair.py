@@ -1,9 +1,9 @@
-"""The nearest pair: minimise the distance of a point to the nearest row of a table, with a proved lower bound.
+"""The nearest pair: minimises the distance of a point to the nearest row of a table, with a proved lower bound.
 
-Rows that are answers themselves come first (distance 0 is optimal). Otherwise, the rows with the closest scores are tried one
-by one, and then best-first branch and bound runs over groups of rows. For a group, the native engine minimises the distance to
-the range of its values, which bounds the distance to each row from below; the pair found gives an upper bound; a group that may
-contain a better pair is split. The answer's bound is the least bound of all remaining groups.
+Rows that are answers themselves come first, since a distance of 0 is optimal. Then the rows with the closest scores are tried
+one by one, and best-first branch and bound runs over groups of rows. For a group, the native engine minimises the distance to
+the range of its values, which bounds the distance to each of its rows from below; a pair gives an upper bound; a group that
+may contain a better pair is split. The bound of the answer is the least bound of the remaining groups.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from treesens.values.relations import relates_values
 from treesens.values.verify import Witness, verify_cells, verify_values
 
 _SLICE = 2.0
-"""Maximum seconds on one group before it is split."""
+"""Maximum of seconds for one group before it is split."""
 
 _ROW_SLICE = 0.25
-"""Maximum seconds on one row while others remain."""
+"""Maximum of seconds for one row while other rows remain."""
 
 _SINGLE_ROWS = 0.5
-"""Share of the time for single rows before groups of rows."""
+"""Share of the time for single rows, before groups of rows."""
 
 _MOVED_ROWS = 0.65
 """Share of the time for single-feature moves from the most promising rows."""
@@ -53,10 +53,10 @@ _TRIED = 50
 _ROWS_AT_ONCE = 1024
 _CLOSE = 1e-6
 _CLOSING = 2.0
-"""Maximum seconds on groups that are within the tolerance of the best pair."""
+"""Maximum of seconds for groups that are within the tolerance of the best pair."""
 
 _MOMENT = 0.02
-"""Minimum seconds for one group of rows."""
+"""Minimum of seconds for one group of rows."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ class _NearestPair:
 
     def run(self) -> Result:
         if not self.nearest.features:
-            # The distance is over no features: every pair is optimal.
+            # The distance is over no features, so every pair is optimal.
             settled = self._any_pair(self.budget)
             return self._result(0.0, "native") if settled is None else settled
         order = self._rows_themselves()
@@ -120,7 +120,7 @@ class _NearestPair:
         return self._result(bound, "native")
 
     def _any_pair(self, part: Budget) -> Result | None:
-        """Some pair, if cells alone do not show that one exists; the answer if none exists."""
+        """Searches for some pair if cells alone do not show that there is one; returns the answer if there is none."""
         found = self.answer(self.plain, self.options, part.at_least(_MOMENT))
         if found.verdict is Verdict.NONE:
             return found
@@ -129,7 +129,7 @@ class _NearestPair:
         return None
 
     def _in_one_combination(self) -> Result:
-        """The answer if the domain is a single combination of cells: only values remain to be searched."""
+        """The answer if the domain is a single combination of cells, so that only values remain to be searched."""
         if (settled := self._any_pair(self.budget.share(1 / 4))) is not None:
             return settled
         bound = math.inf
@@ -140,7 +140,7 @@ class _NearestPair:
         return self._result(bound, "native")
 
     def _row_on_values(self, row: int, part: Budget, options: Options | None = None) -> float:
-        """The nearest pair to one row, by a search that chooses values; returns its bound."""
+        """Searches for the pair nearest to one row, by a search that chooses values; returns its bound."""
         objective = distance_to_row(self.query.space, self.nearest, row)
         question = replace(self.plain, objective=objective)
         found = self.answer(question, options or self.options, part.at_least(_MOMENT))
@@ -152,7 +152,7 @@ class _NearestPair:
         return 0.0 if bound is None else bound
 
     def _move_rows(self, order: Int64Array) -> None:
-        """Finds pairs by single-feature moves: from the best pair towards its row, and from the most promising rows."""
+        """Searches for pairs by single-feature moves, from rows in the given order, the most promising first."""
         near = self.neighbours
         if near is None or len(order) == 0:
             return
@@ -188,7 +188,7 @@ class _NearestPair:
                 self._group(engine, np.array([row]), min(_ROW_SLICE, max(_MOMENT, self.budget.left())))
 
     def _rows_themselves(self) -> Int64Array:
-        """Offers rows that are pairs; returns all rows, those closest to a pair first."""
+        """Offers rows that are pairs themselves; returns all rows, those closest to being a pair first."""
         shape = flip_question(self.plain)
         count = len(self.rows.values)
         if shape is None:
@@ -227,7 +227,7 @@ class _NearestPair:
         return index[places]
 
     def _rows_as_inputs(self) -> None:
-        """Offers a row that satisfies a one-input question whose distance covers all features."""
+        """Offers rows that answer a one-input question themselves, if its distance covers all features."""
         features = list(self.nearest.features)
         space = self.query.space
         if len(self.query.points) > 1 or len(features) < len(space.names):
@@ -253,7 +253,7 @@ class _NearestPair:
                     return
 
     def _offer(self, cells: Int32Array, row: int | None = None) -> None:
-        """A pair of cells, with values near a row (by default the row nearest to the cells)."""
+        """Verifies a pair of cells with values near a row (by default the row nearest to the cells), and keeps it if better."""
         if row is None:
             points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
             row = int(np.argmin(self.rows.to_point(points)))
@@ -264,7 +264,7 @@ class _NearestPair:
         if isinstance(verdict, Witness):
             self._keep(verdict)
         if self.best.value < before and self.neighbours is not None:
-            # The better pair's values may come nearer still.
+            # The values of the better pair may come nearer still.
             back = self.neighbours.back(cells[self.neighbours.question.upper], row, self.budget.left)
             if back is not None and back[1] < self.best.value:
                 closer = verify_cells(self.plain, back[0], near=near, library_predict=self.options.library_predict)
@@ -284,9 +284,9 @@ class _NearestPair:
                 self.on_better(witness)
 
     def _group(self, engine: IncrementalSearch, group: Int64Array, seconds: float) -> float:
-        """Searches a group; returns a lower bound on its rows' distance."""
+        """Searches around a group of rows; returns a lower bound on the distance to its rows."""
         if len(group) == 1 and relates_values(self.plain):
-            # Only a pair better than the best known has to be refuted, and a single row cannot be split.
+            # Only pairs better than the best known pair have to be refuted, and a single row cannot be split.
             return self._row_on_values(int(group[0]), self.budget.share(1 / 4).at_least(seconds))
         costs = dict(zip(self.nearest.features, self.rows.distances(group), strict=True))
         norm, most = self.nearest.norm, self.best.value
@@ -297,7 +297,7 @@ class _NearestPair:
         found = engine.solve(squared, limit, seconds, self.budget.stop)
         if found.cells is not None:
             self._offer(found.cells, self._row_near(group, found.cells))
-        # Pairs outside the allowed cells are no better than the best known.
+        # Pairs outside the allowed cells are no better than the best known pair.
         bound = min(
             float(math.ceil(found.bound - _CLOSE)) if norm == "l0" and found.bound < math.inf else found.bound, limit
         )
@@ -306,9 +306,9 @@ class _NearestPair:
     def _largest(
         self, engine: IncrementalSearch, group: Int64Array, costs: dict[int, FloatArray], seconds: float
     ) -> float:
-        """The largest distance: bisection on the distances of cells, each step a question without costs.
+        """The bound for linf, by bisection on the distances of cells; each step is a question without costs.
 
-        No pair is nearer than the least radius not refuted; a group that can be split needs it only approximately.
+        No pair is nearer than the least radius that is not refuted; for a group that can be split, an approximation suffices.
         """
         every = np.unique(np.concatenate([c[np.isfinite(c)] for c in costs.values()]))
         radii = np.append(every[every < self.best.value], min(self.best.value, every[-1]))
@@ -329,17 +329,17 @@ class _NearestPair:
         return float(radii[low])
 
     def _row_near(self, group: Int64Array, cells: Int32Array) -> int:
-        """The group's row nearest to the cells."""
+        """The row of the group that is nearest to the cells."""
         if len(group) == 1:
             return int(group[0])
         points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
         return int(group[np.argmin(self.rows.to_point(points)[group])])
 
     def _search(self, engine: IncrementalSearch) -> float:
-        """Best-first search over groups of rows; returns the least remaining bound.
+        """Best-first search over groups of rows; returns the least bound that remains.
 
-        Every group keeps its bound until it is searched: none is dropped for being close. Once all are within the tolerance of
-        the best pair, a little time is spent on closing them.
+        Every group keeps its bound until it is searched; none is dropped for being close. When all groups are within the
+        tolerance of the best pair, a little time is spent on closing them.
         """
         number = itertools.count()
         queue = [(0.0, 0, next(number), np.arange(len(self.rows.values)))]
@@ -375,7 +375,7 @@ class _NearestPair:
         )
 
     def _close_row(self, row: int, bound: float, part: Budget) -> float:
-        """A better bound for one row (which cannot be split) by separate questions: approximate first, then exact."""
+        """A better bound for one row, which cannot be split, by separate questions: first approximate, then exact."""
         if not relates_values(self.plain) and not self._is_near(bound):
             bound = max(bound, self._row_on_values(row, part.share(1 / 4)))
         if bound < self.best.value and self._is_near(bound):
@@ -397,7 +397,7 @@ class _NearestPair:
 
 
 def distance_of(query: Query, nearest: NearestRows, witness: Witness) -> float:
-    """The distance of a witness to the nearest of some rows."""
+    """The distance of a witness to the nearest row."""
     point = witness.values[nearest.point][list(nearest.features)].tolist()
     return float(Rows(query.space, nearest).to_point(point).min(initial=math.inf))
 
@@ -412,7 +412,7 @@ def answer_nearest(
 ) -> Result:
     """The answer to a question that minimises the distance to the nearest row: the best pair found within the time limit.
 
-    `answer` answers the same question without the objective, or about one row.
+    `answer` answers the same question without the objective, or with the distance to one row.
     """
     assert query.objective is not None
     assert query.objective.nearest is not None
@@ -423,5 +423,5 @@ def answer_nearest(
 
 
 def search_nearest(question: OpenQuestion, budget: Budget) -> Result:
-    """Entry point named in `extensions/methods/registered.py`."""
+    """The method named in `extensions/methods/registered.py`."""
     return answer_nearest(question.ask, question.query, question.options, budget, on_better=question.on_better)

@@ -1,8 +1,8 @@
 """Pairs near a row by moves of single features: the first step of the search for the nearest pair.
 
-From a row that is not a pair, insensitive features are moved one by one to the cell that brings the row closest to being a pair
-relative to its distance; from a pair, features are moved back towards the row while it stays a pair. Every step is one compiled
-sweep over all cells of all features, in exact arithmetic.
+From a row that is not a pair, insensitive features are moved one by one to the cell that brings the row closest to being a
+pair, relative to the added distance; from a pair, features are moved back towards the row while it stays a pair. Every step is
+one compiled sweep over all cells of all features, in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from treesens.data.flips import FlipQuestion, Flips, flips
 from treesens.extensions.answers.clusters import Rows
 
 _MOVES = 8
-"""Maximum features moved on the way to a pair."""
+"""Maximum of features moved on the way to a pair."""
 
 _PASSES = 4
 _FREE = 1e-3
-"""Minimum cost of a move in comparisons: many free moves are no progress."""
+"""Minimum cost of a move in comparisons, because many free moves are no progress."""
 
 
 class Neighbours:
-    """Moves between cells that do not change the sensitive features; `costs` below are float64[n_cells] per counted feature."""
+    """Moves between cells that keep the sensitive features; `costs` below are float64[n_cells] per counted feature."""
 
     def __init__(self, query: Query, question: FlipQuestion, rows: Rows) -> None:
         self.query = query
@@ -34,7 +34,7 @@ class Neighbours:
         self.model = query.models[question.model]
 
     def costs(self, row: int) -> list[FloatArray]:
-        """Costs of cells by their distance to a row: terms of a sum, for linf of a maximum."""
+        """The costs of cells by their distance to a row: terms of a sum or, for linf, of a maximum."""
         distances = self.rows.distances(np.array([row]))
         return [d**2 for d in distances] if self.rows.norm == "l2" else distances
 
@@ -43,13 +43,13 @@ class Neighbours:
         return float(np.sqrt(total)) if self.rows.norm == "l2" else total
 
     def sweep(self, cells: Int32Array) -> Flips:
-        """The extreme scores of inputs int32[n, features]."""
+        """The extreme scores of the inputs `cells`, int32[n, features]."""
         question = self.question
         legal = self.query.space.legal
         return flips(self.model, cells, question.features, legal, output=question.output, with_own=False)
 
     def pair(self, cells: Int32Array, found: Flips, place: int) -> Int32Array:
-        """Both points int32[2, features] found by a sweep at one input."""
+        """Both points, int32[2, features], that a sweep found at one input."""
         both = np.stack([cells, cells])
         for column, f in enumerate(found.features):
             both[self.question.upper, f] = found.highest_cells[place, column]
@@ -59,9 +59,9 @@ class Neighbours:
     def towards(
         self, cells: Int32Array, row: int, most: float, left: Callable[[], float]
     ) -> tuple[Int32Array, float] | None:
-        """A pair int32[2, features] reached from `cells` int32[features] and its distance to the row, below `most`.
+        """A pair int32[2, features] reached from `cells`, int32[features], and its distance to the row, which is below `most`.
 
-        None if the moves lead to none; `left` returns the remaining seconds.
+        None if the moves lead to no pair; `left` returns the remaining seconds.
         """
         costs = self.costs(row)
         current = cells.copy()
@@ -87,7 +87,7 @@ class Neighbours:
         return self.back(current, row, left) if lacks == 0 else None
 
     def back(self, cells: Int32Array, row: int, left: Callable[[], float]) -> tuple[Int32Array, float] | None:
-        """Moves single features of a pair nearer to the row while it stays a pair; None if `cells` is not a pair."""
+        """Moves single features of a pair nearer to the row while it stays a pair; None if `cells` are not a pair."""
         costs = self.costs(row)
         current = cells.copy()
         found = self.sweep(current[None])
@@ -115,7 +115,7 @@ class Neighbours:
     def _moves(
         self, cells: Int32Array, costs: Sequence[FloatArray], wanted: Callable[[FloatArray], BoolArray]
     ) -> tuple[Int32Array, FloatArray]:
-        """All inputs int32[n, features] that differ in one counted feature, and their total costs float64[n]."""
+        """All inputs int32[n, features] that differ from `cells` in one counted feature, and their total costs float64[n]."""
         features: list[Int64Array] = []
         chosen: list[Int64Array] = []
         totals: list[FloatArray] = []

@@ -1,8 +1,8 @@
-"""The pair nearest to any row: native branch and bound over boxes of cells around groups of rows, then around every row.
+"""The pair nearest to any row: native branch and bound over boxes of cells, around groups of rows and then around every row.
 
-A radius is proved to contain no pair around all rows before the next larger one is tried, so that the answer has a lower bound
-at any time; the first pair found cuts all further searches short. Rows that need too many boxes are repeated, with more boxes,
-when all others are done.
+A radius is proved to contain no pair, around all rows, before the next larger radius is tried, so the answer has a lower bound
+at any time; the first pair found shortens all further searches. Rows that need too many boxes are repeated with more boxes when
+all other rows are done.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _CLOSE = 1e-9
 
 
 class RowSearch:
-    """Searches around rows for pairs of a question about flips only; `proven` float64[rows] are proved distances.
+    """Searches around rows for pairs of a question that is only about flips; `proven`, float64[rows], are proved distances.
 
-    No pair is nearer to a row than its entry of `proven`.
+    No pair is nearer to a row than its entry in `proven`.
     """
 
     def __init__(self, query: Query, question: FlipQuestion, rows: Rows) -> None:
@@ -95,7 +95,7 @@ class RowSearch:
 
     @property
     def possible(self) -> bool:
-        """True if the question's numbers fit the native search."""
+        """True if the numbers of the question fit the native search."""
         leaves = int(np.abs(self.values_of_leaves).max(initial=0)) * self.model.n_trees
         sums = (self.top, self.bottom, self.swing or 0, self.slack, leaves)
         return (self.sides or self.swing is not None) and all(abs(each) <= BEYOND for each in sums)
@@ -107,10 +107,10 @@ class RowSearch:
         offer: Callable[[Int32Array, int], None],
         left: Callable[[], float],
     ) -> float:
-        """Searches around all rows; returns the proved bound of the distance.
+        """Searches around all rows; returns the proved bound on the distance.
 
-        `order` int64[rows] lists the most promising rows first, `best` returns the known distance, `offer` takes pairs of cells
-        int32[2, features] with their row, and `left` returns the remaining seconds.
+        `order`, int64[rows], lists the most promising rows first; `best` returns the known distance; `offer` takes a pair of
+        cells, int32[2, features], with its row; `left` returns the remaining seconds.
         """
         self.best, self.offer, self.left = best, offer, left
         self.done = np.zeros(len(self.proven), bool)  # the search has finished with these rows
@@ -127,7 +127,7 @@ class RowSearch:
             boxes *= _MORE_BOXES
 
     def _radii(self, best: float) -> Iterator[float]:
-        """Tries increasing radii up to the best known distance."""
+        """Increasing radii, up to the best known distance."""
         if best < math.inf:
             yield from (best * share for share in _RADII)
             yield best
@@ -145,7 +145,7 @@ class RowSearch:
         return math.sqrt(cost) if self.rows.norm == "l2" else cost
 
     def _promising(self, order: Int64Array, place: int) -> int:
-        """Greedy moves around rows from a position of their order on, for a pair that cuts all searches short."""
+        """Makes greedy moves around rows, from `place` in their order on, to find a pair that shortens all searches."""
         assert self.search is not None
         until = self.left() * (1 - _GREEDY_SHARE)
         while place < len(order) and (seconds := self.left() - until) > 0 and self.best() > 0:
@@ -155,7 +155,7 @@ class RowSearch:
             if row < 0:
                 continue
             self._found(row, self._distance(cost), False)
-            # The search around that row improves the pair, or proves that it is the best one there.
+            # The search around the pair's row improves the pair, or proves that it is the best pair there.
             _, row, cost, closed = self.search.around(
                 row, self._cost(self.best()), _BOXES, self.left(), self._stopped, self.pair
             )
@@ -167,7 +167,7 @@ class RowSearch:
         return self.left() <= 0
 
     def _found(self, row: int, distance: float, closed: bool) -> None:
-        """Offers the pair found around a row; if the search is `closed`, no other is nearer to it."""
+        """Offers the pair found around a row; if the search is `closed`, no other pair is nearer to the row."""
         if closed:
             self.proven[row] = max(float(self.proven[row]), distance)
         before = self.best()
@@ -175,7 +175,7 @@ class RowSearch:
         self.done[row] = closed or self.best() >= before
 
     def _pass(self, radius: float, boxes: int, waiting: BoolArray) -> None:
-        """Searches within a radius around every row that may still have a pair there; flags those that need more boxes."""
+        """Searches within a radius around every row that may still have a pair there; flags rows that need more boxes."""
         assert self.search is not None
         cutoff = min(radius, self.best())
         active = ((self.proven < cutoff * (1 - _CLOSE)) & ~self.done & ~waiting).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""The reason for a row's class, in sentences, from the record of `treesens why`."""
+"""Sentences about the reason for a row's class, from the record of `treesens why`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _SHARES = 5
-"""Maximum features whose shares in the score are named."""
+"""Maximum of features whose shares in the score are named."""
 
 
 def reason_words(record: Mapping[str, Any]) -> str:
-    """The known facts about one row, a sentence per line."""
+    """The known facts about one row, one sentence per line."""
     kind = "outcome" if "decision" in record else "class"
     called = f"class {record['class']}"
     if "class_name" in record:
@@ -22,7 +22,7 @@ def reason_words(record: Mapping[str, Any]) -> str:
         changed = ", ".join(record["contrast"])
         lines.append(f"  another {kind} by changing {changed}{_values(record['point'], record['contrast'])}")
     elif record.get("changeable") is False and record["sufficient"] != {}:
-        lines.append(f"  no change that is allowed gives another {kind} (proved)")
+        lines.append(f"  no permitted change gives another {kind} (proved)")
     lines += _distance(record.get("radius"), kind, f"the nearest input of another {kind} lies {{}} away by linf")
     lines += _distance(record.get("recourse"), kind, "the cheapest change costs {} by l1")
     lines += _shares(record.get("shap"))
@@ -34,14 +34,14 @@ def _why(record: Mapping[str, Any], kind: str) -> list[str]:
         return [f"  no reason: {record['reason']}"]
     if not record["sufficient"]:
         return [f"  always: no input of the domain has another {kind}"]
-    which = "no fewer features decide it" if record["smallest"] else "none of them can be left out"
+    which = "no smaller set of features decides it" if record["smallest"] else "none of them can be left out"
     lines = [f"  because {_settings(record['sufficient'])}: whatever the other features are ({which}, proved)"]
     lines += [f"  or because {_settings(other)}" for other in record.get("reasons", [])[1:]]
     if "reasons" in record:
         lines.append("  (there is no other minimal reason)" if record["complete"] else "  (there may be others)")
     if record.get("box"):
         sides = "; ".join(f"{name} {_runs(runs)}" for name, runs in record["box"].items())
-        lines.append(f"  the {kind} stands as long as {sides} (proved)")
+        lines.append(f"  the {kind} holds as long as {sides} (proved)")
     return lines
 
 
@@ -50,7 +50,7 @@ def _settings(values: Mapping[str, Any]) -> str:
 
 
 def _runs(runs: Sequence[Any]) -> str:
-    """Ranges and values of one feature, in the form of answers' regions."""
+    """The ranges and values of one feature, in the form that regions of answers have."""
     words = [f"from {run[0]} to {run[1]}" for run in runs if isinstance(run, list)]
     labels = [str(run) for run in runs if run is not None and not isinstance(run, list)]
     words += [f"= {labels[0]}"] if len(labels) == 1 else [f"in {{{', '.join(labels)}}}"] if labels else []
@@ -63,7 +63,7 @@ def _distance(found: Mapping[str, Any] | None, kind: str, sentence: str) -> list
     if found["distance"] is None:
         bound = "" if found["bound"] is None else f", and none is nearer than {found['bound']:.6g} (proved)"
         known = f"no input of another {kind} is known" + bound
-        none = f"no {'change that is allowed' if 'cost' in sentence else 'input'} has another {kind}"
+        none = f"no {'permitted change gives' if 'cost' in sentence else 'input has'} another {kind}"
         return [f"  by {found['norm']} {none if found['verdict'] == 'none' else known}"]
     value = f"{found['distance']:.6g}"
     proved = "none is nearer" if found["closed"] else f"none is nearer than {found['bound'] or 0.0:.6g}"

@@ -1,8 +1,8 @@
-"""Why a row has its class: a reason, several reasons, the box around one, and changes that give another class.
+"""The reasons why a row has its class: one or several, the box around the first, and changes that give another class.
 
-For `explain row N of DATA`, `found` comes with features proved to decide the row's class and, if another class exists, a
-verified input of that class as the witness. `none` says that the class depends on features that may not be used: an input that
-agrees with the row on all others has another class, verified.
+For `explain row N of DATA`, the answer `found` has features that are proved to decide the class of the row and, if another
+class exists, a verified input of it as the witness. The answer `none` says that the class depends on features that may not be
+used: a verified input that agrees with the row on all usable features has another class.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from treesens.values.verify import Witness, verify_cells, verify_values
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which reasons: as few features as possible if `smallest`; the smallest ones if `most` is above 1; none with features of
-    `barred`; with a `box` around the first. A minimal reason avoids the first features in `order`. Changes leave `barred` and
-    `held` features alone.
+    """The wanted reasons: with as few features as possible if `smallest`; several smallest ones if `most` is above 1; none with
+    features in `barred`; with a `box` around the first. A minimal reason avoids the first features in `order`. Changes do not
+    touch the features in `barred` and `held`.
     """
 
     order: Sequence[int]
@@ -40,10 +40,10 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class RowReason:
-    """Results so far. `several` are reasons, the answer first; `complete` if there are no others, `smallest` if no fewer
-    features decide the class. `contrast` has the features whose change gives another class, at `other`; None if no allowed
-    change does; `other` then needs a forbidden one. `within` is an input of another class that agrees with the row on all
-    usable features: there is no reason. `box` holds cells of the features of the first reason, bool[n_cells] each.
+    """The results so far. `several` are reasons, the answer first; `complete` is True if there are no others, `smallest` if no
+    smaller set of features decides the class. `contrast` has the features whose change gives another class, at `other`; if no
+    allowed change does, it is None, and `other` makes a forbidden change. `within` is an input of another class that agrees
+    with the row on all usable features: there is no reason. `box` has the cells of the first reason's features, bool[n_cells].
     """
 
     several: tuple[Features, ...] = ()
@@ -58,7 +58,7 @@ class RowReason:
 
 
 def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None = None) -> RowReason:
-    """Why a row has its class. `changes` makes the decisions if changes are constrained further than by unchanged features."""
+    """The reasons for the class of a row. `changes` makes the decisions about changes, if these have further constraints."""
     every = frozenset(wanted.order)
     usable, held = every - wanted.barred, wanted.barred | wanted.held
     reason = RowReason()
@@ -88,7 +88,7 @@ def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None 
 
 
 def _smallest(judge: RowDecisions, usable: Features, most: int, reason: RowReason) -> RowReason:
-    """The smallest reasons, or those found before the time limit."""
+    """Adds the smallest reasons, or those found before the time limit."""
     found: list[Features] = []
     search = judge.smallest(usable)
     try:
@@ -125,14 +125,14 @@ def answer_explained(
 
 
 def _told(query: Query, row: ExplainedRow, row_reason: RowReason, judge: RowDecisions, bare: Result) -> Result:
-    """The results as an answer; unknown if the library gives the input another class."""
+    """The results as an answer; `unknown` if the library gives the input another class."""
     if row_reason.open:
         return replace(bare, reason=judge.unsettled or bare.reason)
     about = Explanation(row.predicted, None, False, row_reason.contrast, judge.decisions)
     shown = row_reason.within or row_reason.other
     witness = None if shown is None else _verified(row, shown, judge)
     if shown is not None and witness is None:
-        return replace(bare, reason="numerical band: an input of another class is one in exact arithmetic only")
+        return replace(bare, reason="numerical band: an input has another class in exact arithmetic only")
     if row_reason.within is not None:
         assert witness is not None
         changed = ", ".join(query.space.names[f] for f in sorted(judge.changed(witness.cells)))
@@ -144,7 +144,7 @@ def _told(query: Query, row: ExplainedRow, row_reason: RowReason, judge: RowDeci
 
 
 def _verified(row: ExplainedRow, other: Other, judge: RowDecisions) -> Witness | None:
-    """An input of another class, as near to the row as its cells allow, confirmed in the library's arithmetic."""
+    """An input of another class, as near to the row as its cells allow, confirmed in the library's arithmetic; or None."""
     query, cells = other
     found = verify_cells(query, cells, near=row.values[0], library_predict=judge.options.library_predict)
     return found if isinstance(found, Witness) else None

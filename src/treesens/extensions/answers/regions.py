@@ -1,7 +1,7 @@
 """Regions: the widest box of cells around a witness in which every pair is a witness.
 
 The paper measures a counterexample's distance from the data by its region, not by a point (section 6): a connected set on which
-all trees keep their leaves. Here the box of those leaves is the start, and every side is extended outwards as long as
+all trees keep their leaves. Here the box of these leaves is the start, and every side is extended outwards as long as
 
     sum over trees of the smallest (largest) leaf value that the box can reach
 
@@ -34,11 +34,11 @@ _ROW_BITS = 124
 """The engine requires weights below 2**_WEIGHT_BITS, and rows whose terms sum to less than 2**_ROW_BITS."""
 
 EngineRow: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int, Int64Array]], int, int]
-"""Weights of scores, weights and costs of places, and the bound in two parts, in the form of `RegionGrower`."""
+"""The weights of scores, the weights and costs of places, and the bound in two parts, in the form of `RegionGrower`."""
 
 
 _BYTES_PER_NODE = 40
-"""The engine's object for a tree with its values."""
+"""Memory per node of the engine's object for a tree with its values."""
 _VALUE_TREES: Kept[tuple[ValueTrees, int, int]] = Kept(8, lambda made: _BYTES_PER_NODE * made[2])
 
 
@@ -55,7 +55,7 @@ def _value_trees(model: CellEnsemble, output: int) -> tuple[ValueTrees, int, int
 
 
 def box_of_leaves(boxes: LeafBoxes, leaves: Iterable[int]) -> list[BoolArray]:
-    """The cells that some leaves (one per tree) share, bool[n_cells] per feature."""
+    """The cells that all the given leaves (one per tree) share, bool[n_cells] per feature."""
     box = [np.ones(feature.n_cells, bool) for feature in boxes.grid]
     for leaf in leaves:
         for literal in range(boxes.offset[leaf], boxes.offset[leaf + 1]):
@@ -64,7 +64,7 @@ def box_of_leaves(boxes: LeafBoxes, leaves: Iterable[int]) -> list[BoolArray]:
 
 
 class RegionFinder:
-    """Regions of one question's witnesses; None if a box cannot guarantee some constraint."""
+    """Finds regions of the witnesses of one question; the region is None if a box cannot guarantee some constraint."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -101,11 +101,11 @@ class RegionFinder:
                     self.supported = False
 
     def leaf_region(self, cells: Int32Array) -> Region | None:
-        """The paper's region: the cells int32[points, features] that a point may have while every tree keeps its leaves."""
+        """The paper's region: the cells int32[points, features] that a point may have while every tree keeps its leaf."""
         return None if self._grower is None else self._region(self._grower.leaf_region(_as_cells(cells)))
 
     def region(self, cells: Int32Array) -> Region | None:
-        """The leaf region, every side extended outwards as far as the guarantee holds, cheap features first."""
+        """The leaf region with every side extended outwards as far as the guarantee holds, cheap features first."""
         return None if self._grower is None else self._region(self._grower.region(_as_cells(cells)))
 
     def _region(self, found: bytes) -> Region | None:
@@ -118,7 +118,7 @@ class RegionFinder:
 
     @cached_property
     def _grower(self) -> RegionGrower | None:
-        """The engine's grower; None if there is no score to guarantee, or a constraint that boxes cannot."""
+        """The engine's grower; None if there is no score to guarantee, or a constraint that boxes cannot guarantee."""
         if not self.supported or not (self.keys or self.forests):
             return None
         space, points = self.query.space, self.query.points
@@ -144,14 +144,14 @@ class RegionFinder:
         )
 
     def _row(self, row: AtLeast, shifts: Sequence[int]) -> EngineRow | None:
-        """A constraint in integers: weights of score ranges, of costs, and the bound; None if they are too long."""
+        """A constraint in integers: weights of score ranges, weights and costs of places, and the bound; None if too long."""
         features = len(self.query.space.names)
         terms = [(self.keys.index((t.point, t.output)), t.coefficient) for t in row.form.scores]
         terms += [
             (len(self.keys) + self.forests.index(replace(t, coefficient=1)), Fraction(t.coefficient))
             for t in row.form.forests
         ]
-        # A distance from a row whose features are all fixed is a constant, without weights.
+        # A distance from a row whose features are all fixed is a constant and has no weights.
         unit = Unit(max([*(shifts[i] for i, _ in terms), *(cost.shift for cost in row.form.costs)], default=0))
         whole = lcm(*(c.denominator for _, c in terms))
         scores = [(i, int(unit.count(c * whole * Unit(shifts[i]).size))) for i, c in terms]
@@ -166,7 +166,7 @@ class RegionFinder:
         weights = [*(weight for _, weight in scores), *(weight for _, weight, _ in costs)]
         if most >= 1 << _ROW_BITS or any(abs(weight).bit_length() > _WEIGHT_BITS for weight in weights):
             return None
-        # Sums are integers: they meet the bound iff they meet the least integer that does.
+        # Sums are integers: they meet the bound iff they are at least the least integer that meets it.
         bound = (row.bound * Fraction(whole)).ceil(unit.shift, strict=row.strict)
         bound = min(max(bound, -1 << _ROW_BITS), 1 << _ROW_BITS)
         return scores, costs, bound >> 62, bound & ((1 << 62) - 1)

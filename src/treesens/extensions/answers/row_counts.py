@@ -1,16 +1,16 @@
-"""`count rows of DATA`: for how many rows of a table the first point can be that row.
+"""`count rows of DATA`: the number of rows of a table that the first point can be.
 
-With one point all rows are judged at once. With two points each row needs a partner:
+With one point, all rows are decided at once. With two points, each row needs a partner:
 
-1. constraints on the first point alone exclude rows;
-2. one sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores; if one of
-   them satisfies everything the row counts, and where even the extremes fail a score constraint it does not;
-3. if these features have few combinations of cells, all of them are tried (`partners_of`);
-4. the native engine looks for a partner in the cells of each row that is left, with one compiled question for all of them;
-5. the rest, and all rows with other backends, are solved one by one as the question with `P = row N of DATA`.
+1. Constraints on the first point alone exclude rows.
+2. One sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores. The row counts if
+   one of them satisfies everything; it does not count if even the extremes fail a score constraint.
+3. If these features have few combinations of cells, all of them are tried (`partners_of`).
+4. The native engine searches for a partner in the cells of each remaining row, with one compiled question for all rows.
+5. Remaining rows, and all rows with other backends, are solved one by one as the question with `P = row N of DATA`.
 
-A row counts if exact arithmetic, the library's arithmetic and (if it is run) the library itself agree that it does; it does not
-count if exact arithmetic proves so; all others are undecided, and the count is between two numbers.
+A row counts if exact arithmetic, the library's arithmetic and (if it is run) the library itself agree that it does. It does
+not count if this is proved in exact arithmetic. All others are undecided, and the count is between two numbers.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ from treesens.values.relations import firm_relations
 from treesens.values.verify import Witness, verify_cells, verify_values
 
 _CHUNK = 512
-"""Rows swept between two checks of the clock."""
+"""Number of rows swept between two checks of the clock."""
 
 _COMBINATIONS = 128
-"""Maximum of sensitive cell combinations (except those of one feature) to sweep; beyond it, a search is faster."""
+"""Maximum of combinations of sensitive cells (except those of one feature) to sweep; with more, a search is faster."""
 
 _ATTEMPTS = 4
-"""Maximum of exact partners per row that are replayed by the library."""
+"""Maximum of exact partners per row that the library replays."""
 
 _SLICE = 1.0
 """Maximum of seconds on the cells of one row in the first round."""
 
 MOST_COMBINATIONS = 2048
-"""Maximum of cell combinations of the features that may differ, all tried for every row."""
+"""Maximum of combinations of cells of the features that may differ, if all are tried for every row."""
 _INPUTS = 1 << 14
-"""Pairs judged between two checks of the clock."""
+"""Number of pairs evaluated between two checks of the clock."""
 
 
 def count_rows(
@@ -81,8 +81,8 @@ def count_rows(
 ) -> Result:
     """The answer to a question with `rows`.
 
-    `pinned(N)` is the question about row N of the table, solved by `one`. All rows share the time limit; when it or a stop ends
-    the count, bounds are returned.
+    `pinned(N)` is the question about row N of the table, which `one` solves. All rows share the time limit; if the limit or a
+    stop ends the count, the answer has bounds.
     """
     start = time.monotonic()
     counter = _Counter(without_clashes(query), options)
@@ -98,7 +98,7 @@ def count_rows(
 
 
 class _Counter:
-    """Status of every row: `yes` and `no` bool[rows]; a row in neither is open. `partner` holds second points."""
+    """The state of every row: `yes` and `no` are bool[rows]; a row in neither is open. `witnesses` has some verified pairs."""
 
     def __init__(self, query: Query, options: Options) -> None:
         assert query.rows is not None
@@ -114,14 +114,14 @@ class _Counter:
     # --- one point ------------------------------------------------------------------------------------------------------
 
     def judge_points(self) -> None:
-        """One point is the row: only rows inside the numerical band stay open."""
+        """Decides questions with one point, the row itself: only rows inside the numerical band stay open."""
         x = many_inputs(self.query, self.rows.values[None], self.cells[None])
         exact = holds_everywhere(self.query.constraints, x)
         self.no = ~exact
         self._accept(np.flatnonzero(exact), x.take(np.flatnonzero(exact)))
 
     def _accept(self, places: Int64Array, x: ManyInputs) -> None:
-        """Rows whose points satisfy the question exactly count where the library agrees."""
+        """Counts the rows whose points satisfy the question exactly, if the library agrees."""
         if len(places) == 0:
             return
         agrees = self._library_agrees(x, None)
@@ -135,7 +135,7 @@ class _Counter:
                 self.witnesses[int(places[first])] = verdict
 
     def _library_agrees(self, x: ManyInputs, library_predict: Sequence[LibraryReplay] | None) -> BoolArray:
-        """True where every score constraint holds with the library's scores, bool[rows]."""
+        """True for rows for which every score constraint holds with the library's scores, bool[rows]."""
         margins = []
         for number, point in enumerate(self.query.points):
             model = self.query.models[point.model].ensemble
@@ -152,7 +152,7 @@ class _Counter:
     # --- two points -----------------------------------------------------------------------------------------------------
 
     def judge_partners(self, budget: Budget) -> None:
-        """Excludes rows without a partner, and counts rows whose partner is one of the extremes."""
+        """Excludes rows that cannot be the first point, and counts rows that have a partner among those tried."""
         alone = [c for c in self.query.constraints if points_in(c) <= {0}]
         twice = np.stack([self.rows.values, self.rows.values])
         same = many_inputs(self.query, twice, np.stack([self.cells, self.cells]))
@@ -175,7 +175,7 @@ class _Counter:
         self._try_all(varied, legal, budget)
 
     def _legal_of_partner(self, varied: tuple[int, ...]) -> list[BoolArray] | None:
-        """The cells that the second point may have, bool[n_cells] per feature; None if a feature has none."""
+        """The cells that the second point may have, bool[n_cells] per feature; None if a feature has no such cell."""
         legal = list(self.query.space.legal)
         for chosen in self.query.constraints:
             if isinstance(chosen, CellSet) and chosen.point == 1 and chosen.feature in varied:
@@ -183,7 +183,7 @@ class _Counter:
         return legal if all(legal[f].any() for f in varied) else None
 
     def _try_all(self, varied: tuple[int, ...], legal: list[BoolArray], budget: Budget) -> None:
-        """Every combination of cells of the partner, if they are few and decide everything."""
+        """Decides rows by trying every combination of the partner's cells, if there are few and they decide everything."""
         waiting = np.flatnonzero(~self.no & ~self.yes)
         for places, holds, combinations in partners_of(self.query, varied, self.cells, waiting, legal, budget):
             self.no[places] = ~holds.any(axis=1)
@@ -197,12 +197,12 @@ class _Counter:
                 self._try(places[open_rows], self._partners(varied, places[open_rows], chosen))
 
     def _try(self, places: Int64Array, x: ManyInputs) -> None:
-        """Counts rows (by place) for which these points satisfy everything."""
+        """Counts the rows (by place) for which these points satisfy everything."""
         good = np.flatnonzero(holds_everywhere(self.query.constraints, x))
         self._accept(places[good], x.take(good))
 
     def _sweep(self, varied: tuple[int, ...], legal: list[BoolArray], same: ManyInputs, budget: Budget) -> None:
-        """The partners with the highest and lowest score of every output constrained at the second point."""
+        """Tries the partners with the highest and the lowest score of every output constrained at the second point."""
         query, model = self.query, self.query.points[1].model
         outputs = {t.output for row in linear_constraints(query.constraints) for t in row.form.scores if t.point == 1}
         for output in sorted(outputs):
@@ -220,7 +220,7 @@ class _Counter:
                     self._try(places[waits], self._partners(varied, places[waits], reached[waits]))
 
     def _partners(self, varied: tuple[int, ...], places: Int64Array, reached: Int32Array) -> ManyInputs:
-        """Rows with other cells int32[places, varied] at the second point."""
+        """The rows, with other cells int32[places, varied] at the second point."""
         space = self.query.space
         values = np.stack([self.rows.values[places]] * 2)
         cells = np.stack([self.cells[places]] * 2)
@@ -241,7 +241,7 @@ class _Counter:
         return many_inputs(self.query, values, cells)
 
     def _rule_out(self, found: Flips, output: int, same: ManyInputs) -> None:
-        """Rows for which even the best score of the partner fails a constraint."""
+        """Excludes rows for which even the best score of the partner fails a constraint."""
         if not found.complete:
             return
         for row in self.query.constraints:
@@ -264,7 +264,7 @@ class _Counter:
                     self.no[place] = True
 
     def search(self, budget: Budget, progress: Callable[[str], None] | None) -> None:
-        """Searches partners in the cells of the open rows. Cells proved empty exclude their rows."""
+        """Searches for partners in the cells of the open rows. Rows whose cells are proved empty are excluded."""
         places = np.flatnonzero(~self.no & ~self.yes)
         if len(places) == 0:
             return
@@ -293,14 +293,14 @@ class _Counter:
                     self._verify(bare, equal, solved.cells)
 
     def _equal(self, places: Int64Array) -> list[list[int]]:
-        """The places of equal rows, grouped: a result for one holds for all."""
+        """The places of the open rows, grouped by equal rows: a result for one row holds for all in its group."""
         found: dict[bytes, list[int]] = {}
         for place in places:
             found.setdefault(self.rows.values[place].tobytes(), []).append(int(place))
         return list(found.values())
 
     def _verify(self, bare: Query, equal: list[int], cells: Int32Array) -> None:
-        """Counts equal rows if the first point in these cells can be exactly that row."""
+        """Counts equal rows if the first point, in these cells, can be exactly the row."""
         row = self.rows.values[equal[0]]
         verdict = verify_cells(bare, cells, near=row, library_predict=self.options.library_predict)
         if isinstance(verdict, Witness) and np.array_equal(verdict.values[0], row, equal_nan=True):
@@ -316,11 +316,11 @@ class _Counter:
         budget: Budget,
         progress: Callable[[str], None] | None,
     ) -> str:
-        """Solves the open rows, once per group of equal ones; returns why it ended."""
+        """Solves the open rows, once per group of equal rows; returns the reason why some stay open."""
         waiting = np.flatnonzero(~self.no & ~self.yes)
         left_open, reason = 0, ""
         if len(self.query.points) == 1:
-            # The row fixes every value: no search is needed.
+            # The row fixes every value, so no search is needed.
             return "numerical band" if len(waiting) else ""
         equal = self._equal(waiting)
         for done, places in enumerate(equal):
@@ -341,7 +341,7 @@ class _Counter:
         return reason if left_open else ""
 
     def result(self, reason: str) -> Result:
-        """The count: `found` if a row counts, `none` if proved that none does."""
+        """The count: `found` if a row counts, `none` if it is proved that no row does."""
         index = self.rows.index
         first = min(self.witnesses, default=0)
         count = RowCount(
@@ -366,13 +366,13 @@ def partners_of(
     legal: Sequence[BoolArray],
     budget: Budget,
 ) -> Iterator[tuple[Int64Array, BoolArray, Int32Array]]:
-    """For the rows at `places` of cells int32[rows, features], in batches until the time limit: their places, which
-    combinations hold, bool[rows, combinations], and the cells of each, int32[combinations, varied].
+    """Decides the rows at `places` of `cells`, int32[rows, features], in batches until the time limit: yields the places, True
+    for combinations that hold, bool[rows, combinations], and the cells of the combinations, int32[combinations, varied].
 
-    A disjunction has no extreme score that decides it, and a search for each row is slow. If cells alone decide whether a pair
-    satisfies the question, all combinations of cells are tried at once: a row where none holds does not count, by exact
-    arithmetic; one that holds is a partner to replay. Empty if values decide a constraint, or if combinations are too many.
-    `legal[f]` flags the cells of feature f that the second point may have.
+    A disjunction has no extreme score that decides it, and searching for each row is slow. If cells alone decide whether a pair
+    satisfies the question, all combinations of cells are tried at once: a row for which none holds does not count, by exact
+    arithmetic; a combination that holds is a partner to replay. Yields nothing if values decide a constraint, or if there are
+    too many combinations. `legal[f]` flags the cells of feature f that the second point may have.
     """
     constraints = [c for c in query.constraints if not isinstance(c, SameExcept)]
     size = math.prod(int(legal[f].sum()) for f in varied)
@@ -388,7 +388,7 @@ def partners_of(
         own = np.repeat(cells[chosen], size, axis=0)
         other = own.copy()
         other[:, varied] = np.tile(combinations, (len(chosen), 1))
-        # The row's own scores, equal in `size` of the pairs, are computed once. No constraint reads values.
+        # The row's own scores, equal in `size` of the pairs, are computed once. No constraint depends on values.
         first, second = (
             sums_of_cells(query, p.model, x) for p, x in zip(query.points, (cells[chosen], other), strict=True)
         )

@@ -1,4 +1,4 @@
-"""The service "answers": the core's entry point for questions solved by many subquestions."""
+"""The service "answers": the core's entry points for questions that are solved by many subquestions."""
 
 from treesens.extensions.answers.explained import explained
 from treesens.extensions.answers.nearest_pair import distance_of

@@ -1,7 +1,7 @@
 """`top N`: the best answer, then the best outside its region, and so on; each is searched for and verified like the first.
 
 The region of an answer is the set of inputs that reach the same leaves. Regions of different answers are disjoint, and there
-are finitely many, so a solver can prove "there are only k". With `diverse` later answers also stay out of the widened regions
+are finitely many, so a solver can prove "there are only k". With `diverse`, later answers also lie outside the widened regions
 of earlier ones (extensions/answers/regions.py), in which every pair is an answer.
 """
 
@@ -26,8 +26,8 @@ def answer_top(
 ) -> Result:
     """The first of the `query.top` answers, with all of them in `ranked`.
 
-    `one` solves a question with one answer. All answers share the time limit: each may use an equal share of the rest, so that
-    proving the first optimal does not cost the others.
+    `one` solves a question with one answer. All answers share the time limit: each may use an equal share of the remaining
+    time, so that the proof that the first is optimal does not prevent others.
     """
     start = time.monotonic()
     typed = replace(query, top=1, diverse=False)
@@ -65,8 +65,8 @@ def answer_top(
 
 
 def by_value(found: list[Result], query: Query) -> list[Result]:
-    """Answers in the order of their values. A later search may find a better answer if an earlier one was stopped; then only
-    the bound of the first search, which excluded no region, holds for all.
+    """The answers in the order of their values. A later search may find a better answer if an earlier search was stopped; then
+    only the bound of the first search, which excluded no region, is valid for all.
     """
     goal = query.objective
     values = [one.objective.value for one in found if one.objective is not None]
@@ -82,7 +82,7 @@ def by_value(found: list[Result], query: Query) -> list[Result]:
 
 
 class Apart:
-    """Constraints that keep answers out of the regions of earlier ones."""
+    """The constraints that keep answers out of the regions of earlier answers."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -107,7 +107,7 @@ class Apart:
         return replace(self.query, constraints=(*self.query.constraints, *self.constraints))
 
     def _outside(self, boxes: tuple[Masks, ...]) -> AnyOf:
-        """Some point lies outside its box in some feature; features shared by the points count once."""
+        """Some point lies outside its box in some feature; features that the points share count once."""
         parts: list[CellSet] = []
         for point, box in enumerate(boxes):
             for feature, mask in enumerate(box):

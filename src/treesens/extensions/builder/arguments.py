@@ -1,4 +1,4 @@
-"""Converts callers' arguments to nodes of the syntax tree; invalid ones raise an error that names the argument."""
+"""Converts arguments of callers to nodes of the syntax tree; invalid arguments raise an error that names them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
 
 Numeric: TypeAlias = "float | Fraction | Decimal"
-"""A number of Python or numpy. A float means its decimal, so that 0.1 is one tenth, as in a `.sens` file."""
+"""A number of Python or numpy. A float stands for its shortest decimal, so that 0.1 is one tenth, as in a `.sens` file."""
 
 Ends: TypeAlias = Literal["both", "left", "right", "neither"]
 """The ends that an interval includes."""
@@ -31,18 +31,18 @@ def wrong(argument: str, wanted: str, given: object, remedy: str = "") -> UsageE
 
 
 def name_of(value: object, argument: str) -> ast.Name:
-    """A name that a text can contain: on one line, without backquotes."""
+    """A name that a text can contain: it is on one line and has no backquotes."""
     if not isinstance(value, str):
         raise wrong(argument, "a name", value, "write the name as a string")
     if not value or any(c in value for c in "`\n\0"):
-        raise wrong(argument, "a name that a text can hold", value, "names are not empty and hold no backquotes")
+        raise wrong(argument, "a name that a text can contain", value, "names are not empty and have no backquotes")
     return ast.Name(value)
 
 
 def given_name_of(value: object, argument: str) -> ast.Name:
-    """The name of a feature, column, class or category from a model or table: any text.
+    """The name of a feature, column, class or category in a model or table, which may be any text.
 
-    Questions can use a name with a backquote or a line break; they cannot be printed.
+    A question can use a name with a backquote or a line break, but cannot be printed then.
     """
     if not isinstance(value, str):
         raise wrong(argument, "a name", value, "write the name as a string")
@@ -50,7 +50,7 @@ def given_name_of(value: object, argument: str) -> ast.Name:
 
 
 def names_of(value: object, argument: str) -> tuple[ast.Name, ...]:
-    """Several names, or a single one; at least one."""
+    """One or several names; at least one."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         return (given_name_of(value, argument),)
     names = tuple(given_name_of(item, f"{argument}[{i}]") for i, item in enumerate(value))
@@ -60,7 +60,7 @@ def names_of(value: object, argument: str) -> tuple[ast.Name, ...]:
 
 
 def path_of(value: object, argument: str) -> ast.Text:
-    """A path, as written in the file."""
+    """A path, as it is written in a file."""
     text = str(value)
     if any(c in text for c in '"\n\0'):
         raise wrong(argument, "a path without double quotes", value)
@@ -68,14 +68,14 @@ def path_of(value: object, argument: str) -> ast.Text:
 
 
 def bound_of(value: object, argument: str) -> ast.Bound:
-    """A number, or an infinity."""
+    """A finite number, or an infinity."""
     if isinstance(value, Real) and not isinstance(value, Rational) and math.isinf(float(value)):
         return ast.Infinity(float(value) < 0)
     return number_of(value, argument)
 
 
 def number_of(value: object, argument: str) -> ast.Number:
-    """A finite number, exactly."""
+    """A finite number, converted exactly."""
     match value:
         case bool():
             raise wrong(argument, "a number", value, "write 0 or 1")
@@ -101,19 +101,19 @@ def number_of(value: object, argument: str) -> ast.Number:
 
 
 def whole_of(value: object, argument: str) -> ast.Whole:
-    """An integer that counts."""
+    """A whole number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 0:
         raise wrong(argument, "a whole number that is not negative", value)
     return ast.Whole(int(value))
 
 
 def label_of(value: object, argument: str) -> ast.Label:
-    """A class or a category: by name, or by number."""
+    """A class or a category, by name or by number."""
     return given_name_of(value, argument) if isinstance(value, str) else number_of(value, argument)
 
 
 def word_of(value: object, words: Iterable[W], argument: str) -> W:
-    """One of a few words."""
+    """One of the given words."""
     known = tuple(words)
     for word in known:
         if isinstance(value, type(word)) and value == word:
@@ -123,7 +123,7 @@ def word_of(value: object, words: Iterable[W], argument: str) -> W:
 
 
 def interval_of(low: object, high: object, inclusive: object) -> ast.Interval:
-    """`[low, high]` with the included ends."""
+    """The interval from `low` to `high`, with the ends that `inclusive` names."""
     ends: tuple[Ends, ...] = ("both", "left", "right", "neither")
     kept = word_of(inclusive, ends, "inclusive")
     return ast.Interval(
@@ -132,5 +132,5 @@ def interval_of(low: object, high: object, inclusive: object) -> ast.Interval:
 
 
 def optional(make: Any, value: object, argument: str) -> Any:
-    """`make(value, argument)`, or None for None."""
+    """`make(value, argument)`, or None if the value is None."""
     return None if value is None else make(value, argument)

@@ -1,4 +1,4 @@
-"""Declarations as objects, and the live models and frames that a text names."""
+"""Declarations as objects, and the live models and frames that are named in a text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from treesens.grammar.tree.words import MEASURES
 
 
 class Declaration(Built):
-    """A declaration of a file: it prints as its line."""
+    """A declaration of a file, which prints as its line."""
 
     __slots__ = ()
     node: ast.Declaration
@@ -95,7 +95,7 @@ def category(
     *,
     missing: bool = False,
 ) -> Declaration:
-    """`feature NAME: category {..}`: stored numbers by the names of categories, or a list of names, numbers and pairs."""
+    """`feature NAME: category {..}`: a mapping from category names to stored numbers, or a list of names, numbers and pairs."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise wrong("values", "a mapping or a list of categories", values)
     listed = values.items() if isinstance(values, Mapping) else values
@@ -116,12 +116,12 @@ def _category_item(value: object, argument: str) -> ast.CategoryItem:
 
 
 def onehot(*features: str) -> Declaration:
-    """`onehot {..}`: exactly one of the features is 1, the others are 0."""
+    """`onehot {..}`: exactly one of the features is 1, and the others are 0."""
     return Declaration(ast.OneHot(names_of(features, "features")))
 
 
 def domain_from(data: str) -> Declaration:
-    """`domain from DATA`: undeclared features range over the data's values."""
+    """`domain from DATA`: features without a declaration range over the values of the data."""
     return Declaration(ast.DomainFrom(name_of(data, "data")))
 
 
@@ -161,13 +161,13 @@ def decision(
 
 @dataclass(frozen=True, eq=False)
 class Live:
-    """Models and tables (objects or paths) by their names in the text."""
+    """Models and tables (objects or paths), by their names in the text."""
 
     models: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def joined(self, other: Live) -> Live:
-        """Merges both; UsageError if one name refers to two objects."""
+        """Merges both. Raises UsageError if one name refers to two objects."""
         return Live(_joined(self.models, other.models), _joined(self.data, other.data))
 
 
@@ -182,7 +182,7 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def live_or_name(given: Any, name: str, argument: str) -> tuple[ast.Name | None, dict[str, Any]]:
-    """The name of a model or frame in the text, and the object if one is given."""
+    """The name of a model or frame in the text, and the object, if one is given."""
     if given is None:
         return None, {}
     if isinstance(given, str):
@@ -191,7 +191,7 @@ def live_or_name(given: Any, name: str, argument: str) -> tuple[ast.Name | None,
 
 
 def by_name(given: Any, used: Iterable[str], argument: str) -> dict[str, Any]:
-    """The objects by name: a mapping, or a single object for the only name in use."""
+    """The objects by name, from a mapping, or from a single object for the only name in use."""
     if given is None:
         return {}
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
@@ -199,5 +199,5 @@ def by_name(given: Any, used: Iterable[str], argument: str) -> dict[str, Any]:
     names = sorted(set(used)) or [argument.removesuffix("s")]
     if len(names) > 1:
         listed = ", ".join(f"`{name}`" for name in names)
-        raise UsageError(f"`{argument}` is one thing, and the questions name {listed}", remedy="give a mapping by name")
+        raise UsageError(f"`{argument}` is one object; the questions name {listed}", remedy="give a mapping by name")
     return {names[0]: given}

@@ -101,15 +101,15 @@ class Point(Built):
         raise UsageError("two points can only be equal", remedy=f"write `{self}.changes(b) >= 1`")
 
     def except_(self, *features: str) -> Except:
-        """This point without the features that may differ: `a == b.except_("sex", "race")`."""
+        """The point without the features that may differ: `a == b.except_("sex", "race")`."""
         return Except(self, features)
 
     def prob(self, label: str | Numeric | None = None) -> Quantity:
-        """The predicted probability (of a class)."""
+        """The predicted probability, of the class `label` if given."""
         return Expression(ast.Prob(self.name, optional(label_of, label, "label")))
 
     def margin(self, label: str | Numeric | None = None) -> Quantity:
-        """The raw score (of a class)."""
+        """The raw score, of the class `label` if given."""
         return Expression(ast.Margin(self.name, optional(label_of, label, "label")))
 
     def value(self) -> Quantity:
@@ -120,20 +120,20 @@ class Point(Built):
         return PredictedClass(ast.ClassOf(self.name))
 
     def decision(self, name: str | None = None) -> PointDecision:
-        """The outcome of a declared decision for the point; compared with an outcome, or with another point's."""
+        """The outcome of a declared decision for the point, to be compared with an outcome or with another point's decision."""
         return PointDecision(self.name, optional(name_of, name, "name"))
 
     def likelihood(self, data: str) -> Quantity:
-        """The product of the model cells' marginals in some data."""
+        """The product of the marginals of the model's cells in the data."""
         return Expression(ast.Likelihood(self.name, name_of(data, "data")))
 
     def typicality(self, data: str, *, by: str | None = None) -> Quantity:
-        """The point's typicality score for some data."""
+        """The score by which the point is typical of the data."""
         way = None if by is None else word_of(by, TYPICAL_WAYS, "by")
         return Expression(ast.Typicality(self.name, name_of(data, "data"), way))
 
     def distance(self, target: Point | Row | NearestRow, norm: ast.Norm) -> Quantity:
-        """The distance to another point or a row, in widths of the domains."""
+        """The distance to another point or to a row, in widths of the domains."""
         kinds: tuple[ast.Norm, ...] = ("l0", "l1", "l2", "linf")
         assert kinds == NORMS
         if not isinstance(target, Point | Row | NearestRow):
@@ -142,7 +142,7 @@ class Point(Built):
         return Expression(ast.Distance(self.name, place, word_of(norm, kinds, "norm")))
 
     def changes(self, other: Point) -> Quantity:
-        """The number of features that differ."""
+        """The number of features in which two points differ."""
         return Expression(ast.Changes(self.name, point_of(other, "other").name))
 
 
@@ -154,27 +154,27 @@ def point_of(value: object, argument: str) -> ast.Point:
 
 
 def point(name: str, *, model: str | None = None) -> Point:
-    """A point; `model` names its model, if a file has several."""
+    """A point; `model` names its model if a file has several."""
     return Point(ast.Point(name_of(name, "name"), optional(name_of, model, "model")))
 
 
 def points(*names: str, model: str | None = None) -> tuple[Point, ...]:
-    """Points by name: `a, b = points("a", "b")`."""
+    """Points, one per name: `a, b = points("a", "b")`."""
     return tuple(point(name, model=model) for name in names)
 
 
 def row(index: int, data: str) -> Row:
-    """A row of some data; the first is 0."""
+    """A row of the data, counted from 0."""
     return Row(ast.Row(whole_of(index, "index"), name_of(data, "data")))
 
 
 def nearest_row(data: str) -> NearestRow:
-    """The row of some data nearest to a point."""
+    """The row of the data that is nearest to a point."""
     return NearestRow(ast.NearestRow(name_of(data, "data")))
 
 
 def avoid_cavities(*points: Point, data: str, width: int, limit: int | Literal["all"] | None = None) -> Constraint:
-    """No point is in a box of at most `width` features that contains no row of the data; `limit` of them or "all"."""
+    """No point lies in a box of at most `width` features without a row of the data; `limit` is a number of boxes, or "all"."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `avoid_cavities(a, b, data="people", width=3)`')
@@ -185,7 +185,7 @@ def avoid_cavities(*points: Point, data: str, width: int, limit: int | Literal["
 
 
 def avoid_listed(*points: Point, file: str) -> Constraint:
-    """No point is in a box of a file: each satisfies all of its clauses (docs/data.md)."""
+    """No point lies in a box listed in a file: each point satisfies all clauses of the file (docs/data.md)."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `avoid_listed(a, b, file="clauses.json")`')
@@ -193,7 +193,7 @@ def avoid_listed(*points: Point, file: str) -> Constraint:
 
 
 def typical(*points: Point, data: str, level: Numeric | None = None, by: str | None = None) -> Constraint:
-    """The points are in the region of `level` percent (95) of fresh inputs like the rows; `by` chow-liu or isolation."""
+    """The points lie in a region with `level` percent (default 95) of new inputs like the rows, by chow-liu or isolation."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `typical(a, b, data="people", level=95)`')

@@ -1,7 +1,7 @@
-"""Questions and files as objects: `find`, `count` and `sensitive`, with the live models and frames they name.
+"""Questions and files as objects: `find`, `count` and `sensitive`, with the live models and frames that they name.
 
-Objects are answered like texts by `treesens.check_text`. An object can also name a feature that no text can (with a backquote
-in it); it cannot be printed.
+Objects are answered like texts by `treesens.check_text`. An object can also name a feature that no text can name (with a
+backquote in the name); such an object cannot be printed.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Nearness: TypeAlias = Literal["likelihood", "cavities", "both", "distance"]
 Choice: TypeAlias = "str | Sequence[str]"
 UNNAMED: Final = "question"
 MODEL, DATA = "model", "data"
-"""Names of live models and frames in the text."""
+"""The names of live models and frames in the text."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Question:
-    """One question: an immutable object that prints as `.sens` text; every method returns a new one.
+    """One question: an immutable object that prints as `.sens` text; every method returns a new question.
 
-    `live` are the models and tables given as objects, by their names in the text.
+    `live` has the models and tables that were given as objects, by their names in the text.
     """
 
     node: ast.Query
@@ -63,11 +63,11 @@ class Question:
         return self.node.name.text
 
     def named(self, name: str) -> Question:
-        """The same question under another name."""
+        """The same question with another name."""
         return replace(self, node=ast.Query(name_of(name, "name"), self.node.body, self.node.sweeps))
 
     def such_that(self, *constraints: Constraint) -> Question:
-        """Adds constraints."""
+        """The question with additional constraints."""
         body = self._body(ast.Find, ast.Count, clause="constraints")
         more = tuple(formula_of(item, f"constraint {i + 1}") for i, item in enumerate(constraints))
         return self._with(replace_fields(body, constraints=(*body.constraints, *more)))
@@ -79,7 +79,7 @@ class Question:
         return self._aimed("minimize", quantity)
 
     def top(self, number: int, *, diverse: bool = False) -> Question:
-        """The best answers, each in a region disjoint from the earlier ones."""
+        """Requests the best answers, each in a region disjoint from those of earlier answers."""
         body = self._body(ast.Find, ast.Sensitive, clause="`top`")
         return self._with(replace_fields(body, top=ast.Top(whole_of(number, "number"), bool(diverse))))
 
@@ -93,21 +93,21 @@ class Question:
         return self._with(replace_fields(self.node.body, expect=ast.Expect(word_of(verdict, verdicts, "verdict"))))
 
     def share_of(self, measure: str) -> Question:
-        """Requests the share of a measure, which the file has to declare: `ts.query.measure`."""
+        """Requests the share under a measure, which the file has to declare with `ts.query.measure`."""
         body = self._body(ast.Find, ast.Sensitive, clause="share")
         return self._with(replace_fields(body, share=name_of(measure, "measure")))
 
     def expect_share(self, operator: Literal["<", "<=", ">", ">="], bound: Numeric) -> Question:
-        """Makes a bound on the share the assertion; 0.01 is 1 %."""
+        """Makes a bound on the share the assertion; 0.01 means 1 %."""
         body = self._body(ast.Find, ast.Sensitive, clause="share")
         if body.share is None:
-            raise UsageError("the question asks for no share", remedy="write `.share_of(MEASURE)` before it")
+            raise UsageError("the question has no share", remedy="write `.share_of(MEASURE)` before it")
         operators: tuple[Literal["<", "<=", ">", ">="], ...] = ("<", "<=", ">", ">=")
         wanted = ast.ExpectShare(word_of(operator, operators, "operator"), number_of(bound, "bound"))
         return self._with(replace_fields(body, expect=wanted))
 
     def for_each(self, parameter: str | Sequence[str], choices: ast.Many | Sequence[Choice]) -> Question:
-        """One question per choice; the sweep is inside the earlier ones."""
+        """Repeats the question for every choice; later sweeps are nested inside earlier ones."""
         over: tuple[ast.Features, ...] | ast.Many
         if isinstance(choices, str):
             words: tuple[ast.Many, ...] = ("features", "pairs", "protected")
@@ -127,16 +127,16 @@ class Question:
         declare: Sequence[Declaration] = (),
         **options: Unpack[CallOptions],
     ) -> Answer:
-        """The answer, over live models and frames (see `File.answers`); a sweep has `File.answers` only."""
+        """The answer, for live models and frames (see `File.answers`). A sweep has several answers: use `File.answers`."""
         found = file(*declare, self).answers(models, data, **options)
         if len(found) != 1:
             raise UsageError(
-                f"`{self.name}` stands for {len(found)} questions", remedy="write `ts.query.file(..).answers(..)`"
+                f"`{self.name}` is a sweep of {len(found)} questions", remedy="write `ts.query.file(..).answers(..)`"
             )
         return next(iter(found.values()))
 
     def with_sources(self, models: Any = None, data: Any = None) -> tuple[ast.File, dict[str, Any], dict[str, Any]]:
-        """`File.with_sources` of a file with this question alone."""
+        """`File.with_sources` for a file with this question alone."""
         return file(self).with_sources(models, data)
 
     def _aimed(self, sense: Literal["maximize", "minimize"], quantity: Quantity) -> Question:
@@ -154,30 +154,30 @@ class Question:
 
 
 def replace_fields(node: Any, **changes: Any) -> Any:
-    """Replaces some fields of the node."""
+    """The node with some fields replaced."""
     fields = {name: getattr(node, name) for name in node.__match_args__}
     return type(node)(**(fields | changes))
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A `find` or `count` without constraints yet."""
+    """A `find` or `count` that has no constraints yet."""
 
     body: ast.Find | ast.Count
     live: Live
 
     def such_that(self, *constraints: Constraint) -> Question:
-        """The question; each conjunct is on its own line."""
+        """The question with these constraints, each on a line of its own."""
         if not constraints:
             raise UsageError("the question has no constraints", remedy="give one, for instance `a.prob() >= 0.6`")
         return self._question().such_that(*constraints)
 
     def maximize(self, quantity: Quantity) -> Question:
-        """The question without constraints, for `find`."""
+        """The question without constraints, for `find`, that maximises a quantity."""
         return self._question().maximize(quantity)
 
     def minimize(self, quantity: Quantity) -> Question:
-        """The question without constraints, for `find`."""
+        """The question without constraints, for `find`, that minimises a quantity."""
         return self._question().minimize(quantity)
 
     def _question(self) -> Question:
@@ -185,13 +185,13 @@ class Start:
 
 
 def find(*points: Point, model: Any = None) -> Start:
-    """`find P, Q [in MODEL] ..`: `model` is a name, or a model for points without their own."""
+    """`find P, Q [in MODEL] ..`: `model` is a name, or a model for points that name none."""
     name, live = live_or_name(model, MODEL, "model")
     return Start(ast.Find(_points(points, name), ()), Live(models=live))
 
 
 def count(data: Any, *points: Point, model: Any = None) -> Start:
-    """`count rows of DATA as P[, Q] ..`: the number of rows that the first point can equal."""
+    """`count rows of DATA as P[, Q] ..`: the number of rows that the first point can be."""
     table, frames = live_or_name(data, DATA, "data")
     name, live = live_or_name(model, MODEL, "model")
     if table is None:
@@ -200,7 +200,7 @@ def count(data: Any, *points: Point, model: Any = None) -> Start:
 
 
 def explain(data: Any, row: int, *, model: Any = None, without: Choice = (), smallest: bool = False) -> Question:
-    """`explain row N of DATA ..`: features, none of them in `without`, whose values alone determine the class of the row."""
+    """`explain row N of DATA ..`: features, none of them in `without`, whose values alone decide the class of the row."""
     table, frames = live_or_name(data, DATA, "data")
     name, live = live_or_name(model, MODEL, "model")
     if table is None:
@@ -254,12 +254,12 @@ def sensitive(
 
 
 def increasing(model: Any, feature: str, *, label: str | Numeric | None = None) -> Question:
-    """`expect increasing(MODEL, F)`: `model` is a name, or a model; `label` is a class of several."""
+    """`expect increasing(MODEL, F)`: `model` is a name or a model; `label` is the class if the model has several scores."""
     return _monotone("increasing", model, feature, label)
 
 
 def decreasing(model: Any, feature: str, *, label: str | Numeric | None = None) -> Question:
-    """`expect decreasing(MODEL, F)`: `model` is a name, or a model; `label` is a class of several."""
+    """`expect decreasing(MODEL, F)`: `model` is a name or a model; `label` is the class if the model has several scores."""
     return _monotone("decreasing", model, feature, label)
 
 
@@ -292,7 +292,7 @@ class File:
 
     @property
     def declarations(self) -> tuple[Declaration, ...]:
-        """Everything but the questions."""
+        """The declarations other than questions."""
         return tuple(Declaration(node) for node in self.node.declarations if not isinstance(node, ast.Query))
 
     @property
@@ -300,17 +300,17 @@ class File:
         return tuple(Question(node, self.live) for node in self.node.queries)
 
     def answers(self, models: Any = None, data: Any = None, **options: Unpack[CallOptions]) -> Answers:
-        """Answers to all questions over live models and frames; options are those of `treesens.check_text`.
+        """The answers to all questions, for live models and frames; options are those of `treesens.check_text`.
 
         `models` and `data` map the names in the questions to models and frames (or paths); a single model or frame is used for
-        the only name. Declared names without an object are read from their paths.
+        the only name in use. Declared names without an object are read from their paths.
         """
         from treesens.python.questions import answer_tree
 
         return answer_tree(*self.with_sources(models, data), **options)
 
     def with_sources(self, models: Any = None, data: Any = None) -> tuple[ast.File, dict[str, Any], dict[str, Any]]:
-        """The file with models and data replaced by names: a tree, and the models and the data by name."""
+        """The file with models and data replaced by names: a syntax tree, and the models and the data by name."""
         given = Live(
             by_name(models, _used(self.node, "model"), "models"), by_name(data, _used(self.node, "data"), "data")
         )
@@ -333,7 +333,7 @@ class File:
 
 
 def file(*parts: Declaration | Question) -> File:
-    """A file of declarations and questions."""
+    """A file with these declarations and questions."""
     nodes: list[ast.Declaration] = []
     live = Live()
     for index, part in enumerate(parts):
@@ -346,14 +346,14 @@ def file(*parts: Declaration | Question) -> File:
 
 
 def parse(text: str) -> File:
-    """The objects of a text. Raises `DiagnosticsError` with all of its mistakes."""
+    """The objects of a text. Raises `DiagnosticsError`, with all mistakes, if the text is invalid."""
     if not isinstance(text, str):
-        raise UsageError(f"{text!r:.60} is no text", remedy='write e.g. "query q: sensitive m to {sex} gap 0.1"')
+        raise UsageError(f"{text!r:.60} is not a text", remedy='write e.g. "query q: sensitive m to {sex} gap 0.1"')
     return File(parse_text(text))
 
 
 def _key(name: str) -> str:
-    """The placeholder path of a name: `check_text` looks objects up by the last part of a path."""
+    """The placeholder path of a name: `check_text` finds objects by the last part of a path."""
     return name.replace("/", "∕").replace("\\", "∖").replace('"', "″")
 
 
@@ -362,7 +362,7 @@ def _keyed(things: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_name(node: ast.Declaration) -> ast.Declaration:
-    """A model or data from its placeholder path."""
+    """The declaration of a model or data with its placeholder path."""
     if isinstance(node, ast.Model | ast.Data):
         changed: ast.Declaration = replace_fields(node, path=ast.Text(_key(node.name.text)))
         return changed
@@ -370,7 +370,7 @@ def _by_name(node: ast.Declaration) -> ast.Declaration:
 
 
 def _used(file: ast.File, kind: Literal["model", "data"]) -> set[str]:
-    """The names of models or data that a file declares or uses."""
+    """The names of the models or data that a file declares or uses."""
     names: set[str] = set()
     stack: list[object] = [*file.declarations]
     while stack:

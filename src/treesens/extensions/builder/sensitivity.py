@@ -1,4 +1,4 @@
-"""`treesens.sensitivity`: one question about a model, without text."""
+"""`treesens.sensitivity`: one question about a model, without writing a text."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def sensitivity(
     real: str | Sequence[str] = (),
     **options: Unpack[CallOptions],
 ) -> Answer:
-    """Can changing only the features `vary` move the decision across the gap (probability) or margin (raw score)?
+    """Can a change of the features `vary` alone move the decision across the gap (probability) or the margin (raw score)?
 
-    With `data` (a path or a frame), features range over its values; `near` steers towards its rows. Columns of whole numbers
-    take whole numbers, except for features named in `real`. Equals the `sensitive` shorthand of the language, which defines it;
-    options are those of `check`.
+    With `data` (a path or a frame), features range over its values, and `near` steers towards its rows. Columns of integers
+    take integers, except for features named in `real`. This equals the `sensitive` shorthand of the language, which defines
+    the question; options are those of `check`.
     """
     if (gap is None) == (margin is None):
         raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
@@ -43,12 +43,12 @@ def sensitivity(
     if len(loaded.ensemble.classes) > 2:
         raise UsageError(
             f"the model has {len(loaded.ensemble.classes)} classes, and no single decision that could flip",
-            remedy="ts.audit and ts.gap ask about every change between classes, and "
-            "ts.query.sensitive(.., flip=(one, other)) about one",
+            remedy="use ts.audit or ts.gap for every change between classes, and "
+            "ts.query.sensitive(.., flip=(one, other)) for one",
         )
     if gap is not None and not loaded.ensemble.link.is_known:
         raise UsageError(
-            "the model has raw scores, and no probabilities", remedy="give margin= in raw score in place of gap="
+            "the model has raw scores but no probabilities", remedy="give margin= in raw score in place of gap="
         )
     question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
         "sensitivity"

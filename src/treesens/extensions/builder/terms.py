@@ -1,7 +1,7 @@
 """Points, quantities and constraints: Python's operators build the same nodes as the parser.
 
 `a["age"] >= 30` is an object that prints as `a.age >= 30`. It has no truth value: `and`, `or`, `not`, `in` and chained
-comparisons, which Python reserves, raise an error that suggests the right form.
+comparisons, which Python reserves for truth values, raise an error that suggests the right form.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from treesens.grammar.tree import ast
 
 
 class Built:
-    """A wrapper of a syntax node: it prints as `.sens` text, and has its node's hash."""
+    """A wrapper of a syntax node, which prints as `.sens` text and has the hash of its node."""
 
     __slots__ = ("node",)
     node: Any
@@ -54,7 +54,7 @@ class Built:
         return f"<{self.shown()}>"
 
     def shown(self) -> str:
-        """Its text; if a model's name has none, the reason."""
+        """The text of the node; if a name cannot be written, the reason."""
         try:
             return str(self)
         except Unwritable as error:
@@ -62,7 +62,7 @@ class Built:
 
 
 class Constraint(Built):
-    """A requirement of a question: `x & y`, `x | y`, `~x`, `x.implies(y)`."""
+    """A constraint of a question: `x & y`, `x | y`, `~x`, `x.implies(y)`."""
 
     __slots__ = ()
     node: ast.Formula
@@ -84,7 +84,7 @@ class Constraint(Built):
 
 
 class ClassConstraint(Constraint):
-    """`class(P) = C`, optionally with a lead by a factor or a margin over every other class."""
+    """`class(P) = C`, optionally with a lead by a factor or a margin over each of the other classes."""
 
     __slots__ = ()
     node: ast.ClassIs
@@ -102,12 +102,12 @@ def formula_of(value: object, argument: str) -> ast.Formula:
 
 
 def all_of(*constraints: Constraint) -> Constraint:
-    """`A and B and ..`: at least one."""
+    """`A and B and ..`, of at least one constraint."""
     return _joined(ast.And, constraints)
 
 
 def any_of(*constraints: Constraint) -> Constraint:
-    """`A or B or ..`: at least one."""
+    """`A or B or ..`, of at least one constraint."""
     return _joined(ast.Or, constraints)
 
 
@@ -124,7 +124,7 @@ def _joined(kind: type[ast.And] | type[ast.Or], constraints: tuple[Constraint, .
 class Quantity(Built):
     """A number that depends on points: a feature, a score, a distance, or a sum of these.
 
-    Its kinds are siblings: Python would swap `x <= y` if the class of y derived from that of x.
+    Kinds of quantities are siblings, because Python would swap `x <= y` if the class of y were derived from that of x.
     """
 
     __slots__ = ()
@@ -184,11 +184,11 @@ class Quantity(Built):
         return self._compared(">=", other)
 
     def between(self, low: Numeric, high: Numeric, *, inclusive: Ends = "both") -> Constraint:
-        """`in [low, high]`; `inclusive` selects the included ends."""
+        """`in [low, high]`; `inclusive` names the ends that are included."""
         return Constraint(InInterval(self.node, interval_of(low, high, inclusive)))
 
     def is_in(self, values: Iterable[str | Numeric]) -> Constraint:
-        """`in {v1, v2}`: names of categories, or numbers."""
+        """`in {v1, v2}`, with names of categories or numbers."""
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise wrong("values", "a list of categories or numbers", values, "write `[value]`")
         labels = tuple(label_of(value, f"values[{i}]") for i, value in enumerate(values))
@@ -210,7 +210,7 @@ class Quantity(Built):
 
 
 class Expression(Quantity):
-    """Any quantity other than a feature or a class."""
+    """Any quantity that is neither a feature nor a class."""
 
     __slots__ = ()
 
@@ -229,7 +229,7 @@ class Feature(Quantity):
 
 
 class PredictedClass(Quantity):
-    """`class(P)`; comparing a class by `==` gives a constraint with the method `by`."""
+    """`class(P)`; a comparison with `==` gives a constraint that has the method `by`."""
 
     __slots__ = ()
     node: ast.ClassOf
@@ -260,7 +260,7 @@ class PointDecision:
         return ~(self == other)
 
     def is_in(self, outcomes: Iterable[object]) -> Constraint:
-        """`in {O1, O2}`: one of several outcomes."""
+        """`in {O1, O2}`: the outcome is one of several."""
         if isinstance(outcomes, str):
             raise wrong("outcomes", "a list of names of outcomes", outcomes, "write `[outcome]`")
         names = tuple(given_name_of(name, f"outcomes[{i}]") for i, name in enumerate(outcomes))
@@ -270,7 +270,7 @@ class PointDecision:
 
 
 def quantity_of(value: object, argument: str) -> ast.Expression:
-    """The node of a quantity, or of a number."""
+    """The node of a quantity or of a number."""
     if isinstance(value, Quantity):
         return value.node
     if isinstance(value, Built | str):
@@ -281,7 +281,7 @@ def quantity_of(value: object, argument: str) -> ast.Expression:
 
 
 def number(value: Numeric) -> Quantity:
-    """A number alone, for the left side of an operator; may be infinite."""
+    """A number on its own, for the left side of an operator; it may be infinite."""
     return Expression(bound_of(value, "value"))
 
 

@@ -1,4 +1,4 @@
-"""Answers with their certificates: files in a folder; the result lists them, or why there are none.
+"""Certificates of answers: files in a folder. The result lists the files, or the reasons for missing ones.
 
 A claim without a single certificate may have one per case. A manifest then states the whole claim, and the checker verifies
 that no case is missing. Cases are proved in a separate folder, since parts of an unproved claim could be mistaken for the
@@ -29,7 +29,7 @@ from treesens.values.verify import Witness
 
 
 class Existing(Protocol):
-    """Makes the certificate of an answer; `by_value` as for `existence`."""
+    """Makes the certificate of an answer; `by_value` is as for `existence`."""
 
     def __call__(self, query: Query, witness: Witness, *, by_value: ByValue = "no") -> Certificate: ...
 
@@ -39,8 +39,8 @@ def certified(
 ) -> Result:
     """The result with certificates of its claims in `folder`, or with the reasons for missing ones.
 
-    They share the budget. `lines` derives consequences of the sums of probabilities in a question without an answer. Counts,
-    reasons and several answers form one manifest (`extensions/certify/claims.py`).
+    All certificates share the budget. `lines` derives consequences of sums of probabilities in a question without an answer.
+    Counts, reasons and lists of several answers form one manifest (`extensions/certify/claims.py`).
     """
     claims: list[Certified] = []
     if result.verdict is Verdict.NONE:
@@ -66,7 +66,7 @@ def certified_gap(query: Query, gap: float, folder: Path, *, budget: Budget) -> 
 def certified_found(
     query: Query, witness: Witness, folder: Path, make: Existing = existence, by_value: ByValue = "alone"
 ) -> Certified:
-    """A certificate of an answer, or of the case of the question that it is in; by value if no statement covers it."""
+    """A certificate of an answer, for the question or for the answer's case; by value if no statement covers it."""
     one = attempt("found", folder, query, lambda: make(query, witness))
     if one.path:
         return one
@@ -81,9 +81,9 @@ def certified_found(
 def certified_none(
     query: Query, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
-    """A certificate that a question has no answer, or one for each of its cases; a single reason if there is none.
+    """A certificate that a question has no answer, or one certificate per case; the reason if there is no certificate.
 
-    `lines` as for `certified`.
+    `lines` is as for `certified`.
     """
     return _refuted("none", query, lambda: (query, ()), folder, budget, lines)
 
@@ -91,9 +91,9 @@ def certified_none(
 def certified_bound(
     query: Query, limit: float, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
-    """A certificate that no answer has an objective beyond `limit`, or one for each of the cases of that.
+    """A certificate that no answer has an objective beyond `limit`, or one certificate per case of this claim.
 
-    A nearest-row objective has one case per row. `lines` as for `certified`.
+    A nearest-row objective has one case per row. `lines` is as for `certified`.
     """
     goal = query.objective
     if goal is not None and goal.nearest is not None:
@@ -131,7 +131,7 @@ def _refuted(
     budget: Budget,
     lines: Callable[[Query], Lines],
 ) -> list[Certified]:
-    """Certifies that the question has no answer, also in cases, or with consequences of sums of probabilities if needed."""
+    """Certifies that the question has no answer: directly, by cases, or with consequences of its sums of probabilities."""
     made = _in_cases(claim, query, asked, folder, budget)
     if made[0].path:
         return made
@@ -147,7 +147,7 @@ def _refuted(
 
 
 def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Path, budget: Budget) -> list[Certified]:
-    """The certificate that the question has no answer, or those of its cases if it has no single one."""
+    """The certificate that the question has no answer; without a single certificate, those of its cases."""
     one = attempt(claim, folder, query, lambda: refutation(*asked(), budget=budget))
     if one.path:
         return [one]
@@ -183,7 +183,7 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
 def _joined(
     claim: str, query: Query, whole: Callable[[], Whole], made: list[Certified], folder: Path, budget: Budget
 ) -> list[Certified]:
-    """The certificates of cases with the manifest that they are all cases; a single reason if the checker rejects it."""
+    """The certificates of cases, with the manifest that there are no other cases; the reason if the checker rejects it."""
     parts = [one for one in made if not one.manifest]
     joint = Claim(
         f"{query.name}: no case has an answer",

@@ -1,4 +1,4 @@
-"""One claim with its certificate: a file in a folder, or the reason why there is none."""
+"""One claim with its certificate: a file in a folder, or the reason for a missing certificate."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def with_more(query: Query, gap: float, *, strict: bool = False) -> Query:
 
 
 def form_limit(goal: Objective, shown: float) -> float:
-    """The bound of an objective in units of its form, a few units in the last place beyond the reported one."""
+    """The bound of an objective in units of its form, relaxed by a few units in the last place of the reported bound."""
     squared = shown * shown if goal.kind == "distance l2" else shown
     value = (squared - float(goal.offset)) / float(goal.unit)
     return value + (1 if goal.maximize else -1) * 1e-12 * max(1.0, abs(value))
 
 
 def attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certificate]) -> Certified:
-    """One claim with its certificate, or the reason why it has none: a failure never costs the answer."""
+    """A claim with its certificate, or with the reason for a missing one: a failure does not affect the answer."""
     try:
         return written(claim, produce(), folder, query.name)
     except NoCertificate as reason:
@@ -60,7 +60,7 @@ def _failed(claim: str, error: Exception, query: Query) -> Certified:
 
 
 def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified:
-    """Writes a certificate; its name comes from its question and its content."""
+    """Writes a certificate; the file name comes from the question and the content."""
     one = _written(claim, made.packed(), folder, name)
     write_trees(zip(made.document["statement"]["models"], made.files, strict=True), folder)
     left_out = tuple(made.document["about"]["left_out"])
@@ -85,7 +85,7 @@ def _written(claim: str, packed: bytes, folder: Path, name: str) -> Certified:
 def whole_or_nothing(
     claim: str, folder: Path, query: Query, prove: Callable[[Path], list[Certified]]
 ) -> list[Certified]:
-    """Certificates made in a separate folder, moved into `folder` if every claim has one.
+    """Makes certificates in a separate folder, and moves them into `folder` if every claim has one.
 
     A partial set is dropped, as it could be mistaken for the answer.
     """
@@ -105,7 +105,7 @@ def whole_or_nothing(
 
 
 def write_trees(files: Iterable[tuple[dict[str, Any], bytes]], folder: Path) -> None:
-    """Writes the models' trees, as stated, into a folder unless they are files that the user has."""
+    """Writes the trees of the models, as stated, into a folder, except for models whose own file is the stated one."""
     for stated, content in files:
         path = folder / f"{stated['sha256'][:12]}{TREES}"
         if stated["format"] == "treesens-trees" and not path.exists():

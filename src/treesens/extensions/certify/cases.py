@@ -1,12 +1,12 @@
-"""Questions beyond the statement format, as several cases within it: every answer lies in one of them.
+"""Questions beyond the statement format, as several cases within it: every answer lies in one of the cases.
 
 A disjunction is one case per part. At most k changes between two points are one case per set of k features that may vary. A sum
 of probabilities is replaced by score rows that it implies: the search's initial ones, and those added for its wrong candidates
-(`compiler/query/probabilities.py`). Each follows from that sum alone, in any alternative.
+(`compiler/query/probabilities.py`). Each score row follows from the sum alone, in any alternative.
 
-Too many cases form a tree of alternatives, where one part may prove many cases: a proof of a question before its next
-alternatives are chosen covers the cases below. Contradicting scores are tried first: two such rows are a part for all cases
-that have both.
+Too many cases form a tree of alternatives, in which one part may prove many cases: a proof of a question whose other
+alternatives are not chosen yet covers all cases below. Contradicting scores are tried first: two such rows are a part for all
+cases that have both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from treesens.extensions.certify.statement import domains_of
 from treesens.values.stated_changes import counted_changes, least_changes
 
 MOST = 64
-"""Cases of one question: each is proved by itself."""
+"""Maximum of cases of one question; each case is proved by itself."""
 MOST_NODES, MOST_TRIED = 4096, 512
 """Maximum of visited nodes in a tree of alternatives, and of nodes with a proof attempt."""
 _BITS = 64
@@ -68,7 +68,7 @@ def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[Refuted] | N
 
 
 def without_objective(query: Query, extra: tuple[AtLeast, ...]) -> Refuted:
-    """The question with the change limits among `extra` rows and without conjunctions, and the other rows."""
+    """The question without conjunctions, with the change limits from the `extra` rows; and the other `extra` rows."""
     limits = (row for row in extra if row.form.changes)
     bare = replace(query, objective=None, constraints=tuple(flat((*query.constraints, *limits))))
     return bare, tuple(row for row in extra if not row.form.changes)
@@ -81,7 +81,7 @@ def flat(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
 
 
 def parted(query: Query) -> list[Query] | None:
-    """The question for each part of its first constraint that has several; None if there is none."""
+    """The question for each part of its first constraint with several parts; None if no constraint has several."""
     for place, constraint in enumerate(query.constraints):
         others = (*query.constraints[:place], *query.constraints[place + 1 :])
         if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
@@ -105,7 +105,7 @@ def agree_too_much(query: Query) -> bool:
 
 
 def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset[int], most: int) -> list[Query] | None:
-    """One case per set of features that may differ; uncounted features may differ as before. None if there are too many."""
+    """One case per set of features that may differ; uncounted features may always differ. None if there are too many cases."""
     free = frozenset(range(len(query.space.names)))
     for equal in others:
         if isinstance(equal, SameExcept):
@@ -124,12 +124,12 @@ def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset
 
 
 def no_lines(_: Query) -> Lines:
-    """Implied rows without a search; its initial rows exist anyway."""
+    """The implied rows if no search is made; the initial rows of the search need none."""
     return ()
 
 
 def with_lines(query: Query, lines: Lines) -> Query:
-    """The question with the rows implied by its sums of probabilities: the same inputs satisfy it."""
+    """The question with the rows implied by its sums of probabilities; the same inputs satisfy both."""
     return replace(query, constraints=tuple(_with_lines(c, lines) for c in query.constraints))
 
 
@@ -145,10 +145,9 @@ def _with_lines(constraint: Constraint, lines: Lines) -> Constraint:
 def proved_in_parts(
     query: Query, extra: tuple[AtLeast, ...], prove: Callable[[Refuted], Certified], budget: Budget
 ) -> list[Certified] | None:
-    """Certificates of parts of a question with `extra` rows, one of which proves each case; None if none are found within the
-    budget, or MOST do not suffice.
-
-    The checker decides what they prove together.
+    """Certificates of parts of a question with `extra` rows such that every case contains a proved part; None if the budget
+    or MOST is too small.
+    The checker decides what the parts prove together.
     """
     bare, rest = without_objective(query, extra)
     if not _has_sets_above(bare):
@@ -178,9 +177,9 @@ def proved_in_parts(
 
 
 def _has_sets_above(query: Query) -> bool:
-    """True if every feature with a set in some alternative has one anyway.
+    """True if every feature with a value set in some alternative also has one outside the alternatives.
 
-    A feature without any set is never missing, so that a part without the alternative would be weaker than a case with it.
+    A feature without any set is never missing, so a part without the alternative would be weaker than a case with it.
     """
     own = {(p, f) for p, f, _ in domains_of(query)}
     own |= {(c.point, c.feature) for c in query.constraints if isinstance(c, CellSet)}
@@ -188,7 +187,7 @@ def _has_sets_above(query: Query) -> bool:
 
 
 def _contradiction(query: Query) -> Query | None:
-    """The question with only its sets and two rows, if these bound one sum of scores from both sides and exclude each other."""
+    """The question with only its sets and two rows, if they bound one sum of scores from both sides and exclude each other."""
     rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.scores]
     for one, other in itertools.combinations(rows, 2):
         if _contradict(one, other):

@@ -1,8 +1,8 @@
 """Claims that need several statements, with a certificate per part: reasons, row counts and rankings.
 
-A reason: no input of another class agrees with the row on the features of the reason, with a proof for each class. No feature
-can be left out: for each an input of another class agrees on the others. No reason has fewer features: a reason holds a feature
-in which each of some inputs of other classes differs from the row (implicit hitting sets).
+A reason: for each class, a proof that no input of another class agrees with the row on the features of the reason. For each
+feature, an input of another class that agrees on the other features: the feature cannot be left out. A smallest reason: any
+reason contains a feature in which each of some inputs of other classes differs from the row (implicit hitting sets).
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ MOST_ROWS = 1000
 """Maximum of rows proved one by one."""
 
 _BY_VALUE = (AvoidCavities, Difference, ProbabilitySum, ValueSum)
-"""Cells of these are too weak: rows of one point are checked by value."""
+"""Constraints for which the bounds of cells are too weak: rows of one point are checked by value."""
 
 MOST_TRIED = 20_000
-"""Maximum of feature sets tried for one that hits all inputs."""
+"""Maximum of feature sets tried in the search for one that hits all inputs."""
 
 Ask = Callable[[Query], Result]
 
@@ -65,13 +65,13 @@ def not_beyond(query: Query, limit: float) -> Part:
 
 
 def having(query: Query, witness: Witness) -> Part:
-    """Claims that a question has this answer and, with an objective, that its value is reached."""
+    """Claims that a question has this answer and, if it has an objective, that the answer reaches the stated value."""
     make: Existing = existence if query.objective is None else reached
     return Part(query, lambda folder, _: [certified_found(query, witness, folder, make, by_value="cells")])
 
 
 def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
-    """The claims of a reason, a count or a list; `ask` finds inputs that the answer does not show."""
+    """The claims of a reason, a count or a list; `ask` finds inputs that are not part of the answer."""
     if query.explained is not None:
         row, known = query.explained, result.explanation
         if known is None or known.features is None:
@@ -85,7 +85,7 @@ def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
 
 
 def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
-    """Claims for every decided row, by its cells, whether it answers."""
+    """Claims for every decided row, by its cells, that it is an answer, or that it is none."""
     rows = query.rows
     assert rows is not None
     title = "how many rows answer"  # without the number: it may stay uncertified
@@ -93,7 +93,7 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
         yield open_claim(title, f"{len(count.undecided)} rows are undecided")
         return
     if len(rows.index) == 0:
-        yield open_claim(title, "no row lies in the domain, and rows outside are not stated")
+        yield open_claim(title, "no row lies in the domain, and only rows inside are stated")
         return
     if len(rows.index) > MOST_ROWS:
         yield open_claim(title, f"more than {MOST_ROWS} rows are not proved one by one")
@@ -124,11 +124,11 @@ def _looked_at(query: Query, rows: RowSet) -> dict[str, Any]:
 
 
 def claim_of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Array, group: Int64Array) -> Claim:
-    """The claim about every row, a question with one part; for rows proved in cases, the claims of each."""
+    """The claim about every row: one part per distinct row; for rows proved in cases, the claims of each case."""
 
     def say(numbers: list[list[int]]) -> dict[str, Any]:
         if next(all_cavities_in(query.constraints), None) is not None:
-            raise NoCertificate("unlisted cavities, about rows that are proved in cases")
+            raise NoCertificate("cavities without a list, for rows that are proved in cases")
         grid = query.space.grid
         sets = [
             [[0, c.feature, set_of_cells(grid[c.feature], c.mask)] for c in sets_of(query, mine)] for mine in distinct
@@ -140,14 +140,14 @@ def claim_of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Ar
 
 
 def sets_of(query: Query, cells: Int32Array, free: Collection[int] = ()) -> list[CellSet]:
-    """Constrains the first point to these cells, int32[features], except in free features: a set per feature."""
+    """Restricts the first point to `cells`, int32[features], except in the `free` features: one set per feature."""
     legal = query.space.legal
     masks = [legal[f] if f in free else np.arange(len(legal[f])) == cell for f, cell in enumerate(cells)]
     return [CellSet(0, f, frozen(mask, bool)) for f, mask in enumerate(masks)]
 
 
 def distinct_of(cells: Int32Array) -> tuple[Int32Array, Int64Array]:
-    """The distinct rows of cells, and each row's index among them."""
+    """The distinct rows of `cells`, and for each row the index of its distinct row."""
     distinct, found = np.unique(cells, axis=0, return_inverse=True)
     return distinct, np.array(found, np.int64).reshape(-1)
 
@@ -157,7 +157,7 @@ def _per_row(group: Int64Array, numbers: list[int]) -> dict[str, list[int]]:
 
 
 def _of_ranked(query: Query, ranked: Ranked) -> Iterator[Claim]:
-    """Claims every answer outside the regions of earlier ones, that none is better, and at the end that there is no other."""
+    """Claims that each answer lies outside the regions of earlier ones and none is better; finally, that there is no other."""
     typed = replace(query, top=1, diverse=False)
     apart = Apart(typed)
     for number, one in enumerate(ranked.answers):
@@ -183,8 +183,8 @@ def reason_claim(
 ) -> Claim:
     """The claim that `features` are a minimal reason, and with `smallest` that no reason has fewer features.
 
-    `others` are the questions for another class, `cells` int32[features] those of the row; `ask` finds the inputs that show why
-    a feature is needed.
+    `others` are the questions for another class; `cells`, int32[features], are the cells of the row; `ask` finds inputs that
+    show that a feature is needed.
     """
     parts = [lacking(pinned(other, cells, features)) for other in others]
     kept: list[Collection[int]] = [features for _ in others]
@@ -207,7 +207,7 @@ def reason_claim(
 
 
 def values_of(query: Query, cells: Int32Array) -> list[list[Any]]:
-    """The values of a row with these cells, int32[features], in the form of claims: a set for every feature."""
+    """The values of a row with `cells`, int32[features], in the form of claims: one set per feature."""
     grids = query.space.grid
     return [[f, set_of_cells(grid, np.arange(grid.n_cells) == cells[f])] for f, grid in enumerate(grids)]
 
@@ -225,7 +225,7 @@ def _shown(others: Sequence[Query], cells: Int32Array, kept: Collection[int], as
 
 
 def _against_fewer(others: Sequence[Query], cells: Int32Array, size: int, shown_apart: list[Shown], ask: Ask) -> bool:
-    """Adds inputs of other classes until no smaller set of features hits all their differences; True if that is reached."""
+    """Adds inputs of other classes until no smaller set of features hits all their differences; True if that succeeds."""
     tried = 0
     for fewer in range(size):
         for chosen in combinations(range(len(cells)), fewer):

@@ -1,9 +1,9 @@
-"""Two or three relations between values as one row of costs: cells bound their sum where they bound none alone.
+"""Two or three relations between values as one row of costs: cells can bound their sum even if they bound no single relation.
 
 A cell in which `a.f0 + a.f1 >= 3` may hold and the distance to a row may be small need not have a value with both. The
 relations imply their sum with positive weights (Farkas, Theorie der einfachen Ungleichungen, 1902). Its terms about one value
-are merged: some cancel, and the others get the least value of their sum in each cell. The weights tried cancel the slopes of
-two relations in one value, or of three in two values: the vertices of the linear program over so many rows.
+are merged: some cancel, and the others get the least value of their sum in each cell. The weights to try cancel the slopes of
+two relations in one value, or of three in two values: the vertices of the linear program over this many rows.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from treesens.extensions.certify.sums import least_row, sums_of
 from treesens.values.distance_costs import cell_reaches
 
 MOST_RELATIONS, MOST_LINES, MOST_WAYS, MOST_SLOPES, MOST_ROWS = 8, 16, 1024, 256, 128
-"""Limits: relations, ways to bound the distances of one of them, ways to combine them, slopes tried, and rows made."""
+"""Limits: relations, ways to bound the distances of a relation, ways to combine relations, slopes tried, and resulting rows."""
 _NONE = frozenset({Fraction(0)})
 
 
 def with_combined_rows(query: Query, more: Iterable[Constraint] = ()) -> Query | None:
-    """The question with rows that two or three of its relations, or of `more` valid ones, imply; None if there are none."""
+    """The question with rows implied by two or three relations (its own, or valid ones in `more`); None without such rows."""
     rows = tuple(islice(_combined(query.space, [*relations_of((*query.constraints, *more))]), MOST_ROWS))
     return replace(query, constraints=(*query.constraints, *rows)) if rows else None
 
 
 def relations_of(constraints: Iterable[Constraint]) -> Iterator[ValueSum]:
-    """The relations between values, all of which hold."""
+    """The relations between values that every answer satisfies."""
     for constraint in flat(constraints):
         if isinstance(constraint, ValueSum):
             yield constraint
@@ -59,7 +59,7 @@ def _combined(space: Space, relations: list[ValueSum]) -> Iterator[AtLeast]:
 
 
 def _weights(slopes: list[dict[Place, set[Fraction]]]) -> set[tuple[Fraction, ...]]:
-    """Positive weights, the first 1, that cancel slopes: of two relations in one place, of three in two places."""
+    """Positive weights, the first of them 1, that cancel slopes: of two relations in one place, or of three in two places."""
     shared = [place for place, times in Counter(place for mine in slopes for place in mine).items() if times > 1]
     chosen = (
         equations
@@ -71,7 +71,7 @@ def _weights(slopes: list[dict[Place, set[Fraction]]]) -> set[tuple[Fraction, ..
 
 
 def _solved(equations: tuple[tuple[Fraction, ...], ...]) -> tuple[Fraction, ...] | None:
-    """The numbers x with e[0] + e[1] x[0] + e[2] x[1] + ... = 0 for one or two equations e; None if there are none."""
+    """The numbers x with e[0] + e[1] x[0] + e[2] x[1] + ... = 0 for one or two equations e; None without a unique solution."""
     if len(equations) == 1:
         ((first, second),) = equations
         return (-first / second,) if second else None
@@ -81,19 +81,19 @@ def _solved(equations: tuple[tuple[Fraction, ...], ...]) -> tuple[Fraction, ...]
 
 
 def _row(space: Space, relation: ValueSum) -> AtLeast | None:
-    """The row of costs that a relation without distances of two points implies."""
+    """The row of costs implied by a relation without distances between two points."""
     together = dict[Place, list[Term]]()
     for term in _without_what_cancels(relation.terms):
         together.setdefault(term.places[0], []).append(term)
     known = [least_together(p, ts, cell_reaches(space, p[1]), space.legal[p[1]]) for p, ts in together.items()]
-    if not known:  # all terms cancelled: the constant goes to some place, in all of its cells
+    if not known:  # all terms cancelled: the constant is put into some place, in all of its cells
         place = relation.terms[0].places[0]
         known = [(place, [Fraction(0) if ok else None for ok in space.legal[place[1]]])]
     return least_row(relation, known)
 
 
 def _without_what_cancels(terms: tuple[Term, ...]) -> Iterator[Term]:
-    """Linear terms with those of one place merged, and zero factors dropped."""
+    """Linear terms with the terms of one place merged, and zero factors dropped."""
     linear = dict[Place, LinearTerm]()
     for term in terms:
         if isinstance(term, LinearTerm):
@@ -105,7 +105,7 @@ def _without_what_cancels(terms: tuple[Term, ...]) -> Iterator[Term]:
 
 
 def _lines(space: Space, relation: ValueSum) -> Iterator[ValueSum]:
-    """The relation with distances of two points replaced by lines below, in all ways; empty if one is subtracted."""
+    """The relation with distances between two points replaced by lines below them, in all ways; empty if one is subtracted."""
     kept = tuple(term for term in relation.terms if not _is_between(term))
     between = [term for term in relation.terms if isinstance(term, DistanceTerm) and _is_between(term)]
     if any(term.factor < 0 for term in between):
@@ -118,7 +118,7 @@ def _lines(space: Space, relation: ValueSum) -> Iterator[ValueSum]:
 
 
 def _ways(space: Space, term: DistanceTerm, relation: ValueSum) -> Iterator[tuple[tuple[LinearTerm, ...], Fraction]]:
-    """Linear terms that bound a distance of two points from below, and the maximal slack; the bound is at least 0."""
+    """Linear terms that bound a distance between two points from below, with their maximal slack; or the bound 0."""
     grid, legal = space.grid[term.feature], space.legal[term.feature]
     if not term.unordered and not (grid.missing and legal[grid.missing_cell]):
         assert term.other is not None
@@ -134,7 +134,7 @@ def _is_between(term: Term) -> bool:
 
 
 def _slopes(relation: ValueSum) -> dict[Place, set[Fraction]]:
-    """By place, the total slopes that its terms may have."""
+    """For each place, the total slopes that its terms may have."""
     found = dict[Place, set[Fraction]]()
     for term in relation.terms:
         mine = {Fraction(0)}

@@ -46,7 +46,7 @@ def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | 
     certificates = [*_in(paths, ".cert.xz"), *_in(paths, ".manifest.json")]
     if not certificates:
         remedy = "name files that end in .cert.xz or .manifest.json, or a folder with some"
-        raise UsageError("no certificates there", remedy=remedy)
+        raise UsageError("these paths contain no certificates", remedy=remedy)
     known = [*models, *_in([p if p.is_dir() else p.parent for p in paths], ".trees.json")]
     if not known:
         raise UsageError("no model file to check them against", remedy="add --model FILE, the original model")

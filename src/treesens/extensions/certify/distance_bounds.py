@@ -1,13 +1,13 @@
-"""Lower bounds of distances and other terms by the cells of values.
+"""Lower bounds of distances and of other terms, per cell of a value.
 
 The distance of two points in a feature is bounded by a sum of one number for the cell of each point.
 
-A distance is at least the difference of the two values, either way: these two bounds are exact on cells. A square lies above
-its tangents, of which a few are used. A distance is at most the greatest one from the cell of either point.
+A distance is at least the difference of the two values, in either order: these two bounds are exact on cells. A square lies
+above its tangents, of which a few are used. A distance is at most the greatest distance from the cell of either point.
 
-Terms about one value are bounded together, which is tighter: a number near one row is far from another. A few values are tried
-one by one. Between two rows a sum of distances, their squares and linear terms is a parabola: least at an end, or at its
-vertex.
+Terms about one value are bounded together, which is tighter: a number near one row is far from another. If a cell has few
+values, each is tried. Between two rows a sum of distances, their squares and linear terms is a parabola: its minimum is at an
+end or at the vertex.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term
 from treesens.values.distance_costs import cell_reaches
 
 CellValues: TypeAlias = tuple[Place, list[Fraction | None]]
-"""A place, and a number per cell; None for cells without legal values."""
+"""A place, and one number per cell; None for cells without legal values."""
 Bounds: TypeAlias = list[list[CellValues]]
-"""Ways to bound one term."""
+"""Alternative ways to bound one term."""
 Numbers: TypeAlias = list[Fraction | None]
 
 _SHIFT = 16
 """Maximum of tangent slopes."""
 
 MOST_VALUES = 256
-"""Values of one cell tried one by one."""
+"""Maximum of values of one cell that are tried one by one."""
 
 
 def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms: int) -> Bounds:
-    """Ways to bound a term from below; the limit on a sum of so many selects the useful tangents."""
+    """Ways to bound one of `terms` terms from below; the limit on their sum selects the useful tangents."""
     assert term.other is not None
     if term.factor > 0 and term.unordered:
         return [[]]  # a distance is not negative
@@ -61,7 +61,7 @@ def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms:
 
 
 def _farthest(term: DistanceTerm, ranges: list[ValueRange | None], cells: list[int]) -> dict[int, Fraction]:
-    """The greatest distance from a value of each cell; a missing value is one width away from all others."""
+    """The greatest distance from a value of each cell; a missing value has a distance of one width to all others."""
     present = [r for i in cells if (r := ranges[i]) is not None]
     others = Fraction(int(len(present) > 0 and len(present) < len(cells)))
     found = {}
@@ -77,7 +77,7 @@ def _farthest(term: DistanceTerm, ranges: list[ValueRange | None], cells: list[i
 
 
 def slopes_of(term: DistanceTerm, limit: Fraction, terms: int) -> list[tuple[Fraction, Fraction]]:
-    """Slopes of lines below the term, and the depth of each below 0 at 0."""
+    """Slopes of lines below the term, and for each the depth below 0 at the value 0."""
     if term.power == 1:
         return [(Fraction(1), Fraction(0)), (Fraction(-1), Fraction(0))]
     steps = {_root(limit / term.factor), _root(limit / term.factor / terms)} - {Fraction(0)} or {Fraction(1, 2)}
@@ -98,7 +98,7 @@ def _by_absence(cells: list[int], missing: int, sign: int) -> tuple[dict[int, Fr
 def _tangent(
     ranges: list[ValueRange | None], cells: list[int], slope: Fraction, rise: Fraction, term: DistanceTerm
 ) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
-    """slope * (one - other) / width - rise, at the ends of cells where it is least.
+    """slope * (one - other) / width - rise, with each value at the end of its cell where this is least.
 
     The contribution of a missing value is as large as its distances allow: 1 to all others, 0 to itself.
     """
@@ -119,7 +119,7 @@ def _tangent(
 def least_together(
     place: Place, terms: Sequence[Term], ranges: Sequence[ValueRange | None], legal: BoolArray
 ) -> CellValues:
-    """A lower bound of the sum of terms of one place per legal cell; None in others, and for missing in linear terms."""
+    """A lower bound of the sum of the terms of one place, per legal cell; None for others, and for missing linear values."""
     return place, [_least(terms, reach) if ok else None for reach, ok in zip(ranges, legal, strict=True)]
 
 
@@ -137,7 +137,7 @@ def _least(terms: Sequence[Term], reach: ValueRange | None) -> Fraction | None:
 
 
 def _values_of(reach: ValueRange) -> list[float] | None:
-    """All legal values, if there are few."""
+    """All legal values, if there are at most MOST_VALUES; otherwise None."""
     if reach.single:
         return [reach.low]
     if reach.values is not None:
@@ -148,7 +148,7 @@ def _values_of(reach: ValueRange) -> list[float] | None:
 
 
 def _least_between(terms: Sequence[Term], low: Fraction, high: Fraction) -> Fraction:
-    """Between two numbers without a row inside: at an end, or at the vertex of a convex parabola."""
+    """The minimum between two numbers with no row between them: at an end, or at the vertex of a convex parabola."""
     middle = (low + high) / 2
     first, half, last = (_value(terms, x) for x in (low, middle, high))
     least, bend = min(first, last), first - 2 * half + last
@@ -159,7 +159,7 @@ def _least_between(terms: Sequence[Term], low: Fraction, high: Fraction) -> Frac
 
 
 def _value(terms: Sequence[Term], x: Fraction) -> Fraction:
-    """The sum at a number, which need not be a float."""
+    """The sum at a number, which may not be representable as a float."""
     return sum((_value_of(term, x) for term in terms), Fraction(0))
 
 

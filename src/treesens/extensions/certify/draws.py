@@ -1,7 +1,7 @@
-"""A measure as successive draws of features, in exact numbers, as the checker adds up boxes of it (verify/).
+"""A measure as successive draws of features, in exact numbers, in the form in which the checker adds up boxes (verify/).
 
-First the bin of a feature is drawn, with chances that depend on its parent's bin, then its cell. A `onehot` group is one draw,
-which sets the values of all members. Features that vary are drawn as bins alone: the bins of others depend on theirs.
+First the bin of a feature is drawn, with chances that depend on its parent's bin, and then the cell. A `onehot` group is one
+draw, which sets the values of all members. For varied features only bins are drawn, because the bins of others depend on them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from treesens.extensions.measure.groups import Group, Groups
 from treesens.extensions.measure.measure import Measure
 
 _UNITS = 1 << 60
-"""Units of chances, which are floats otherwise: those of a row add up to 1 exactly."""
+"""Units of chances (elsewhere floats): the chances of a row add up to exactly 1."""
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """The cells of a bin with a share, with their sets of values, and cumulative weights."""
+    """The cells of a bin with positive share, with their sets of values and their cumulative weights."""
 
     cells: list[int]
     sets: list[dict[str, Any]]
@@ -37,7 +37,7 @@ class _Cells:
         return cls([c for c, _, _ in parts], [s for _, s, _ in parts], [0, *accumulate(w for _, _, w in parts)])
 
     def inside(self, low: int, high: int) -> Fraction:
-        """The share of a bin in a run of cells."""
+        """The share of the bin in the run of cells from `low` to `high`."""
         first, last = bisect_left(self.cells, low), bisect_left(self.cells, high + 1)
         return Fraction(self.sums[last] - self.sums[first], self.sums[-1])
 
@@ -49,7 +49,7 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Draw:
-    """The draw of a feature, or of its bins alone; `chances` of its bins, per bin of the draw `after`."""
+    """The draw of a feature, or of its bins alone; `chances` holds those of its bins, per bin of the draw `after`."""
 
     feature: int | None
     bins: list[_Cells]
@@ -57,7 +57,7 @@ class _Draw:
     chances: list[list[Fraction]]
 
     def text(self) -> list[Any]:
-        """As JSON of the claim."""
+        """The draw as JSON, in the form of claims."""
         plain = self.after is None and len(self.chances[0]) == 1
         sets = [one for b, cells in enumerate(self.bins) for one in cells.text(None if plain else b)]
         chances = [[str(x) for x in row] for row in self.chances]
@@ -83,7 +83,7 @@ class Draws:
 
     @property
     def features(self) -> list[int]:
-        """The features drawn with their value."""
+        """The features whose values are drawn."""
         return sorted(self._features)
 
     def _add(self, f: int, feature: int | None, bins: list[_Cells]) -> None:
@@ -93,7 +93,7 @@ class Draws:
         self._draws.append(_Draw(feature, bins, after, [_exact(row) for row in self._measure.tables[f]]))
 
     def _add_group(self, place: int, group: Group) -> None:
-        """The bin of the member at 1: which member each bin selects, and the members' values then."""
+        """Adds the draw of a one-hot group: the member that each bin selects, and the values of all members for that bin."""
         if self._measure.bins[place].any():
             self._add(place, None, [])
         weights, bins = self._measure.weights[place].tolist(), self._measure.bins[place].tolist()
@@ -114,7 +114,7 @@ class Draws:
             self._draws.append(_Draw(f, [_Cells.of(part) for part in parts], one, chances))
 
     def _bins(self, f: int) -> list[_Cells]:
-        """The cells of every bin with a share, and their values."""
+        """The cells of positive share in every bin, and their values."""
         grid, domain = self._query.space.grid[f], self._query.space.domains[f]
         found: list[list[tuple[int, dict[str, Any], int]]] = [[] for _ in self._measure.tables[f][0]]
         for cell, weight in enumerate(self._measure.weights[f].tolist()):
@@ -134,7 +134,7 @@ class Draws:
         return [_Cells.of(parts) for parts in found]
 
     def mass(self, low: Int32Array, high: Int32Array) -> Fraction:
-        """The measure of a box: a run of cells, low to high, per feature."""
+        """The measure of a box: for each feature the run of cells from `low` to `high`."""
         found, waiting = Fraction(1), dict[int, list[Fraction]]()
         for i in range(len(self._draws) - 1, -1, -1):
             draw = self._draws[i]
@@ -154,7 +154,7 @@ class Draws:
         return found
 
     def has_share(self, f: int, cell: int) -> bool:
-        """True if a cell of a feature is ever drawn."""
+        """True if a cell of a feature has a positive share."""
         return any(cell in cells.cells for cells in self._draws[self._features[f]].bins)
 
     def text(self) -> list[Any]:
@@ -163,7 +163,7 @@ class Draws:
 
 
 def _exact(row: FloatArray) -> list[Fraction]:
-    """Chances that add up to 1, each within 2^-60 of a float, except the greatest."""
+    """Chances that add up to 1, each within 2^-60 of its float, except for the greatest chance."""
     whole = [round(Fraction(x) * _UNITS) for x in row.tolist()]
     greatest = whole.index(max(whole))
     whole[greatest] += _UNITS - sum(whole)

@@ -47,18 +47,18 @@ if TYPE_CHECKING:
 ByValue: TypeAlias = Literal["no", "alone", "cells"]
 
 SECONDS, LEAST_SECONDS = 60.0, 10.0
-"""Seconds for a proof alone, and the minimum for a proof after an answer of a study."""
+"""Seconds for a proof on its own, and the minimum for the proof of a study's answer."""
 LARGE, MANY_NODES = 1_000_000, 100
-"""Sizes (bytes of model files, nodes) from which proofs without messages are checked with numpy."""
+"""Sizes (bytes of model files, nodes) above which proofs without messages are checked with numpy."""
 FIRST_SECONDS = 0.5
-"""Seconds of the search for trees whose sums can be listed instead."""
+"""Seconds of the search on trees if listing the sums may be a shorter proof."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate accepted by the checker: the JSON object, and the seconds for making and checking it.
+    """A certificate that the checker has accepted: the JSON object, and the seconds for making and checking it.
 
-    `files` are the contents of the model files that the statement names.
+    `files` holds the contents of the model files named in the statement.
     """
 
     document: dict[str, Any]
@@ -67,7 +67,7 @@ class Certificate:
     checked_in: float
 
     def packed(self) -> bytes:
-        """The content of its file."""
+        """The content of the certificate's file."""
         text = json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode()
         # Clearing the preset's 8 MB dictionary takes longer than compressing most certificates.
         window = min(max(1 << len(text).bit_length(), 1 << 12), 1 << 23)
@@ -75,7 +75,7 @@ class Certificate:
 
 
 def proof_budget(seconds: float) -> Budget:
-    """The budget for the proof of one claim of a study: the seconds of its answer, but at least `LEAST_SECONDS`."""
+    """The budget for the proof of one claim of a study: the `seconds` of its answer, but at least `LEAST_SECONDS`."""
     return Budget.of(max(seconds, LEAST_SECONDS))
 
 
@@ -87,9 +87,9 @@ def refutation(
     check: bool = True,
     own_grids: bool = False,
 ) -> Certificate:
-    """A certificate that no inputs satisfy the question and the `extra` rows. Raises NoCertificate.
+    """A certificate that no inputs satisfy the question and the `extra` rows. Raises NoCertificate if there is none.
 
-    The default budget is a minute. The proof is checked, unless the caller does that. `own_grids` as for `statement_of`.
+    The default budget is a minute. With `check=False`, the caller checks the proof. `own_grids` is as for `statement_of`.
     """
     start = time.perf_counter()
     statement = statement_of(query, extra, own_grids=own_grids)
@@ -129,7 +129,7 @@ def refutation(
 
 
 def _said_by_objective(query: q.Query, extra: tuple[q.AtLeast, ...]) -> list[ValueSum]:
-    """A relation between values: an objective of values is beyond the limit of a row of `beyond`."""
+    """The relation between values which says that an objective of values is beyond the limit of a row of `beyond`."""
     goal = query.objective
     if goal is None or not goal.values or goal.form.pairs or goal.largest:
         return []
@@ -149,7 +149,7 @@ def existence(
     query: q.Query, witness: Witness, extra: tuple[q.AtLeast, ...] = (), *, by_value: ByValue = "no"
 ) -> Certificate:
     """A certificate of a found pair that satisfies the `extra` rows. Raises NoCertificate, also if the statement would omit a
-    constraint. It may be stated `by_value`, with the bounds of single `cells` as in a proof, or `alone`.
+    constraint and may not be `by_value`: with the bounds of single `cells`, as in a proof, or with the values `alone`.
     """
     start = time.perf_counter()
     statement = statement_of(query, extra)
@@ -166,15 +166,15 @@ def existence(
 
 
 def bound(query: q.Query, limit: float, *, budget: Budget | None = None) -> Certificate:
-    """A certificate that no inputs of the question have an objective beyond `limit`, in units of the objective's form."""
+    """A certificate that no input of the question has an objective beyond `limit`, in units of the objective's form."""
     return refutation(*beyond(query, limit), budget=budget)
 
 
 def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.AtLeast, ...]]:
-    """The question for answers with an objective beyond a limit, and that row. Raises NoCertificate."""
+    """The question for answers beyond a limit of the objective, with the row that says so. Raises NoCertificate without one."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
-        raise NoCertificate("no objective that one row of costs can say")
+        raise NoCertificate("an objective that one row of costs cannot express")
     if goal.probability is not None:
         beyond_it = better_than(goal, Fraction(limit), strict=True)
         return replace(query, objective=None, constraints=(*query.constraints, beyond_it)), ()
@@ -192,12 +192,12 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
 
 
 def _slack(goal: q.Objective) -> Fraction:
-    """Slack for the limit of an objective: cell costs are rounded by less than a unit."""
+    """The slack for the limit of an objective: each cell cost is rounded by less than a unit."""
     return sum((Unit(cost.shift).size for cost in goal.form.costs), Fraction(0)) if goal.values else Fraction(0)
 
 
 def reached(query: q.Query, witness: Witness, *, by_value: ByValue = "no") -> Certificate:
-    """A certificate of an answer with the value of its objective, as `bound` states it. `by_value` as for `existence`."""
+    """A certificate of an answer that reaches the value of its objective, as in `bound`. `by_value` is as for `existence`."""
     goal = query.objective
     if goal is None or goal.nearest is not None or goal.values or goal.probability is not None:
         return existence(replace(query, objective=None), witness, by_value=by_value)
@@ -262,11 +262,11 @@ def _problem(statement: Statement) -> checker.Problem:
         models = [read_stated(data, m) for data, m in zip(statement.files, statement.text["models"], strict=True)]
         return checker.Problem(statement.text, models)
     except checker.Rejected as reason:
-        raise NoCertificate(f"the checker does not read it: {reason}") from None
+        raise NoCertificate(f"the checker cannot read the model: {reason}") from None
 
 
 def read_stated(data: bytes, stated: dict[str, Any]) -> Any:
-    """The checker's view of a model; made once for all its certificates."""
+    """The checker's view of a model; made once and reused for all certificates of the model."""
     name, trees, base = stated["format"], stated["trees"], list(stated["base"])
 
     def read() -> tuple[Any, int]:
@@ -310,7 +310,7 @@ def _prove_compiled(statement: Statement, problem: checker.Problem, seconds: flo
 
 
 def _without_messages(problem: checker.Problem) -> dict[str, Any]:
-    """The leaf of a contradiction that the compiler sees: the domain and clauses alone, or a single row."""
+    """The leaf of a contradiction that the compiler detects: in the domain and clauses alone, or in a single row."""
     if not problem.propagate(list(problem.domain)):
         return {"apart": [], "nodes": [[]]}
     count = len(problem.constant)
@@ -321,4 +321,4 @@ def _without_messages(problem: checker.Problem) -> dict[str, Any]:
         except checker.Rejected:
             continue
         return {"apart": [], "nodes": [leaf]}
-    raise NoCertificate("the contradiction is not one of the domain or of a single row")
+    raise NoCertificate("the contradiction lies neither in the domain nor in a single row")

@@ -1,6 +1,6 @@
 """Translates the native engine's numbers (variables, positions, groups, rows) to those of the checker.
 
-A layout maps the engine's numbers to a question, compiled or decided by the tree path; `ProofText` writes the proof with it.
+A layout maps the engine's numbers to a question that was compiled or decided by the tree path; `ProofText` writes the proof.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from treesens._engine import ProofFacts
 
 BY_CLAUSES, BY_MESSAGES = -1, -2
-"""Meaning of `variable` of a node at a leaf (`engine/certify/proof.hpp`)."""
+"""Values of `variable` in a node that is a leaf (`engine/certify/proof.hpp`)."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The problem that a proof is about.
+    """The meaning of the engine's numbers in a proof.
 
     Attributes:
-        places: (point, feature) of every variable; later variables are Booleans of formulas, which statements lack.
-        cells: int32[positions] per variable: the cell of the question's grid with which a position begins, or ends.
+        places: (point, feature) of every variable; later variables are Booleans of formulas, which statements do not have.
+        cells: int32[positions] per variable: the cell of the question's grid at which a position begins, or ends.
         groups: the points and the tree of every group; learnt trees follow those of the model of a point.
-        rows: per row, its index in the statement, and how many of its units make one of a score.
-        ends: whether the cells are those with which positions end: of merged cells the pass `drop-dead` keeps the last.
+        rows: for each row, its index in the statement, and the number of its units in a score of 1.
+        ends: True if positions end at the cells; of merged cells, the pass `drop-dead` keeps the last.
     """
 
     places: list[tuple[int, int]]
@@ -46,18 +46,18 @@ class Layout:
 
 
 def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: Statement) -> Layout:
-    """The layout of a compiled question; `row_dropped` are the bits by which the engine's rows were rounded."""
+    """The layout of a compiled question; `row_dropped` holds the number of bits dropped from each of the engine's rows."""
     orders, blocks = list(module.blocks_of(Order)), list(module.blocks_of(ExactlyOne))
     names = [row.name for row in statement.rows]
     rows: list[tuple[int, Fraction]] = []
     at = 0
-    # A row rounded outward is at most the row itself: what refutes it refutes the row.
+    # A row rounded outward is at most the row itself: a refutation of the rounded row refutes the row.
     linear = [row for row in module.ops_of(Linear) if not row.implied]
     for row, dropped in zip(linear, row_dropped, strict=False):
         while at < len(names) and names[at] != row.name:
             at += 1
         if at == len(names):
-            raise NoCertificate("a row of the engine missing from the statement")
+            raise NoCertificate("a row of the engine is missing from the statement")
         odd = lcm(1, *(t.coefficient.denominator for t in statement.rows[at].form.scores))
         odd //= odd & -odd
         rows.append((at, odd / Unit(row.shift - dropped).size))
@@ -72,7 +72,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
 
 
 def _first_tree(statement: Statement, block: ExactlyOne) -> int:
-    """The index of the first tree of a block's model, or of its learnt trees, which count as one more model."""
+    """The index of the first tree of a block's model, or of its learnt trees, which are counted as one more model."""
     query = statement.query
     learnt = block.model - len(query.models)
     if learnt < 0:
@@ -87,9 +87,9 @@ def layout_of_trees(proof: TreeProof) -> Layout:
 
 
 class ProofText:
-    """A proof in the engine's own numbers, as nodes of a certificate.
+    """Writes a proof in the engine's numbers as nodes of a certificate.
 
-    `layout` maps these numbers; `problem` is the checker's own view of the statement. Mismatches are detected when the
+    `layout` maps the engine's numbers; `problem` is the checker's view of the statement. Mismatches are detected when the
     certificate is checked.
     """
 
@@ -101,13 +101,13 @@ class ProofText:
         self.starts: dict[int, list[int]] = {}
         self.state: dict[tuple[int, int], list[int]] = {}
         self.odd = 1
-        """Message multipliers where units of rows have odd denominators: they divide by a number of trees."""
+        """Factor of messages for row units with odd denominators, which come from division by a number of trees."""
 
     def _starts_of(self, variable: int) -> list[int]:
-        """For every position of a variable the first cell of the checker in it, or beyond it."""
+        """For every position of a variable, the first of the checker's cells in or beyond the position."""
         feature = self.layout.places[variable][1]
         grid = self.statement.query.space.grid[feature]
-        # Below all categories there is no category; the first one is used. So is the first of merged cells.
+        # Below the categories there are no values; the first category is used. For merged cells, so is the first cell.
         starts = [0.0 if grid.categories else -grid.number_type.max, *self.problem.cuts[feature]]
         cells = grid.cell_of(np.array(starts)).tolist()
         cells.append(grid.missing_cell if grid.missing else cells[-1])
@@ -119,7 +119,7 @@ class ProofText:
         return np.searchsorted(positions, np.arange(len(mine) + 1)).tolist()  # type: ignore[no-any-return]
 
     def document(self, found: ProofFacts) -> dict[str, Any]:
-        """The nodes of a proof, and the trees whose copies are separate factors."""
+        """The nodes of a proof, and the trees whose copies at the points are separate factors."""
         factors, apart = self._factors(found)
         weights, exponents, self.odd = self._weights(found)
         nodes: list[list[Any]] = []
@@ -146,7 +146,7 @@ class ProofText:
         return self.starts[variable][position]
 
     def _factors(self, found: ProofFacts) -> tuple[list[tuple[int, ...]], set[int]]:
-        """The checker's factors for every factor of the engine, and the trees whose copies are separate."""
+        """The checker's factors for each factor of the engine, and the trees whose copies are separate."""
         offset, group = found["factor_offset"], found["factor_group"]
         keys = []
         for start, end in itertools.pairwise(offset):
@@ -161,14 +161,14 @@ class ProofText:
         number = {key: i for i, key in enumerate(self.problem.factors)}
         wanted = {(t, ps) for t, points in keys for ps in self._split(t, points, apart)}
         if not wanted <= number.keys():
-            raise NoCertificate("trees that the checker takes together in another way")
+            raise NoCertificate("trees that the checker groups in another way")
         return [tuple(number[t, ps] for ps in self._split(t, points, apart)) for t, points in keys], apart
 
     def _split(self, tree: int, points: tuple[int, ...], apart: set[int]) -> list[tuple[int, ...]]:
         return [points] if self.problem.joint and tree not in apart else [(p,) for p in points]
 
     def _weights(self, found: ProofFacts) -> tuple[list[list[int]], list[int], int]:
-        """Integer weights of the statement's rows per leaf, and the scale that makes messages integers in these units: an
+        """Integer weights of the statement's rows per leaf, and the scale that makes messages integers in the rows' units: an
         exponent of two per leaf, and an odd factor.
         """
         leaves, flat = len(found["exponent"]), found["multiplier"]
@@ -186,7 +186,7 @@ class ProofText:
         return weights, [exponent + power.bit_length() - 1 for exponent in found["exponent"]], scale // power
 
     def _units(self, row_shift: tuple[int, ...]) -> list[tuple[int, Fraction]]:
-        """For every row of the engine: its index in the statement, and its unit on the grid in the checker's units."""
+        """For every row of the engine: its index in the statement, and the unit of its grid in the checker's units."""
         return [
             (row, unit / Unit(shift).size / self.problem.units[row])
             for (row, unit), shift in zip(self.layout.rows, row_shift, strict=False)
@@ -195,7 +195,7 @@ class ProofText:
     def _messages(
         self, found: ProofFacts, leaf: int, factors: list[tuple[int, ...]]
     ) -> dict[tuple[int, int], list[int]]:
-        """The messages of a leaf by factor and variable: the starts of runs, and their values in the unit of the leaf."""
+        """The messages of a leaf by factor and variable: starts of runs with their values, in the unit of the leaf."""
         result: dict[tuple[int, int], list[int]] = {}
         offset, runs = found["message_offset"], found["run_offset"]
         for m in range(offset[leaf], offset[leaf + 1]):
@@ -209,12 +209,12 @@ class ProofText:
         return result
 
     def _runs(self, variable: int, found: ProofFacts, runs: range) -> list[int]:
-        """Starts and values; cells that the checker does not separate form one run, with the last value."""
+        """Starts and values of runs; cells that the checker does not separate form one run, with the last value."""
         by_start = {self._start(variable, found["run_start"][r]): self.odd * found["run_value"][r] for r in runs}
         return [x for pair in sorted(by_start.items()) for x in pair]
 
     def _changes(self, messages: dict[tuple[int, int], list[int]], exponent: int) -> list[list[int]]:
-        """The messages that differ from those of the previous leaf."""
+        """The messages that differ from the messages of the previous leaf."""
         changes = []
         for key in sorted(self.state.keys() | messages.keys()):
             mine = messages.get(key, [])

@@ -1,4 +1,4 @@
-"""The service "certificates": certificates of an answer and of its share."""
+"""The service "certificates": the certificates of an answer and of its share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from treesens.solve.options import Options
 
 
 def certified(query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]) -> Result:
-    """The result with its certificates, and the reason for every claim without one."""
+    """The result with its certificates, and with the reason for every claim that has none."""
     folder, bare = options.certificates, options.uncertified
     assert folder is not None
     if query.explained is None and result.count is None and result.ranked is None:
@@ -36,7 +36,7 @@ def certified(query: Query, result: Result, options: Options, budget: Budget, as
 def certified_share(
     query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
 ) -> Result:
-    """The result with the certificates of its share after the others. If they are required, the share is the proved one."""
+    """The result with the certificates of its share added. If certificates are required, the share is the proved one."""
     folder, share, bare = options.certificates, result.share, options.uncertified
     assert folder is not None
     assert share is not None

@@ -1,8 +1,8 @@
-"""The proved share of a measure: boxes of cells of the fixed features, with answers or without.
+"""The proved share of a measure: boxes of cells of the fixed features, in which every input is an answer, or none is.
 
-A box without answers is a `none`. A box of answers, with an answer's values of the varied features, is a `none` per row: no
-input of the box violates it. Other boxes are split, the largest measure first. The checker adds up the boxes itself (verify/,
-`shares.py`).
+A box without answers is one `none`. A box of answers, with the varied features at the values of a found answer, is one `none`
+per row: no input of the box violates the row. Other boxes are split, the largest measure first. The checker adds up the boxes
+itself (verify/, `shares.py`).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Enough = Callable[[float, float], bool]
 
 @dataclass(eq=False)
 class _Box:
-    """A run of cells, low to high, of every fixed feature, and its result: `parts` that prove it empty, or with `pinned` values
-    and sets that all inputs answer, or a `cut` at a cell of a feature.
+    """A run of cells, `low` to `high`, per fixed feature, and its result: `parts` that prove that it has no answers or, with
+    values `pinned`, that all its inputs are answers; or a `cut` at a cell of a feature.
     """
 
     low: Int32Array
@@ -57,7 +57,7 @@ class _Box:
 
 @dataclass(frozen=True, eq=False)
 class ShareProved:
-    """The share that boxes prove, and its claim."""
+    """The share that boxes prove, and the claim about it."""
 
     lower: float
     upper: float
@@ -65,7 +65,7 @@ class ShareProved:
 
 
 class _Boxes:
-    """The boxes of a question, and the certificates about them."""
+    """The boxes of a question, and their certificates."""
 
     def __init__(
         self, query: Query, varied: frozenset[int], groups: Groups, measure: Measure, folder: Path, budget: Budget
@@ -97,7 +97,7 @@ class _Boxes:
         return self.draws.mass(box.low, box.high)
 
     def _lacks(self, asked: Query) -> int | None:
-        """The number of the part that a question has no answer; None without a certificate."""
+        """The number of the part which proves that a question has no answer; None without a certificate."""
         made = certified_none(asked, self.folder, budget=self.budget)
         if not made[0].path or len(self.parts) == MOST_PARTS:
             return None
@@ -105,7 +105,7 @@ class _Boxes:
         return len(self.parts) - 1
 
     def look_at(self, box: _Box, ask: Ask) -> tuple[Fraction, Fraction]:
-        """The proved measures of a box: with answers, and without. It may be split if both are 0."""
+        """The proved measures of a box, of answers and of other inputs. If both are 0, the box may have been split."""
         if self._cut_at_members(box) or self._cut_at_sets(box):
             return Fraction(0), Fraction(0)
         asked = replace(self.query, constraints=(*self.query.constraints, *box.path))
@@ -125,9 +125,7 @@ class _Boxes:
         return Fraction(0), Fraction(0)
 
     def _fill(self, box: _Box, shown: Witness, ask: Ask) -> tuple[AtLeast, Witness] | None:
-        """Proves that all of a box are answers with shown varied values; or returns a row, and an input of the box violating
-        it.
-        """
+        """Proves that all of a box are answers with the shown varied values, or returns a row and an input that breaks it."""
         grid, points = self.query.space.grid, range(len(self.query.points))
         pins = [
             [CellSet(p, f, frozen(np.arange(grid[f].n_cells) == shown.cells[p, f], bool)) for f in self.varied]
@@ -149,12 +147,12 @@ class _Boxes:
         return None
 
     def _missing(self, row: AtLeast, sets: Sequence[CellSet]) -> Query:
-        """The question for inputs of some sets that violate a row."""
+        """The question for inputs in some sets that violate a row."""
         missed = replace(row, form=negative(row.form), bound=-row.bound, strict=not row.strict)
         return replace(self.query, constraints=(*self.rest, *sets, missed))
 
     def _cut(self, box: _Box, shown: Witness, row: AtLeast, missing: Witness) -> None:
-        """Splits a box between an input satisfying a row and one violating it, at the feature and cell that matter most."""
+        """Splits a box between an input that satisfies a row and one that violates it, at the cell that matters most."""
         mixed = np.array(missing.cells, np.int32)
         for p in range(len(mixed)):
             mixed[p, self.varied] = shown.cells[p, self.varied]
@@ -178,7 +176,7 @@ class _Boxes:
         self._cut_at(box, best[1], best[2])
 
     def _cut_at_members(self, box: _Box) -> bool:
-        """Splits a box between the values of a member whose group has varied members; returns True if it did."""
+        """Splits a box between the values of a group member if the group has varied members; returns True if it did."""
         for f, cell in self.members:
             if box.low[f] < cell <= box.high[f]:
                 self._cut_at(box, f, cell)
@@ -186,7 +184,7 @@ class _Boxes:
         return False
 
     def _cut_at_sets(self, box: _Box) -> bool:
-        """Splits a box that the question allows in part; returns True if it did."""
+        """Splits a box that the question allows only in part; returns True if it did."""
         for f in self.fixed:
             inside = [c for c in range(box.low[f], box.high[f] + 1) if self.draws.has_share(f, c)]
             for one, other in itertools.pairwise(inside):
@@ -234,7 +232,7 @@ def share_in_boxes(
 ) -> ShareProved:
     """Proved bounds on the measure of a question's inputs, refined until `enough` or the end of the budget.
 
-    `query` has one point, or two that agree except in the `varied` features. NoCertificate if nothing is proved.
+    `query` has one point, or two that agree except in the `varied` features. Raises NoCertificate if nothing is proved.
     """
     boxes = _Boxes(query, varied, groups, measure, folder, budget)
     root = boxes.whole()

@@ -1,4 +1,4 @@
-"""The claim of a share: for every row whether it is affected, or boxes of a measure whose inputs all are, or none are."""
+"""The claim of a share: for every row, if it is affected; or boxes of a measure in which all inputs are affected, or none."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.sides import varied_by
 
 SLACK = 1e-9
-"""Relative slack of a reported interval: masses are floats there."""
+"""Relative slack for a reported interval, whose masses are floats."""
 NARROW = 0.01
-"""The relative width of a proved share at which boxes end, unless the search has found a narrower one."""
+"""The relative width of a proved share at which the search stops, unless the reported share is narrower."""
 
 Ask = Callable[[Query], Result]
 
@@ -62,13 +62,13 @@ def claim_of_interval(
         return open_claim(title, str(reason))
     if enough(found.lower, found.upper):
         return found.claim
-    return open_claim(title, f"boxes prove in time that it lies between {found.lower:.6g} and {found.upper:.6g}")
+    return open_claim(title, f"boxes prove in time only that it lies between {found.lower:.6g} and {found.upper:.6g}")
 
 
 def _in_boxes(
     title: str, query: Query, share: ShareFound, ask: Ask, budget: Budget, folder: Path
 ) -> tuple[Claim, ShareFound]:
-    """Boxes of the fixed features, until the usual precision or the expected bound is proved."""
+    """Boxes of the fixed features, refined until the usual precision is reached or the expected bound is proved."""
     asked, groups, name = query.share, groups_of(query), cast("MeasureName", share.kind)
     assert asked is not None
     cells = None
@@ -94,13 +94,13 @@ def _in_boxes(
         folder=folder,
     )
     closed = Precision().reached(found.lower, found.upper) or enough(found.lower, found.upper)
-    reason = "" if closed else "the certificate leaves more open"
+    reason = "" if closed else "the certificate proves a wider interval"
     proved = replace(share, lower=found.lower, upper=found.upper, estimate=None, closed=closed, reason=reason)
     return found.claim, proved.judged(asked)
 
 
 def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
-    """The claim for a share of rows: for every row, whether some input with its values of the fixed features is an answer."""
+    """The claim for a share of rows: for each row, if some input with the row's values of the fixed features is an answer."""
     assert query.share is not None
     assert query.share.rows is not None
     if not share.closed:
@@ -110,7 +110,7 @@ def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
 
 
 def claim_of_counted(title: str, query: Query, rows: Int32Array, count: int, ask: Ask) -> Claim:
-    """The claim that a number of the rows with cells int32[rows, features] have an answer: for each row, whether it does."""
+    """The claim that `count` of the `rows`, int32[rows, features], have an answer; for each row, it says if the row has one."""
     cells = rows.copy()
     free = varied_by(query)
     cells[:, sorted(free)] = 0
@@ -124,5 +124,5 @@ def claim_of_counted(title: str, query: Query, rows: Int32Array, count: int, ask
         answering[number] = witness is not None
         parts.append(lacking(asked) if witness is None else having(asked, witness))
     if answering[group].sum() != count:
-        return open_claim(title, "rows are counted by cells, and an answer for one of them is not known")
+        return open_claim(title, "rows are counted by cells, and for one of them no answer is known")
     return claim_of_rows(title, bare, parts, distinct, group)

@@ -1,8 +1,8 @@
 """Proofs of one line, which need no search: two rows about one sum of scores that contradict each other, or a list of sums.
 
-Two points have one score if no tree of it splits on what they may differ in (`values/score_clashes.py`). Weights that cancel
-both rows give a leaf without messages; a search rounds its rows and might miss it. For an additive model with small parts the
-proof only requires the checker to list the sums that the parts attain.
+Two points have equal scores if no tree splits on the features in which they may differ (`values/score_clashes.py`). Weights
+that cancel both rows give a leaf without messages; a search rounds its rows and might miss it. For an additive model with small
+parts, the proof only says that the checker shall list the sums of the parts.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from treesens.extensions.certify.statement import Statement
 from treesens.values.score_clashes import Score, equal_scores, normal_form, rows_clash
 
 MOST_ROWS = 64
-"""Rows compared with each other."""
+"""Maximum of rows compared with each other."""
 
 BY_SUMS: Final[dict[str, Any]] = {"apart": [], "nodes": [["sums"]]}
 
 MOST_CHOICES = 20_000
-"""Combinations of cells of one part, as for the method that answers."""
+"""Maximum of combinations of cells of one part, as for the method that answers the question."""
 
 
 def may_clash(statement: Statement) -> bool:
@@ -40,7 +40,7 @@ def _clashing(statement: Statement, equal: Mapping[Score, Score]) -> Iterator[tu
 
 
 def proof_by_clash(statement: Statement, problem: checker.Problem) -> dict[str, Any] | None:
-    """A proof by two rows that the checker accepts; None if no two of them contradict each other."""
+    """A proof by two rows that the checker accepts; None if no two rows contradict each other."""
     equal = equal_scores(statement.query)
     for one, other in _clashing(statement, equal):
         weights = [0] * len(statement.rows)
@@ -57,7 +57,7 @@ def proof_by_clash(statement: Statement, problem: checker.Problem) -> dict[str, 
 
 
 def _coefficient(statement: Statement, problem: checker.Problem, row: int, equal: Mapping[Score, Score]) -> int:
-    """The first score of a row in normal form, in the units of the checker."""
+    """The coefficient of the first score of a row in normal form, in the checker's units."""
     normal = normal_form(statement.rows[row], equal)
     assert normal is not None
     place = normal[0][0][:2]
@@ -66,12 +66,12 @@ def _coefficient(statement: Statement, problem: checker.Problem, row: int, equal
 
 
 def may_be_refuted_by_sums(statement: Statement) -> bool:
-    """True if it is worth a try: one or two rows, and trees with few split features; a cheap check."""
+    """True if a proof by sums is worth a try: one or two rows, and trees with few split features (a cheap check)."""
     query = statement.query
     return len(statement.rows) in (1, 2) and all(may_be_additive(query.models[p.model]) for p in query.points)
 
 
 def has_small_parts(problem: checker.Problem) -> bool:
-    """True if trees fall apart into groups whose cells can be listed."""
+    """True if the trees form several groups, each with few combinations of cells."""
     sizes = [prod(problem.domain[v].bit_count() for v in variables) for variables, _ in checker.parts_of(problem)]
     return len(sizes) > 1 and max(sizes) <= MOST_CHOICES

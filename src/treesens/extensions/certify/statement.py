@@ -3,8 +3,8 @@
 Constraints that the format cannot express are omitted. A statement with fewer constraints is a stronger claim, so its proof
 also proves the question, if one is found.
 
-A checker has one unit for all scores of all points. With costs, learnt trees or another model it is finer than a row's sums
-need, and a strict bound in it is weaker than on the grid of the row.
+A checker has one unit for the scores of all points. With costs, learnt trees or a second model, this unit is finer than the
+sums of a row need, and a strict bound in it is weaker than on the grid of the row.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ from treesens.errors import ModelError
 from treesens.extensions.certify.trees import trees_file
 
 FORMATS = ("xgboost-json", "xgboost-ubj")
-"""Model formats that the checker reads; other models are stated as the trees that `trees_file` writes."""
+"""Model formats that the checker reads; other models are stated as a file that `trees_file` writes."""
 
 _sent: dict[str, bytes] = {}
 _MOST_SENT = 4
 
 
 class NoCertificate(Exception):
-    """Why an answer has no certificate, in a few words."""
+    """The reason why an answer has no certificate, in a few words."""
 
 
 def forests_of(rows: Iterable[q.AtLeast]) -> list[Forest]:
-    """The learnt trees that rows name, each once, in compilation order."""
+    """The learnt trees named in rows, each once, in compilation order."""
     return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
 
 
 def learnt_of(query: q.Query, extra: Iterable[q.AtLeast] = ()) -> list[Forest]:
-    """The learnt trees that a question's constraints and additional rows name, also in disjunctions."""
+    """The learnt trees named in a question's constraints (also in disjunctions) and in the `extra` rows."""
     return forests_of([*(c for c in q.parts_in(query.constraints) if isinstance(c, q.AtLeast)), *extra])
 
 
 def ensembles_of(query: q.Query) -> list[Ensemble]:
-    """The models of a question, and the learnt trees that it names."""
+    """The models of a question, and the learnt trees named in it."""
     goal = [] if query.objective is None else [q.AtLeast(query.objective.form, LogRational(Fraction(0)))]
     return [*(m.ensemble for m in query.models), *(forest.ensemble for forest in learnt_of(query, goal))]
 
@@ -66,7 +66,7 @@ def ensembles_of(query: q.Query) -> list[Ensemble]:
 class Statement:
     """`text` is the JSON object; `query` the question without omitted constraints; `rows` its score constraints in order.
 
-    `files` are the contents of the model files that it names.
+    `files` holds the contents of the model files named in `text`.
     """
 
     text: dict[str, Any]
@@ -83,10 +83,10 @@ def statement_of(
     *,
     own_grids: bool = False,
 ) -> Statement:
-    """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read.
+    """The statement of a question with `extra` rows. Raises NoCertificate for models that the checker does not read.
 
-    It names the trees that its rows need, or those in `learnt`. If the question names any, all bounds are on the grids of their
-    own sums. A case of such a question may name none: with `own_grids` its bounds are stated as in the whole.
+    The statement names the learnt trees of its rows, or those in `learnt`. If the question names learnt trees, each bound is on
+    the grid of its own sum. A case of such a question may name none: with `own_grids`, bounds are stated as in the whole.
     """
     rows = [c for c in (*_flat(query.constraints), *extra) if isinstance(c, q.AtLeast)]
     forests = forests_of(rows) if learnt is None else list(learnt)
@@ -117,7 +117,7 @@ def statement_of(
 
 
 def _names(query: q.Query) -> list[str]:
-    """The names of the points, if each is an unambiguous identifier."""
+    """The names of the points if all are identifiers, and numbered names otherwise."""
     names = [p.name for p in query.points]
     plain = all(name.isascii() and name.isidentifier() for name in names)
     return names if plain else [f"p{i}" for i in range(len(names))]
@@ -127,7 +127,7 @@ _FILES: Kept[tuple[dict[str, Any], bytes]] = Kept(8, lambda made: len(made[1]))
 
 
 def model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
-    """The statement's entry for a model, and the content of the file that it names."""
+    """The statement's entry for a model, and the content of the named file."""
     return _FILES.of((ensemble,), None, lambda: _model_file(ensemble))
 
 
@@ -152,7 +152,7 @@ def remember_file(content: bytes) -> None:
 
 
 def _original(ensemble: Ensemble) -> bytes | None:
-    """The content of the model's own file, if the checker reads the model from it in the same way."""
+    """The content of the model's own file, if the checker reads the same model from it; otherwise None."""
     if ensemble.source.format not in FORMATS or (ensemble.tree_output < 0).any() or ensemble.tables:
         # A linear booster's trees exist for a domain only, not in its file.
         return None
@@ -210,7 +210,7 @@ def set_of_cells(grid: FeatureGrid, mask: BoolArray) -> dict[str, Any]:
 
 
 def _named_apart(constraints: list[q.Constraint]) -> list[q.Constraint]:
-    """Constraints, with rows of equal names numbered: a row of a compiled question is found by its name."""
+    """The constraints, with rows of equal names numbered, because a row of a compiled question is found by its name."""
     seen: Counter[str] = Counter()
     found: list[q.Constraint] = []
     for one in constraints:
@@ -239,7 +239,7 @@ class _Parts:
         self.left_out: list[str] = []
 
     def add(self, constraint: q.Constraint) -> bool:
-        """True if a constraint could be stated; otherwise its name is noted."""
+        """True if the statement can express a constraint, which is added; otherwise the kind of the constraint is noted."""
         match constraint:
             case q.SameExcept() if {constraint.left, constraint.right} == {0, 1}:
                 known = constraint.varied if self.same_except is None else set(self.same_except) & constraint.varied
@@ -301,17 +301,17 @@ class _Parts:
         }
 
     def _is_about_some_models(self, form: q.LinearForm) -> bool:
-        """True if the points have models that a row lacks: their leaves may be finer than its own."""
+        """True if some points have a model that the row does not use: its leaves may be finer than those of the row."""
         points = self.query.points
         return len({points[t.point].model for t in form.scores}) < len({point.model for point in points})
 
     def _output(self, term: ForestTerm) -> int:
-        """The numbers of learnt trees, after those of the model."""
+        """The output of learnt trees, numbered after the outputs of the model."""
         model = self.query.models[self.query.points[term.point].model]
         return len(model.ensemble.base) + self.forests.index(term.forest)
 
     def _cost(self, cost: q.CellCost) -> list[Any]:
-        """Steps from the left: where a cost begins, and the cost; then that of a missing value."""
+        """Steps from the left: the value at which a cost begins, and the cost; at the end the cost of a missing value."""
         grid = self.grid[cost.feature]
         whole = [int(c) for c in cost.costs]
         written = {c: str(Unit(cost.shift).value(c)) for c in {*whole}}
@@ -327,13 +327,13 @@ class _Parts:
 
 
 def scores_of(query: q.Query, terms: Iterable[q.ScoreTerm]) -> list[list[Any]]:
-    """Terms of scores: a form sums trees, and a margin is their average."""
+    """Terms of scores. A form is about sums of trees; the margin of an averaging model is the mean of its trees."""
     average = [query.models[p.model].ensemble.average for p in query.points]
     return [[str(t.coefficient * average[t.point]), t.point, t.output] for t in terms]
 
 
 def is_plain(form: q.LinearForm) -> bool:
-    """True if it has only scores and costs of single cells."""
+    """True if the form has only scores and costs of single cells."""
     return not (form.changes or form.pairs or form.levels)
 
 
@@ -364,7 +364,7 @@ def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
 
 
 def _as_stated(constraint: q.Constraint) -> q.Constraint:
-    """A constraint without its omitted parts: a relation between values keeps its orders."""
+    """The constraint without its omitted parts: of a relation between values, only the orders are kept."""
     if isinstance(constraint, ValueSum) and not is_order(constraint):
         return replace(constraint, limit=Fraction(0), strict=False)
     if isinstance(constraint, q.Difference) and not is_order(constraint):
@@ -375,7 +375,7 @@ def _as_stated(constraint: q.Constraint) -> q.Constraint:
 
 
 def is_order(constraint: q.Difference | ValueSum) -> bool:
-    """True if a relation consists of orders alone."""
+    """True if a relation only orders values."""
     if not _orders_of(constraint):
         return False
     if isinstance(constraint, ValueSum):
@@ -387,7 +387,7 @@ def is_order(constraint: q.Difference | ValueSum) -> bool:
 def _name_of(constraint: q.Constraint) -> str:
     match constraint:
         case q.AtLeast():
-            return f"the constraint `{constraint.name}` of pairs of cells or changes"
+            return f"the constraint `{constraint.name}` on pairs of cells or on changes"
         case q.ProbabilitySum():
             return "a sum of probabilities, or one of a softmax"
         case q.Difference() | ValueSum():
@@ -401,7 +401,7 @@ def _name_of(constraint: q.Constraint) -> str:
 
 
 def on_own_grid(query: Query, row: AtLeast) -> AtLeast:
-    """A row with its bound raised to the next attainable sum: the same inputs satisfy it."""
+    """A row with its bound raised to the next attainable sum; the same inputs satisfy both rows."""
     if row.bound.logs and not row.form.scores:
         return row  # the logarithm of a likelihood stays as it is
     factor, unit = _grid_of(query, row.form)
@@ -410,7 +410,7 @@ def on_own_grid(query: Query, row: AtLeast) -> AtLeast:
 
 
 def _grid_of(query: Query, form: LinearForm) -> tuple[int, Unit]:
-    """An integer and a unit: the sums of a form, times the integer, are whole in the unit."""
+    """A factor and a unit: every sum of the form, times the factor, is a multiple of the unit."""
     factor = lcm(1, *(_odd(t.coefficient.denominator) for t in form.scores))
     shifts = [*(cost.shift for cost in form.costs), *(term.shift for term in form.forests)]
     for term in form.scores:

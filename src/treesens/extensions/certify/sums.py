@@ -1,9 +1,8 @@
-"""Sums over values as rows of costs, which statements can express: the bounds that single cells give for a relation between
-values.
+"""Relations between values as rows of costs, which statements can express: the bounds that single cells give.
 
 Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. The distance of two points is at
-least 0, and at least their difference, either way (`distance_bounds.py`). So every input of the relation satisfies its row, and
-perhaps others do. A sum of probabilities has the search's initial rows.
+least 0, and at least their difference, in either order (`distance_bounds.py`). So every input that satisfies the relation
+satisfies its row, and perhaps others do too. A sum of probabilities has the search's initial rows.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from treesens.extensions.certify.distance_bounds import Bounds, CellValues, boun
 from treesens.values.distance_costs import cell_reaches
 
 _BITS = 44
-"""Relative to the greatest cost of a row."""
+"""Bits of cell costs, relative to the greatest cost of a row."""
 MOST_ROWS = 405
 """Maximum of ways to bound all distances of one relation."""
 
@@ -77,7 +76,7 @@ def _present(space: Space, places: Iterable[Place]) -> Iterator[CellSet]:
 
 
 def sums_of(relation: Difference) -> Iterator[ValueSum]:
-    """The two ends of a relation, as sums with upper limits."""
+    """The upper and the lower limit of a relation, each as a sum with an upper limit."""
     one = LinearTerm(relation.left, relation.feature, relation.left_factor)
     other = LinearTerm(relation.right, relation.other, -relation.right_factor)
     if relation.high is not None:
@@ -88,9 +87,9 @@ def sums_of(relation: Difference) -> Iterator[ValueSum]:
 
 
 def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
-    """The rows of a sum, if single cells bound it: one for all ways to bound its distances of two points.
+    """The rows of a sum that single cells bound: one row per way to bound its distances between two points.
 
-    A sum of distances of two points is never negative: if its limit is, the relation has no solution.
+    A sum of distances between two points is never negative: with a negative limit, the relation has no solution.
     """
     known, together = list[CellValues](), dict[Place, list[Term]]()
     added, taken = list[Bounds](), list[Bounds]()
@@ -111,8 +110,8 @@ def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
 
 
 def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValues]]:
-    """Lower bounds of distances, in several ways. Those that are `added` are also at least 0; with too many ways only one of
-    them is used; those that are `taken` away count each time.
+    """Lower bounds of distances, in several ways. Distances in `added` are also at least 0; with too many ways, only one of
+    them is bounded. Distances in `taken` are subtracted, so each needs a bound.
     """
     if prod(map(len, taken)) > MOST_ROWS:
         return
@@ -126,7 +125,7 @@ def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValue
 
 
 def least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | None:
-    """The sum of least values is within the limit, as a row of costs."""
+    """The row of costs which says that the sum of the least values is within the limit; None if a term has no bound."""
     known = [[v for v in least if v is not None] for _, least in values]
     if not values or not all(known):
         return None
@@ -134,7 +133,7 @@ def least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | Non
     unit = Unit(_BITS - max(1, most.__ceil__().bit_length()))
     costs = []
     for ((point, feature), least), present in zip(values, known, strict=True):
-        # Rounded up: no input is lost. The relation, not its row, excludes cells without a value.
+        # Rounded up, so that no input is lost. Cells without a value are excluded by the relation, not by its row.
         whole = [unit.ceil(-(min(present) if v is None else v)) for v in least]
         costs.append(CellCost(point, feature, frozen(np.array(whole, np.int64)), unit.shift))
     wanted = -relation.limit

@@ -1,7 +1,7 @@
-"""Joint claims of certificates: parts made one by one, and a manifest that names them (docs/certificates.md).
+"""Joint claims of certificates: parts that are certified one by one, and a manifest that names them (docs/certificates.md).
 
-A claim is a kind that the checker knows, with the numbers of its parts. A claim is written only if the checker derives it from
-them.
+A claim has a kind that the checker knows, and the numbers of its parts. A claim is written only if the checker derives it from
+the parts.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ FLATTENED = ("reason", "cases")
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A certificate that a claim needs, or one per case of its question, made by `make` into a folder within a budget."""
+    """A certificate that a claim needs, or one per case of its question; `make` writes into a folder within a budget."""
 
     query: Query
     make: Callable[[Path, Budget], Sequence[Certified]]
 
 
 def known(query: Query, *made: Certified) -> Part:
-    """A part that exists already."""
+    """A part whose certificates exist already."""
     return Part(query, lambda _folder, _budget: made)
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """The joint claim of some parts. `say` turns the numbers of the parts into the fields of a checker's kind.
+    """The joint claim of some parts. `say` turns the numbers of the parts into the fields of the checker's kind.
 
-    `kept` are the features whose row values each part keeps, for kinds that have them. Without parts `reason` may explain why.
+    `kept` lists per part the features that keep the row's values, if the kind needs it. `reason` says why there are no parts.
     """
 
     title: str
@@ -56,22 +56,22 @@ class Claim:
     reason: str = ""
     kept: Sequence[Collection[int]] = ()
     models: tuple[Ensemble, ...] = ()
-    """Models that the claim names without any part."""
+    """Models that the claim names in addition to those of its parts."""
     told: str = ""
-    """The expected result, in the checker's words."""
+    """The expected result, in the words of the checker's report."""
     in_cases: tuple[str, Callable[[list[list[int]]], dict[str, Any]]] | None = None
-    """Another kind and its fields, for parts some of which are proved in cases."""
+    """Another kind with its fields, for claims with parts that are proved in cases."""
     about: int = 0
-    """The number of the record that it is about."""
+    """The number of the record that the claim is about."""
 
 
 def each(title: str, parts: Sequence[Part]) -> Claim:
-    """Independent parts."""
+    """A claim of independent parts."""
     return Claim(title, "each", parts)
 
 
 def between(title: str, low: Part | None, high: Part | None) -> Claim:
-    """Claims a reached value, and that nothing is beyond."""
+    """The claim that a value is reached, and that no value is beyond."""
     parts = [part for part in (low, high) if part is not None]
     at = {"reached": low, "beyond": high}
     return Claim(
@@ -83,13 +83,13 @@ def between(title: str, low: Part | None, high: Part | None) -> Claim:
 
 
 def open_claim(title: str, reason: str) -> Claim:
-    """A claim that has no certificate."""
+    """A claim without a certificate."""
     return Claim(title, "each", reason=reason)
 
 
 @dataclass
 class Manifest:
-    """The results: the file (None if no claim is accepted), its parts, and the claims without a certificate."""
+    """The result: the file (None if no claim is accepted), its parts, and the claims without a certificate."""
 
     path: Path | None = None
     accepted: int = 0
@@ -98,7 +98,7 @@ class Manifest:
     open: list[tuple[str, str]] = field(default_factory=list)
     parts: list[Certified] = field(default_factory=list)
     proved: set[int] = field(default_factory=set)
-    """Records all of whose claims are accepted."""
+    """The records whose claims are all accepted."""
 
     @property
     def complete(self) -> bool:
@@ -106,7 +106,7 @@ class Manifest:
         return not self.open
 
     def certified(self) -> tuple[Certified, ...]:
-        """The parts, the manifest itself, and the reason for every claim without a certificate."""
+        """The parts, the manifest itself, and the reason for each claim without a certificate."""
         found = [*self.parts, *(Certified(title, reason=reason) for title, reason in self.open)]
         if self.path is not None:
             data = self.path.read_bytes()
@@ -114,7 +114,7 @@ class Manifest:
         return tuple(found)
 
     def words(self) -> str:
-        """One line for display."""
+        """A line to display."""
         reasons = "; ".join(dict.fromkeys(f"{title}: {reason}" for title, reason in self.open))
         said = f"certificates: {self.accepted} claims accepted"
         said += f", {len(self.open)} without one ({reasons})" if self.open else ""
@@ -122,7 +122,7 @@ class Manifest:
 
 
 def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, budget: Callable[[], Budget]) -> Manifest:
-    """Makes the parts of claims, each within a `budget`, and writes the manifest of accepted ones."""
+    """Makes the parts of claims, each within a `budget`, and writes the manifest of the accepted claims."""
     writer = _Writer(folder, budget)
     unproved = set()
     for claim in claims:
@@ -137,7 +137,7 @@ def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, budget: 
 
 
 class _Writer:
-    """The parts and claims of one manifest. `texts` are the statements of all parts, `stated` the claims with their titles."""
+    """The parts and claims of one manifest. `texts` holds the statements of parts, `stated` the claims with their titles."""
 
     def __init__(self, folder: Path, budget: Callable[[], Budget]) -> None:
         self.folder, self.budget, self.found = folder, budget, Manifest()
@@ -146,7 +146,7 @@ class _Writer:
         self.stated: list[tuple[str, dict[str, Any]]] = []
 
     def add(self, claim: Claim) -> None:
-        """Makes the parts of a claim. NoCertificate if a part has none, or if the claim does not follow from them."""
+        """Makes the parts of a claim. Raises NoCertificate if a part has none, or if the claim does not follow from them."""
         if claim.reason:
             raise NoCertificate(claim.reason)
         files = self._files(claim)
@@ -162,13 +162,13 @@ class _Writer:
         elif claim.kind in FLATTENED:
             texts = [{"kind": claim.kind, **claim.say([number for mine in numbers for number in mine])}]
         elif claim.kind in ("between", "each"):
-            # A proof in cases is joint: its own claim states it.
+            # A proof in cases is joint, and has a claim of its own.
             alone = [n for mine, parts in zip(numbers, made, strict=True) for n in mine if not parts[-1].manifest]
             texts = [*([{"kind": "each", "parts": alone}] if alone else []), *inner]
         else:
             raise NoCertificate("a part that is proved in cases")
         if claim.kept:
-            # The cases of a part keep the same.
+            # All cases of a part keep the same features.
             texts[0]["kept"] = [sorted(k) for k, mine in zip(claim.kept, numbers, strict=True) for _ in mine]
         if claim.kind == "same":
             texts[0]["models"] = [model_file(e)[0] for e in claim.models]
@@ -184,7 +184,7 @@ class _Writer:
         self.found.claims += [(claim.title, text["kind"]) for text in texts]
 
     def _rejected(self, texts: list[dict[str, Any]], contents: dict[str, bytes], told: str) -> str:
-        """Why the checker rejects claims, or finds another result than `told`; empty if it accepts them."""
+        """The reason why the checker rejects claims or finds another result than `told`; empty if it accepts them."""
         lines = []
         try:
             for text in texts:
@@ -195,14 +195,14 @@ class _Writer:
         return "" if any(told in line for line in lines) or not texts else "it finds another number"
 
     def _inner(self, made: Certified) -> list[dict[str, Any]]:
-        """The claims of the manifest of cases, with the numbers of their parts here."""
+        """The claims of the manifest of cases, with the parts renumbered for this manifest."""
         document = json.loads(Path(made.path).read_text("utf-8"))
         folder = Path(made.path).parent
         paths = [str(folder / part["file"]) for part in document["parts"]]
         return [{**claim, "parts": [self.numbers[paths[n]] for n in claim["parts"]]} for claim in document["claims"]]
 
     def _files(self, claim: Claim) -> list[tuple[dict[str, Any], bytes]]:
-        """How the models of a claim are stated, and the contents of their files: one file may hold two models."""
+        """The statement's entries for the models of a claim, and the contents of their files; one file may hold two models."""
         write_trees([model_file(e) for e in claim.models], self.folder)
         ensembles = [*claim.models, *(e for part in claim.parts for e in ensembles_of(part.query))]
         return [model_file(e) for e in dict.fromkeys(ensembles)]
@@ -235,7 +235,7 @@ class _Writer:
         }
 
     def finished(self, name: str) -> Manifest:
-        """Writes the file unless it would be empty."""
+        """Writes the file unless it has no claims."""
         if self.stated:
             text = json.dumps(self._manifest(self.stated), indent=1, allow_nan=False).encode() + b"\n"
             plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:60]

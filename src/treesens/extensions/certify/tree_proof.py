@@ -1,4 +1,4 @@
-"""The proof that a question about scores alone has no answer, from the tree path's search that decided it."""
+"""The proof that a question about scores alone has no answer, by the tree-path search that decided it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from treesens._engine import ProofFacts
 
 _NODES = 1 << 40
-"""Only time is limited."""
+"""No limit on nodes: only the time is limited."""
 
 
 @dataclass(frozen=True)
 class TreeProof:
-    """A proof in the numbers of the engine (`engine/certify/proof.hpp`), and their meaning.
+    """A proof in the engine's numbers (`engine/certify/proof.hpp`), and their meaning.
 
     Attributes:
         found: the proof; None if no search was needed.
-        failing_row: then the row that fails with every tree at its best, or -1 if the domain and clauses are contradictory.
+        failing_row: without a search, the row that fails with every tree at its best, or -1 if domain and clauses contradict.
         places: (point, feature) of every variable.
-        cells: int32[positions] per variable: the cell with which a position begins.
+        cells: int32[positions] per variable: the cell at which a position begins.
         groups: the points and the tree of every group.
-        units: how many units of a row make one of a score.
+        units: for each row, the number of its units in a score of 1.
     """
 
     found: ProofFacts | None
@@ -44,13 +44,13 @@ class TreeProof:
 
 
 def prove_on_trees(query: Query, seconds: float) -> TreeProof | None:
-    """The proof that a question without an objective has no answer; None if it needs the compiled path."""
+    """The proof that a question without an objective has no answer; None if the compiled path is needed."""
     running = reuse(query, ("tree path",), lambda: ask(query, None, 0, None))
     return None if running is None else proof_of(running, seconds)
 
 
 def proof_of(running: RunningSearch, seconds: float) -> TreeProof:
-    """The proof of a search for its rows."""
+    """The proof of the rows of a search."""
     search, variable = running.search, running.trees.variable
     left, places = search.left(), _places(variable)
     offset, cell = left["cell_offset"], np.array(left["cell"], np.int32)
@@ -69,6 +69,6 @@ def proof_of(running: RunningSearch, seconds: float) -> TreeProof:
 
 
 def _places(variable: Int32Array) -> dict[int, tuple[int, int]]:
-    """The (first) point and the feature of every variable."""
+    """For each variable, its first point and its feature."""
     points, features = variable.shape
     return {int(variable[p, f]): (p, f) for p in reversed(range(points)) for f in range(features)}

@@ -1,11 +1,11 @@
 """The neutral trees file: any model as thresholds, categories and leaves, independent of library formats.
 
-`x < test` goes left or, if the test is a list, a category in it. All thresholds are strict cuts of the model's number type, so
-that nothing is rounded; leaves hold their exact weighted values, as floats or as texts of fractions.
+If `x < test`, or if `test` is a list that contains the category x, x goes left. All thresholds are strict cuts of the model's
+number type, so that nothing is rounded; leaves hold their exact weighted values, as floats or as fractions in text form.
 
-If splits treat zeros as missing, a zero goes the way of missing values, wherever the threshold is. Such a split sends no
-interval to the left, so it is written as two cuts around zero, with a copy of the split on each side. From the root to a leaf
-this happens once per feature.
+If splits treat zeros as missing, a zero takes the branch of missing values, wherever the threshold is. Such a split sends no
+interval to the left, so it is written as two cuts around zero, with a copy of the split on each side. On a path from the root
+to a leaf, this happens once per feature.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Node = list[Any]
 Side = Literal["below", "zero", "above"]
 
 MOST_NODES: Final = 100_000
-"""Nodes of one tree, with all its copies."""
+"""Maximum of nodes of one tree, with all copies."""
 
 
 def trees_document(ensemble: Ensemble) -> dict[str, Any]:
-    """The JSON object. ModelError if splits that treat zeros as missing need too many nodes."""
+    """The JSON object. Raises ModelError if splits that treat zeros as missing need too many nodes."""
     check_closed(ensemble)
     return {
         "format": "treesens-trees",
@@ -51,7 +51,7 @@ def _origin(ensemble: Ensemble) -> dict[str, str]:
 
 
 def trees_file(ensemble: Ensemble) -> bytes:
-    """The content of the file; the same bytes for the same model."""
+    """The content of the file; always the same bytes for the same model."""
     return json.dumps(trees_document(ensemble), separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
@@ -78,7 +78,7 @@ def _node(ensemble: Ensemble, node: int, start: int) -> list[Any]:
     listed = ensemble.features[feature].categories
     if listed not in codes:
         return [feature, codes, missing_left, left, right]
-    # Unlisted codes go left: the set is that of codes that go right.
+    # Unlisted codes go left: the written set has the codes that go right.
     return [feature, sorted(set(range(listed)) - set(codes)), not missing_left, right, left]
 
 
@@ -90,7 +90,7 @@ def _number(value: Fraction) -> float | str:
 class _ZeroWriter:
     """Writes the nodes of a tree whose splits treat zeros as missing into `found`, parents first.
 
-    Children are queued with their place in the parent, and the known sides.
+    Children are queued with their place in the parent, and the sides of zero that are known.
     """
 
     def __init__(self, ensemble: Ensemble, root: int) -> None:
@@ -131,7 +131,7 @@ class _ZeroWriter:
         self.found.append(written)
 
     def _goes_left(self, node: int, side: Side) -> bool | None:
-        """The direction of all values on a side; None if the threshold separates them. Missing values go with the zeros."""
+        """True if all values on a side go left; None if the threshold separates them. Missing values are with the zeros."""
         cut = float(self.ensemble.node_cut[node])
         if side == "zero":
             return bool(self.ensemble.default_left[node])
@@ -140,7 +140,7 @@ class _ZeroWriter:
         return None if cut > self.high else False
 
     def _apart(self, node: int, feature: int, sides: dict[int, Side]) -> None:
-        """A cut below the zeros, whose right child is a cut above them; each side is this node again, with its side known."""
+        """Adds a cut below zero, with a cut above zero as right child; both sides get this node again, with known sides."""
         low: Node = [feature, self.low, False, 0, len(self.found) + 1]
         high: Node = [feature, self.high, True, 0, 0]
         self.found += [low, high]

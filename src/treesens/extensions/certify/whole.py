@@ -1,11 +1,11 @@
 """A question as the checker reads it: a statement, alternatives, change limits, and sums of values and probabilities.
 
-The checker derives the cases of a proof in cases from it (verify/, `cases.py`), and detects unproved ones. Inputs are checked
-against all of it, by value.
+From the question the checker derives the cases of a proof in cases (verify/, `cases.py`), and detects unproved ones. Inputs are
+checked against the entire question, by value.
 
 Cavities are stated by the cells of rows: a point lies in no box of at most w features without a row if for every w of its
-features some row has their cells. Fewer rows are a stronger statement, so an answer names just enough rows to exclude every
-such box (`Cavities.separating`).
+features some row has the same cells. A statement with fewer rows is stronger, so an answer names just enough rows to exclude
+every such box (`Cavities.separating`).
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ Whole = dict[str, Any]
 LISTS = ("domain", "rows", "clauses", "orders")
 
 MOST_CELLS = 200_000
-"""Maximum over all rows of a statement about cavities."""
+"""Maximum of cells, over all rows of a statement about cavities."""
 
 
 def whole_of(query: Query, extra: tuple[AtLeast, ...] = (), *, combined: bool = False) -> Whole:
-    """The question with the additional rows, to be proved in cases; if `combined`, with joint consequences of two relations.
-    NoCertificate for models that the checker does not read. Change limits with too many cases are omitted.
+    """The question with the `extra` rows, to be proved in cases; if `combined`, with joint consequences of two relations.
+    Raises NoCertificate for models that the checker does not read. Change limits with too many cases are omitted.
     """
     return _Further(query, learnt_of(query, extra), combined=combined).whole((*query.constraints, *extra))
 
@@ -73,21 +73,21 @@ def whole_of(query: Query, extra: tuple[AtLeast, ...] = (), *, combined: bool = 
 def whole_of_inputs(
     query: Query, extra: tuple[AtLeast, ...] = (), *, in_cells: bool = False, answer: Witness | None = None
 ) -> Whole:
-    """The same with nothing omitted, to check inputs; with the bounds of single cells for sums, as in a proof, or without.
+    """The question with nothing omitted, to check inputs; with `in_cells`, sums have bounds of single cells, as in a proof.
 
-    Cavities name all rows, or those sufficient for one `answer`. NoCertificate also if these are too many.
+    Cavities name all rows, or rows that suffice for one `answer`. Raises NoCertificate also if these are too many.
     """
     further = _Further(query, learnt_of(query, extra), inputs=True, in_cells=in_cells, answer=answer)
     return further.whole((*query.constraints, *extra))
 
 
 def unsaid(query: Query) -> list[str]:
-    """Names of constraints without a statement."""
+    """The names of constraints that a statement cannot express."""
     return list(dict.fromkeys(reason for c in parts_in(query.constraints) if (reason := _unsaid(c))))
 
 
 def with_alternatives(whole: Whole, query: Query, alternatives: Iterable[Refuted]) -> Whole:
-    """The question and a disjunction of alternatives, each a question that begins with its constraints."""
+    """The question and a disjunction of alternatives, each a question that starts with the constraints of `query`."""
     count, found = len(query.constraints), _Further(query, learnt_of(query))
     one = [found.alternative((*other.constraints[count:], *rows)) for other, rows in alternatives]
     return {**whole, "either": [*whole["either"], one]}
@@ -99,7 +99,7 @@ def _unsaid(constraint: Constraint) -> str:
             return "a second pair of points that agree"
         case AtLeast() if not is_plain(constraint.form) and counted_changes(constraint) is None:
             least = least_changes(constraint)
-            return "" if least is not None else f"the constraint `{constraint.name}` of pairs of cells or changes"
+            return "" if least is not None else f"the constraint `{constraint.name}` on pairs of cells or on changes"
         case ProbabilitySum() if not _is_said(constraint):
             of_classes = any(isinstance(term, Quotient) for term in constraint.terms)
             return f"a probability of classes that were {'calibrated' if of_classes else 'balanced'}"
@@ -108,12 +108,12 @@ def _unsaid(constraint: Constraint) -> str:
 
 
 def _is_said(row: ProbabilitySum) -> bool:
-    """True if all terms of a sum are shares of a softmax, lines, sigmoids, or isotonic functions of one score."""
+    """True if each term of a sum is a share of a softmax, a line, a sigmoid, or an isotonic function of one score."""
     return all(isinstance(term, Probability | Linear) for term in row.terms)
 
 
 class _Further:
-    """The parts of a question beyond a statement: disjunctions that it cannot express, change limits, and sums."""
+    """The parts of a question that a statement cannot express: disjunctions, change limits, and sums."""
 
     def __init__(
         self,
@@ -133,8 +133,8 @@ class _Further:
         return {"statement": self.statement(constraints), **self.of(constraints)}
 
     def statement(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
-        """The statement with single-cell bounds of sums; it omits inexpressible constraints, and known cavities if all are
-        checked.
+        """The statement with single-cell bounds of sums; without the constraints that it cannot express.
+        With `in_cells=False`, known cavities are omitted too: all cavities are checked.
         """
         constraints = (c for c in flat(constraints) if self.in_cells or not isinstance(c, AvoidCavities))
         asked = replace(self.query, constraints=tuple(constraints), objective=None)
@@ -142,7 +142,7 @@ class _Further:
         return statement_of((self.combined and with_combined_rows(asked)) or asked, learnt=self.learnt).text
 
     def of(self, constraints: Iterable[Constraint]) -> dict[str, list[Any]]:
-        """The lists beyond a statement."""
+        """The lists of the parts that a statement cannot express."""
         found: dict[str, list[Any]] = {name: [] for name in ("either", "changes", "apart", "values", "chances")}
         cavities = [self._cavities(c) for c in flat(constraints) if self.inputs and isinstance(c, AvoidCavities)]
         found |= {"cavities": cavities} if cavities else {}
@@ -211,9 +211,9 @@ def _value(term: Term) -> list[Any]:
 
 
 def stated_cavities(query: Query, constraint: AvoidCavities, answer: Int32Array | None = None) -> dict[str, Any]:
-    """States that a point lies in none of the cavities; given its cells, `answer` int32[features], by sufficient rows.
+    """States that a point lies in none of the cavities, by all rows, or by rows that suffice for `answer`, int32[features].
 
-    NoCertificate if there are more than MOST_CELLS cells to name.
+    Raises NoCertificate if more than MOST_CELLS cells would have to be named.
     """
     cavities = constraint.cavities
     rows = cavities.rows if answer is None else _enough(cavities, constraint.coarse_cells(answer))
@@ -239,8 +239,8 @@ def stated_cavities(query: Query, constraint: AvoidCavities, answer: Int32Array 
 
 
 def _enough(cavities: Cavities, cells: Int32Array) -> Int32Array:
-    """Rows none of whose cavities of the width hold a point: the one with most of its cells, and then one for each set of
-    features that none so far covers.
+    """Rows that exclude all cavities of the width around a point: the row with most of its cells, and then one row for each set
+    of features that no row so far covers.
     """
     alike = np.asarray(cavities.rows == cells[cavities.features])
     best = np.argsort(-np.count_nonzero(alike, axis=1), kind="stable")

@@ -1,1 +1,1 @@
-"""Answers of `check` for CI tools, and `.sens` files as tests of pytest."""
+"""Answers of `check` for CI tools, and `.sens` files as pytest tests."""

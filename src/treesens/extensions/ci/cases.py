@@ -1,4 +1,4 @@
-"""The output files of `check` for CI tools: every question as a case."""
+"""The output files of `check` for CI tools, in which every question is a case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treesens.extensions.ci.documents import DOCUMENTS, Case
 
 
 def write(runs: Sequence[Asked], files: Mapping[str, Path]) -> None:
-    """Writes `files`, by kind: junit, sarif and markdown."""
+    """Writes the files, given by kind: junit, sarif and markdown."""
     cases = [case for run in runs for case in cases_of(run)]
     for kind, path in files.items():
         write_beside(str(path), partial(_write_cases, path, DOCUMENTS[kind], cases))
@@ -26,7 +26,7 @@ def _write_cases(path: Path, made: Callable[[Sequence[Case]], str], cases: Seque
 
 
 def cases_of(run: Asked) -> list[Case]:
-    """Every question of a file as a case, including invalid ones."""
+    """The questions of a file as cases, including invalid questions."""
     cases = [case_of(str(run.path), query, result) for query, result in run.results]
     for name, error in run.bound.broken.items():
         span = error.diagnostics[0].span if error.diagnostics else None
@@ -36,7 +36,7 @@ def cases_of(run: Asked) -> list[Case]:
 
 
 def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
-    """An answer as a case: the expectation, the result and the reason."""
+    """An answer as a case, with the expectation, the result and the reason."""
     from treesens.records.answers import as_expected
 
     span = query.node.name.span
@@ -58,8 +58,7 @@ def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
 
 
 def _violated(query: ResolvedQuestion, result: Result, words: str) -> str:
-    """The features changed between the two points of a witness, then the expectation, then the equal ones; else a line per
-    point."""
+    """The features changed in a witness, the expectation and the equal features; without changed features, the points."""
     from treesens.records.answers import found_record
     from treesens.report.changes import Names, change_words, equal_words, row_of, value_words
 

@@ -18,14 +18,14 @@ SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 RULES = {
     "violated": ("error", "An expectation is violated, by a verified witness or by a proof."),
     "inconclusive": ("warning", "A question could not be decided within its limits."),
-    "broken": ("error", "A question has no meaning, or could not be asked."),
+    "broken": ("error", "A question is invalid, or could not be run."),
 }
-"""Kinds of problems with a question: the level, and the meaning."""
+"""The kinds of problems with a question: the level and the meaning."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One question: its file and line (from 1), its problem (a key of RULES, None without one), and the reason."""
+    """One question: its file and line (from 1), its problem (a key of RULES, or None), and the reason."""
 
     file: str
     line: int
@@ -36,7 +36,7 @@ class Case:
 
 
 def junit(cases: Sequence[Case]) -> str:
-    """JUnit XML: a suite per file; violated expectations are failures, all undecided or invalid questions are errors."""
+    """JUnit XML with a suite per file; violated expectations are failures, and undecided or invalid questions are errors."""
     root = ElementTree.Element("testsuites", {"name": "treesens", **_counts(cases)})
     for file in dict.fromkeys(case.file for case in cases):
         mine = [case for case in cases if case.file == file]
@@ -67,7 +67,7 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
 
 
 def sarif(cases: Sequence[Case]) -> str:
-    """SARIF 2.1.0 (OASIS): one run, a result for every question with a problem."""
+    """SARIF 2.1.0 (OASIS) with one run, which has a result for every question with a problem."""
     results = [_sarif_result(case) for case in cases if case.problem is not None]
     rules = [
         {"id": name, "shortDescription": {"text": text}, "defaultConfiguration": {"level": level}}
@@ -90,7 +90,7 @@ def _sarif_result(case: Case) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """One line for an XML attribute, without control characters."""
+    """The text on one line, without control characters, for an XML attribute."""
     return visible(" ".join(text.split()))
 
 
@@ -98,7 +98,7 @@ _MARKUP = re.compile(r"[^\w\s.,()/=-]|_", re.ASCII)
 
 
 def case_page(cases: Sequence[Case]) -> str:
-    """A sentence, a table with a line per question, and below it the problems, folded."""
+    """A sentence, a table with a line per question, and the problems below it, folded."""
     good = sum(case.problem is None for case in cases)
     lines = [f"### treesens: {good} of {len(cases)} questions are answered as expected", ""]
     lines += ["| | question | file |", "| --- | --- | --- |", *map(_line, cases), ""]
@@ -114,7 +114,7 @@ def _line(case: Case) -> str:
 
 
 def _details(case: Case) -> list[str]:
-    """HTML without empty lines, at which Markdown would resume."""
+    """HTML without empty lines, after which Markdown would resume."""
     text = html.escape(visible(case.message, lines=True))
     message = "\n".join(line for line in text.splitlines() if line.strip())
     about = html.escape(RULES[str(case.problem)][1])
@@ -123,7 +123,7 @@ def _details(case: Case) -> list[str]:
 
 
 def _code(text: str) -> str:
-    """Text in a table cell: all markup characters are written as character references."""
+    """Text in a table cell, with all markup characters as character references."""
     return f"<code>{_MARKUP.sub(lambda sign: f'&#{ord(sign[0])};', _one_line(text))}</code>"
 
 
@@ -132,4 +132,4 @@ def _one_line(text: str) -> str:
 
 
 DOCUMENTS: Mapping[str, Callable[[Sequence[Case]], str]] = {"junit": junit, "sarif": sarif, "markdown": case_page}
-"""The document of cases by kind."""
+"""The document of cases, by kind."""

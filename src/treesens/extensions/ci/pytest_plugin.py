@@ -1,4 +1,4 @@
-"""A pytest plug-in: `.sens` files are tests, `expect` is the assertion. It collects nothing unless enabled.
+"""A pytest plug-in: `.sens` files are tests, and `expect` is the assertion. It collects nothing unless it is enabled.
 
 pytest --sens                     # on the command line, or
 [tool.pytest.ini_options]         # in pyproject.toml
@@ -16,19 +16,19 @@ import pytest
 
 
 class SensFailure(Exception):
-    """A question whose answer is not the expected one, or is undecided."""
+    """Raised for a question whose answer is undecided or not the expected one."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--sens`, `sens_files` and `sens_time_limit`."""
+    """Adds `--sens`, `sens_files` and `sens_time_limit`."""
     group = parser.getgroup("treesens")
-    group.addoption("--sens", action="store_true", help="ask the questions of .sens files; `expect` is the assertion")
-    parser.addini("sens_files", "ask the questions of .sens files", type="bool", default=False)
+    group.addoption("--sens", action="store_true", help="run the questions of .sens files; `expect` is the assertion")
+    parser.addini("sens_files", "run the questions of .sens files", type="bool", default=False)
     parser.addini("sens_time_limit", "seconds for each question of a .sens file", default="60")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A `.sens` file, if enabled."""
+    """The collector of a `.sens` file, if the plug-in is enabled."""
     wanted = parent.config.getoption("--sens") or parent.config.getini("sens_files")
     return SensFile.from_parent(parent, path=file_path) if wanted and file_path.suffix == ".sens" else None
 
@@ -37,7 +37,7 @@ class SensFile(pytest.File):
     """A file of questions."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """An item per question; an invalid one fails when it is run."""
+        """Yields an item per question; an invalid question fails when it is run."""
         from treesens.binder.file import bind
         from treesens.errors import TreesensError
         from treesens.grammar.parsing.parser import read
@@ -53,14 +53,14 @@ class SensFile(pytest.File):
 
 
 class SensItem(pytest.Item):
-    """A question; it passes if its answer is the expected one."""
+    """A question, which passes if its answer is the expected one."""
 
     def __init__(self, *, query: Any = None, error: Exception | None = None, **given: Any) -> None:
         super().__init__(**given)
         self.query, self.error = query, error
 
     def runtest(self) -> None:
-        """Answers the question. SensFailure unless the answer is the expected one."""
+        """Answers the question. Raises SensFailure unless the answer is the expected one."""
         from treesens.errors import TreesensError
         from treesens.extensions.ci.cases import case_of
         from treesens.python.settings import checked_options
@@ -78,13 +78,13 @@ class SensItem(pytest.Item):
             raise SensFailure(f"{case.problem}: {case.message}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any, **__: Any) -> Any:
-        """The message alone: a traceback through the solver says nothing about the question."""
+        """The message alone, because a traceback through the solver says nothing about the question."""
         if isinstance(excinfo.value, SensFailure):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """The location of the question."""
+        """The file, line and name of the question."""
         span = None if self.query is None else self.query.node.name.span
         line = None if span is None else span.source.position(span.start)[0] - 1
         return self.path, line, self.name

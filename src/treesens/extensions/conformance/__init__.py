@@ -1,4 +1,4 @@
-"""The conformance kits, with which authors test backends, passes and formats of their own.
+"""The conformance kits, with which authors test their own backends, passes and formats.
 
 from treesens.extensions import conformance
 

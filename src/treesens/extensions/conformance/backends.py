@@ -1,8 +1,8 @@
-"""Runs a backend over small modules and compares every fact it reports with brute force.
+"""Runs a backend on small modules and compares every fact that it reports with brute force.
 
-A backend must be honest first, then powerful. A wrong fact is a failure: `infeasible` although a solution exists, a wrong
-`optimal`, a bound below the optimum, a point that violates an exact module. If a case is beyond a backend's abilities
-(tolerances, a licence, an op it declines), the check is `open` with the reason; nothing is skipped silently.
+A backend must be honest first, and powerful second. A wrong fact is a failure: `infeasible` although a solution exists, a wrong
+`optimal`, a bound below the optimum, or a point that violates an exact module. If a backend cannot decide a case (because of
+tolerances, a licence, or an op that it declines), the check is `open` with the reason; nothing is skipped silently.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ NO_VERDICT = {
     Termination.NUMERICAL,
     Termination.MEMORY,
 }
-"""Acceptable terminations of a small case; any other without an answer is a failure."""
+"""Acceptable terminations for a small case; any other one without an answer is a failure."""
 
 STARTED = frozenset(
     {"clauses", "facts-infeasible", "linear-tight", "table", "guide", "guide-infeasible", "maximum-of-scores"}
 )
-"""Cases with warm starts: a contradiction, a decision, a guide, objectives."""
+"""Cases that are run with warm starts: a contradiction, a decision, a guide, objectives."""
 
 _SLOW_START_SECONDS = 8.0
-"""Seconds that a worker may need to import its library on a busy machine, in addition to the limit and the grace period."""
+"""Seconds that a worker may take to import its library on a busy machine, in addition to the limit and the grace period."""
 
 
 @dataclass(frozen=True)
 class Solved:
-    """The facts of one solve and the incumbents on the way."""
+    """The facts of one solve, and the incumbents found on the way."""
 
     artifact: Artifact
     outcome: RawOutcome
@@ -66,10 +66,10 @@ class Solved:
 def run(
     backend: Backend | str, *, isolated: bool | None = None, seconds: float = 20.0, only: Iterable[str] | None = None
 ) -> Report:
-    """Checks one backend, by instance or by its registered name.
+    """Checks one backend, given as an instance or by its registered name.
 
-    `isolated` solves in worker processes, which look up the backend by name: the default if it is registered and not an
-    `InProcessBackend`. `only` selects cases by name.
+    With `isolated`, worker processes solve the cases and look up the backend by name; this is the default if the backend is
+    registered and not an `InProcessBackend`. `only` selects cases by name.
     """
     tested = get_backend(backend) if isinstance(backend, str) else backend
     reason = tested.available()
@@ -107,7 +107,7 @@ def _guarded(name: str, check: Callable[[], tuple[Outcome, str]]) -> Check:
 
 
 def solve(backend: Backend, artifact: Artifact, limits: Limits, isolated: bool) -> Solved:
-    """One solve, in a worker or in this process, with its incumbents."""
+    """Solves an artifact once, in a worker or in this process; returns the outcome with its incumbents."""
     seen: list[BoolArray] = []
     if not isolated:
         return Solved(artifact, backend.solve(artifact, limits, seen.append), tuple(seen))
@@ -118,8 +118,8 @@ def solve(backend: Backend, artifact: Artifact, limits: Limits, isolated: bool) 
 
 
 def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
-    """The completed assignment: a backend may omit leaf indicators, which the predicates determine. None if it cannot satisfy
-    the module.
+    """The completed assignment: a backend may omit leaf indicators, because the predicates determine them. None if no
+    completion satisfies the module.
     """
     if assignment.shape != (module.variables,):
         return None
@@ -132,7 +132,7 @@ def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
 
 
 def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) -> tuple[Outcome, str]:
-    """Runs one case through all precisions, like the driver, until an answer holds."""
+    """Runs one case through all precisions, as the driver does, until an answer is valid."""
     module = case.module
     verify(module)
     truth = brute_force(module)
@@ -159,7 +159,7 @@ def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) ->
 
 
 def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -> tuple[Outcome, str]:
-    """Tries a solution and an invalid start: both may save time, and neither may change a fact."""
+    """Runs a case from a solution and from invalid starts: a start may save time, but may not change a fact."""
     module = case.module
     truth = brute_force(module)
     nothing = np.zeros(module.variables, bool)
@@ -175,17 +175,17 @@ def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -
         decides = not artifact.optimises
         if decides and start is truth.assignment and solved.outcome.assignment is None:
             return Outcome.FAILED, f"{solved.outcome.termination.value}, from a solution"
-    return Outcome.PASSED, "the facts are those of brute force"
+    return Outcome.PASSED, "all facts agree with brute force"
 
 
 def _emission(backend: Backend, module: Module, artifact: Artifact, precision: int) -> str | None:
-    """The artifact's error, if any."""
+    """The error in the emitted artifact, or None."""
     if artifact.variables != module.variables:
-        return f"the artifact has {artifact.variables} variables, the module {module.variables}"
+        return f"the artifact has {artifact.variables} variables, but the module has {module.variables}"
     if backend.emit(module, precision=precision).text != artifact.text:
-        return "emitting twice gives two texts"
+        return "emitting twice gives different texts"
     if artifact.surrogate and not artifact.has_objective:
-        return "an artifact without an objective says it is guided"
+        return "the artifact claims a guide but has no objective"
     return None
 
 
@@ -198,7 +198,7 @@ def _wrong(backend: Backend, module: Module, truth: BruteForceResult, solved: So
     if outcome.termination is Termination.INFEASIBLE:
         if truth.solutions and not artifact.restricted:
             return f"infeasible, but there are {truth.solutions} solutions"
-        return "infeasible and yet an assignment" if outcome.assignment is not None else None
+        return "infeasible, but with an assignment" if outcome.assignment is not None else None
     if outcome.termination in {Termination.SATISFIED, Termination.OPTIMAL} and outcome.assignment is None:
         return f"{outcome.termination.value} without an assignment"
     for number, point in enumerate(solved.incumbents):
@@ -229,7 +229,7 @@ def _wrong_objective(
     value = Unit(goal.shift).nearest(objective_value(goal, completed))
     if value > best:
         return f"the value {value!r} is above the optimum {best!r}"
-    # A rounded objective may end at a point that is best up to its rounding; then the bound must say so.
+    # With a rounded objective, the search may end at a point that is best up to rounding; the bound must then show it.
     rounded = artifact.relaxed and outcome.bound is not None and outcome.bound > value
     if best - value > slack and not rounded:
         return f"optimal with {value!r}, but {best!r} can be reached"
@@ -237,7 +237,7 @@ def _wrong_objective(
 
 
 def _check_time(backend: Backend, isolated: bool, seconds: float = 1.0) -> tuple[Outcome, str]:
-    """A module that takes longer than a second: the solver must return in time and claim nothing false."""
+    """Runs a module that takes longer than a second: the solver must return in time and claim nothing false."""
     module = hard_module()
     artifact = backend.emit(module)
     started = time.monotonic()
@@ -252,7 +252,7 @@ def _check_time(backend: Backend, isolated: bool, seconds: float = 1.0) -> tuple
 
 
 def _check_memory(backend: Backend, limit: int = 96 << 20) -> tuple[Outcome, str]:
-    """Far too little memory: whatever happens, no verdict may result."""
+    """Runs a module with far too little memory: whatever happens, no wrong fact may result."""
     module = hard_module()
     artifact = backend.emit(module)
     outcome = solve(backend, artifact, Limits(seconds=3.0, memory=limit), isolated=True).outcome
@@ -260,7 +260,7 @@ def _check_memory(backend: Backend, limit: int = 96 << 20) -> tuple[Outcome, str
 
 
 def _honest(module: Module, artifact: Artifact, outcome: RawOutcome) -> tuple[Outcome, str] | None:
-    """The error in an outcome for the hard module, which has a planted solution."""
+    """The error in an outcome for the hard module, which has a planted solution; or None."""
     if outcome.termination is Termination.INFEASIBLE and not artifact.restricted:
         return Outcome.FAILED, "infeasible, but a solution was planted"
     if outcome.assignment is None:

@@ -1,4 +1,4 @@
-"""The fidelity kit: checks that an ensemble reaches the library's leaves and returns its margins, bit for bit."""
+"""The fidelity kit: checks that an ensemble reaches the leaves of the library and returns its margins, bit for bit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from treesens.errors import ModelError
 from treesens.extensions.conformance.probes import Probe, probes
 from treesens.frontends.base import LibraryPredict, LoadedModel
 
-# Number of rows on which exact sums (Python integers) are compared with the library's.
+# Number of rows for which exact sums (Python integers) are compared with those of the library.
 _EXACT_ROWS = 50
 _NUMBERS = 40
 """Number of values drawn for a feature that enters the score as a number."""
 _ROUNDINGS = 4
-"""A library may sum many exponentials, or use a faster one; results differ in the last places."""
+"""Number of roundings allowed for probabilities, because libraries may sum many exponentials, or use a faster exponential."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check. `mismatches` holds the first few of `count`; `refused` names groups of rows that the library
-    rejected.
+    """The result of a check. `mismatches` has the first few of the `count` mismatches; `refused` names groups of rows that the
+    library rejected.
     """
 
     rows: int
@@ -68,10 +68,10 @@ class Report:
         return "\n".join(lines)
 
     def raise_if_wrong(self) -> None:
-        """ModelError with the first mismatches."""
+        """Raises ModelError with the first mismatches, unless the model is read correctly."""
         if not self.ok:
             wrong = "the frontend misreads this model; do not trust answers about it"
-            raise ModelError(str(self), remedy=wrong if self.count else "check it where its library predicts with it")
+            raise ModelError(str(self), remedy=wrong if self.count else "check it where its library can predict")
 
 
 def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
@@ -84,7 +84,7 @@ def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
 
 
 def _numbers(ensemble: Ensemble, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Values for each feature that enters the score as a number, integers if the library takes no others."""
+    """Values for each feature that enters the score as a number; integers if the library accepts no others."""
     rng = np.random.default_rng(seed)
     result = {}
     for name in ensemble.open_features:
@@ -107,10 +107,10 @@ def check_ensemble(
     numbers: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> Report:
     """Checks an ensemble against the library's `margins` and, if available, `leaf_ids` and `predicts` (see LoadedModel).
-    Features of `numbers` take only these values.
+    Features in `numbers` take only these values.
 
-    Labels are compared if the library certainly separates two classes (`sure_classes`), probabilities up to the rounding of an
-    exponential and a division.
+    Labels are compared if the library certainly separates two classes (`sure_classes`); probabilities are compared up to the
+    rounding of an exponential and a division.
     """
     found: list[Mismatch] = []
     refused: list[str] = []
@@ -144,7 +144,7 @@ def check_ensemble(
 def _among(
     groups: list[Probe], ensemble: Ensemble, values: Mapping[str, NDArray[np.float64]], seed: int
 ) -> list[Probe]:
-    """The same groups of rows with these values of some features; missing stays missing."""
+    """The same groups of rows, in which some features take only the given values; missing stays missing."""
     rng = np.random.default_rng(seed)
     for probe in groups if values else ():
         for name, known in values.items():
@@ -163,7 +163,7 @@ def _predicted_words(ensemble: Ensemble, asked: bool) -> list[str]:
 def _predictions(
     ensemble: Ensemble, margins: NDArray[Any], said: Predicted
 ) -> list[tuple[str, NDArray[Any], NDArray[Any]]]:
-    """Compares the library's predictions with the ensemble's link of the library's own margins."""
+    """Compares the library's predictions with those that the ensemble's link makes from the library's own margins."""
     result = []
     finite: NDArray[np.bool_] = np.asarray(np.isfinite(margins.astype(np.float64)).all(axis=1))
     if said.probabilities is not None:
@@ -171,7 +171,7 @@ def _predictions(
         right = np.asarray(said.probabilities, np.float64)
         ours = np.asarray(ensemble.probabilities(margins), np.float64)
         if right.shape != ours.shape:
-            raise ModelError(f"the library predicted an array of shape {right.shape}, the ensemble {ours.shape}")
+            raise ModelError(f"the library predicted an array of shape {right.shape}, but the ensemble {ours.shape}")
         unit = np.maximum(np.abs(right), 0.0 if ensemble.link.grows else 1.0)
         with np.errstate(invalid="ignore"):
             near = (
@@ -187,7 +187,7 @@ def _predictions(
 
 
 def _milder(probe: Probe, ensemble: Ensemble) -> list[Probe]:
-    """Reduced probes for a library that has rejected one: its finite rows alone, then known categories alone."""
+    """Reduced probes for a library that has rejected a probe: its finite rows alone, then known categories alone."""
     taken = np.isfinite(probe.rows).all(axis=1)
     if not taken.all():
         return [Probe(f"{probe.name}, finite ones", probe.rows[taken])] if taken.any() else []
@@ -214,7 +214,7 @@ def _comparisons(
     result = [("margin", right, ours)]
     if expected_leaves is not None:
         if expected_leaves.shape != reached.shape:
-            raise ModelError(f"the library has {expected_leaves.shape[1]} trees, the ensemble {reached.shape[1]}")
+            raise ModelError(f"the library has {expected_leaves.shape[1]} trees, but the ensemble {reached.shape[1]}")
         result.append(("leaf", expected_leaves.astype(np.float64), ensemble.leaf_node[reached].astype(np.float64)))
     # The same rows through cells and the native engine; infinities are not on a grid.
     finite = ~np.isinf(ensemble.number_type.cast(probe.rows)).any(axis=1)

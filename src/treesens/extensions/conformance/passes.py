@@ -1,6 +1,6 @@
-"""The kit for passes: checks a pass's declared `relation` on small modules by brute force.
+"""The kit for passes: checks the declared `relation` of a pass on small modules by brute force.
 
-The kit for backends has the same report: checks with a name and a reason, none of them skipped silently.
+Like the kit for backends, it reports checks with a name and a reason, and skips none silently.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treesens.extensions.conformance.shapes import cases
 
 
 def run(step: Pass | str) -> Report:
-    """Checks a pass, by instance or by its pipeline text (`name` or `name{option=value}`)."""
+    """Checks a pass, given as an instance or by its pipeline text (`name` or `name{option=value}`)."""
     steps = Pipeline.parse(step).steps if isinstance(step, str) else (step,)
     if len(steps) != 1:
         raise PipelineError(f"`{step}` is not a single pass")
@@ -40,7 +40,7 @@ def _guarded(check: partial[tuple[Outcome, str]]) -> tuple[Outcome, str]:
 
 def _interface(step: object) -> tuple[Outcome, str]:
     if not isinstance(step, Pass):
-        return Outcome.FAILED, "it lacks name, relation or run"
+        return Outcome.FAILED, "the pass lacks name, relation or run"
     hash(step)  # TypeError if it is not frozen
     return Outcome.PASSED, "a frozen dataclass with name, relation and run"
 
@@ -51,22 +51,22 @@ def _check_case(step: Pass, module: Module) -> tuple[Outcome, str]:
     if not isinstance(result, PassResult):
         return Outcome.FAILED, f"run returned {type(result).__name__}"
     if digest(module) != before:
-        return Outcome.FAILED, "it changed its input"
+        return Outcome.FAILED, "the pass changed its input"
     verify(result.module)
     check_by_brute_force(module, result.module, result.postsolve, step)
     again = step.run(module)
     if digest(again.module) != digest(result.module):
-        return Outcome.FAILED, "running twice gives two modules"
+        return Outcome.FAILED, "running twice gives different modules"
     return Outcome.PASSED, step.relation.value
 
 
 class Outcome(Enum):
-    """How a check ended."""
+    """The result of a check."""
 
     PASSED = "passed"
     FAILED = "failed"
     OPEN = "open"
-    """Inconclusive: no wrong fact, but no answer."""
+    """Inconclusive: there is no wrong fact, but no answer either."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """True if no check failed, and at least one passed."""
+        """True if no check failed and at least one passed."""
         return not self.of(Outcome.FAILED) and bool(self.of(Outcome.PASSED))
 
     def of(self, outcome: Outcome) -> list[Check]:
@@ -100,6 +100,6 @@ class Report:
         return "\n".join([f"{self.subject}: {counts}", *shown])
 
     def raise_if_wrong(self) -> None:
-        """Raises the kit's error with all checks that did not pass."""
+        """Raises the kit's error with all checks that did not pass, if any failed or none passed."""
         if not self.ok:
             raise self.error(str(self), remedy="fix the failed cases before using it")

@@ -1,4 +1,4 @@
-"""Inputs for comparing an ensemble with its library: on thresholds, next to them, and unusual values."""
+"""Inputs for comparing an ensemble with its library: on thresholds, next to them, and with unusual values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Probe:
 
 
 def probes(ensemble: Ensemble, rows: int, seed: int) -> list[Probe]:
-    """All groups of rows; `rows` is the size of the random group and bounds the directed one (8 times as many)."""
+    """All groups of rows. `rows` is the size of the random group; the directed group has at most 8 times as many."""
     rng = np.random.default_rng(seed)
     cells = ensemble.on(ensemble.grid(missing=True))
     plain = _random_rows(ensemble, cells, rng, rows)
@@ -38,7 +38,7 @@ def probes(ensemble: Ensemble, rows: int, seed: int) -> list[Probe]:
 
 
 def _whole(ensemble: Ensemble, groups: list[Probe], rng: np.random.Generator) -> list[Probe]:
-    """The same with integers if some features are integers: a library may refuse other values."""
+    """The same groups with integers, if some features are integers: a library may refuse other values."""
     integers = [f for f, feature in enumerate(ensemble.features) if feature.kind is FeatureKind.INTEGER]
     made = []
     for probe in groups if integers else []:
@@ -59,14 +59,14 @@ def _random_rows(ensemble: Ensemble, cells: CellEnsemble, rng: np.random.Generat
         cuts = grid.cuts if len(grid.cuts) else np.zeros(1)
         reach = max(float(np.ptp(cuts)), 1.0) / 10
         x[:, f] = rng.uniform(cuts[0] - reach, cuts[-1] + reach, rows)
-        # Uniform values miss narrow cells; picking cuts as centres does not.
+        # Uniform values miss narrow cells; values near cuts do not.
         near = rng.random(rows) < 0.5
         x[near, f] = (rng.choice(cuts, rows) * (1 + rng.normal(0, 1e-3, rows)))[near]
     return x
 
 
 def _node_rows(cells: CellEnsemble, rng: np.random.Generator, limit: int) -> Float64:
-    """For every inner node, a row that reaches it just below its cut, and one exactly on it."""
+    """For every inner node, a row that reaches it just below its cut, and a row exactly on the cut."""
     boxes = cells.leaf_boxes()
     inner = np.flatnonzero((cells.feature >= 0) & (cells.category_set < 0))
     if len(inner) > limit // 2:
@@ -92,7 +92,7 @@ def _node_rows(cells: CellEnsemble, rng: np.random.Generator, limit: int) -> Flo
 
 
 def _some_leaf_below(cells: CellEnsemble) -> NDArray[np.int32]:
-    """A leaf below every node; children come after parents, so one backward pass is enough."""
+    """A leaf below every node; children come after their parents, so one backward pass suffices."""
     leaf = cells.leaf.copy()
     for node in range(len(leaf) - 1, -1, -1):
         if leaf[node] < 0:
@@ -112,14 +112,14 @@ def _in_cell(grid: FeatureGrid, cell: int, rng: np.random.Generator) -> float:
 
 
 def _threshold_rows(ensemble: Ensemble, plain: Float64, rng: np.random.Generator) -> Float64:
-    """Each distinct threshold, its neighbours in the input type and in float64, and the ties of the cast near it."""
+    """Each distinct threshold, its neighbours in the input type and in float64, and the ties of the cast near the threshold."""
     made = []
     for f, grid in enumerate(ensemble.grid()):
         stored = np.unique(ensemble.threshold[(ensemble.node_feature == f) & (ensemble.category_set < 0)])
         stored = stored[np.isfinite(stored)]
         points = np.unique(np.concatenate([grid.cuts, stored]))
         below = next_down_array(points, grid.number_type)
-        middle = points / 2 + below / 2  # exactly between two float32: the cast must round to even
+        middle = points / 2 + below / 2  # exactly between two float32 numbers: the cast rounds to even
         values = [points, below, next_down_array(below, grid.number_type), -next_down_array(-points, grid.number_type)]
         for centre in (points, middle):
             values += [centre, np.nextafter(centre, -np.inf), np.nextafter(centre, np.inf)]
@@ -162,7 +162,7 @@ def _odd_rows(ensemble: Ensemble, plain: Float64, rng: np.random.Generator) -> l
 
 
 def _placed(plain: Float64, values: dict[int, list[float]], rng: np.random.Generator) -> Float64:
-    """Each value alone in its column of a random row, in several rows, and in all its columns at once."""
+    """Each value alone in its column of some random rows, and rows with values in all columns at once."""
     made = []
     for f, column in values.items():
         for value in column:

@@ -1,4 +1,4 @@
-"""The cases. A function's name is the case's name, the text in `@case` its purpose."""
+"""The cases. The name of a function is the name of the case, and the text in `@case` is its purpose."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def no_leaf(s: Sketch) -> None:
     s.fact(*nots(leaves))
 
 
-@case("exactly one leaf per tree by type: two leaves that nothing else parts, both wanted")
+@case("exactly one leaf per tree by type: two leaves that nothing else separates, both required")
 def two_leaves(s: Sketch) -> None:
     p = s.order(0)
     leaves = s.leaves(2)
@@ -46,7 +46,7 @@ def two_leaves(s: Sketch) -> None:
     s.linear(leaves, [1, 1], 2)
 
 
-@case("cells that were dropped: tables count in cells of the grid, predicates in those that are left")
+@case("cells that were dropped: tables count in cells of the grid, predicates in the remaining cells")
 def dropped_cells(s: Sketch) -> None:
     s.cells = (9,)
     p = s.order(0, cells=[1, 4, 5, 8])
@@ -136,7 +136,7 @@ def other_signs(s: Sketch) -> None:
     s.linear([int(left[0]), int(right[0])], [1, -1], 1)
 
 
-@case("two points that share an order block and a exactly-one block")
+@case("two points that share an order block and an exactly-one block")
 def shared_blocks(s: Sketch) -> None:
     p = s.order(0, 0, 1)
     u, v = s.order(1, 0), s.order(1, 1)
@@ -229,7 +229,7 @@ def when(s: Sketch) -> None:
     s.clause([2 * w, 2 * int(p[0]) + 1])
 
 
-@case("conditional rows that leave no way out: infeasible")
+@case("conditional rows that cannot all hold: infeasible")
 def when_infeasible(s: Sketch) -> None:
     free = s.free(3)
     w, a, b = free.tolist()
@@ -257,7 +257,7 @@ def table(s: Sketch) -> None:
     s.fact(2 * int(members[2]) + 1, 2 * int(members[3]))
 
 
-@case("members of two tables that exclude each other, both wanted: infeasible")
+@case("members of two tables that exclude each other, both required: infeasible")
 def table_infeasible(s: Sketch) -> None:
     s.cells = (6,)
     s.order(0)

@@ -1,1 +1,1 @@
-"""Editor support for `.sens` files; `server.py` alone knows the Language Server Protocol."""
+"""Editor support for `.sens` files; only `server.py` depends on the Language Server Protocol."""

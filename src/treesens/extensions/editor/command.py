@@ -27,9 +27,9 @@ def command(trust_pickle: bool) -> None:
         raise UsageError(
             f"the language server needs {error.name}, which is not installed", remedy="pip install 'treesens[lsp]'"
         ) from None
-    # Output of libraries would break the protocol.
+    # Output of libraries on standard output would break the protocol.
     out, sys.stdout = sys.stdout.buffer, sys.stderr
     make_server(trust_pickle=trust_pickle).start_io(stdout=out)
     sys.stderr.flush()
-    # A file being read must not keep a server without a client alive; there is nothing to save.
+    # A file that is being read must not keep a server without a client alive; there is nothing to save.
     os._exit(0)

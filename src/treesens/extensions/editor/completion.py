@@ -1,4 +1,4 @@
-"""Proposals at a cursor: words of the language from the grammar's terminals, and names by kind."""
+"""Completion at a cursor: words of the language from the terminals of the grammar, and names by kind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Item:
 
 
 def completions(reading: Reading, library: Library, offset: int) -> list[Item]:
-    """The proposals at a cursor, names before words; none inside comments and strings."""
+    """The completions at a cursor, names before words; none inside comments and strings."""
     context = context_at(reading.source, offset)
     if context is None:
         return []
@@ -45,7 +45,7 @@ def completions(reading: Reading, library: Library, offset: int) -> list[Item]:
 
 
 def _end(text: str, start: int, offset: int) -> int:
-    """The backquote that editors close automatically is replaced too."""
+    """The end of the replaced text, including a backquote that the editor closed automatically."""
     closed = text[start : start + 1] == "`" and text[offset : offset + 1] == "`"
     return offset + 1 if closed else offset
 
@@ -54,7 +54,7 @@ _Found = tuple[str, str, ItemKind, str]
 
 
 def _words(context: Context) -> Iterator[_Found]:
-    """Words of the language that fit; where any word would be a name, only those that continue the sentence."""
+    """The words of the language that fit; if any word would be read as a name, only those that continue the sentence."""
     fits = {fit.lower() for fit in context.fits}
     if context.names_only:
         if context.before and context.before[-1].type == "SENSITIVE":
@@ -153,7 +153,7 @@ def _model_of_shorthand(context: Context) -> str | None:
 
 
 def _columns(reading: Reading, library: Library, context: Context) -> list[str]:
-    """The columns of the table whose declaration is being written."""
+    """The columns of the table whose declaration is being edited."""
     path = next((token for token in context.before if token.type == "STRING"), None)
     if path is None:
         return []

@@ -1,6 +1,6 @@
-"""The text before the cursor: the unfinished declaration, the terminals that fit, and the kind of name.
+"""The context of a cursor: the unfinished declaration, the terminals that fit, and the kind of name.
 
-Everything here uses tokens, since unfinished text seldom parses.
+Everything here works on tokens, because unfinished text seldom parses.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ Kind = Literal[
     "measure",
     "kind",
 ]
-"""Kinds of names; a `target` is the other end of a distance."""
+"""The kinds of names; a `target` is the other end of a distance."""
 
 _WORD: Final = re.compile(r"[^\W\d]\w*$")
 _QUOTED: Final = re.compile(r"`[^`\n]*$")
 _NAMES_ONLY: Final = frozenset(("STORED", "LABEL", "EACH"))
-"""If all of these fit, any word is read as a name."""
+"""If all of these terminals fit, any word is read as a name."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """`start` is where the word under the cursor begins, `before` the tokens of the declaration up to there, `fits` the
-    terminals that may be here; `owner` the point (or None) and feature of a name.
+    """`start` is where the word under the cursor begins, `before` has the tokens of the declaration up to there, and `fits` the
+    terminals that may follow; `point` (or None) and `feature` are the owners of a name.
     """
 
     start: int
@@ -59,7 +59,7 @@ class Context:
 
     @property
     def names_only(self) -> bool:
-        """True if words of the language would be read as names here."""
+        """True if words of the language would be read as names at the cursor."""
         listed = self.kind in ("norm", "near", "format", "column", "measure", "kind")
         return self.fits >= _NAMES_ONLY or listed or self._argument
 
@@ -94,7 +94,7 @@ def _in_string_or_comment(line: str) -> bool:
 
 
 def points_of(part: list[Token] | tuple[Token, ...]) -> dict[str, str | None]:
-    """The points of a query by name, with the model named for them."""
+    """The points of a query by name, each with the name of its model, or None."""
     found: dict[str, str | None] = {}
     inside = False
     for i, token in enumerate(part):
@@ -116,7 +116,7 @@ def name_of(token: Token) -> str:
 
 
 def _kind(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
-    """The kind of a name after these tokens, and its owner (a point, a feature)."""
+    """The kind of a name after these tokens, and its owners (a point, a feature)."""
     last, kinds = part[-1].type, [t.type for t in part]
     before = kinds[-2] if len(kinds) > 1 else ""
     opener = innermost_bracket(part)
@@ -164,7 +164,7 @@ def _kind(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
 
 
 def innermost_bracket(part: list[Token] | tuple[Token, ...]) -> int | None:
-    """The index of the open bracket after these tokens."""
+    """The index of the bracket that is open after these tokens; None without one."""
     opened: list[int] = []
     for i, token in enumerate(part):
         if token.type in CLOSER:
@@ -216,7 +216,7 @@ def _argument(
 
 
 def _compared(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
-    """After `P.f =` comes a category, after `class(P) =` a class, after `P =` a point."""
+    """The kind of a name after `=`: a category after `P.f =`, a class after `class(P) =`; None after `P =`."""
     kinds = [t.type for t in part]
     if kinds[-4:-2] == ["NAME", "DOT"] or kinds[-4:-2] == ["QUOTED", "DOT"]:
         return "category", name_of(part[-4]), name_of(part[-2])

@@ -1,8 +1,8 @@
-"""The open documents of a server; requests run off the thread that reads messages, and fail without a traceback.
+"""The open documents of a server. Requests run off the thread that reads messages, and fail without a traceback.
 
-Positions of the protocol are a line, and a column in units of an encoding: UTF-16 code units unless client and server agree on
-another one. Python counts characters, and a character beyond U+FFFF is two units of UTF-16. Lines end with `\\n`, `\\r\\n` or
-`\\r` only.
+A position in the protocol is a line, and a column in units of an encoding: UTF-16 code units, unless client and server agree on
+another encoding. Python counts characters; a character above U+FFFF is two UTF-16 code units. Lines end with `\\n`, `\\r\\n`
+or `\\r` only.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _BREAK: Final = re.compile(r"\r\n|\n|\r")
 
 
 class SensServer(LanguageServer):
-    """Internal errors reach the client as one sentence; the traceback goes to the log."""
+    """A server that reports internal errors to the client in one sentence and logs the traceback."""
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         if isinstance(error, JsonRpcInvalidParams | JsonRpcMethodNotFound):
-            return  # the client has it in the response
+            return  # the client gets this error in the response
         _log.error("%s", source, exc_info=error)
         first = str(error).partition("\n")[0]
         message = f"treesens: internal error: {type(error).__name__}: {first}"
@@ -53,7 +53,7 @@ class SensServer(LanguageServer):
 
 
 def answered(handler: Callable[[P], Awaitable[R]]) -> Callable[[P], Awaitable[R]]:
-    """A request that fails with one sentence for the client; pygls would send the traceback."""
+    """Makes a request fail with one sentence for the client, instead of the traceback that pygls would send."""
 
     @functools.wraps(handler)
     async def run(params: P) -> R:
@@ -79,13 +79,13 @@ class Lines:
         self.ends = [*(found.start() for found in breaks), len(text)]
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column, both from 0, of a character."""
+        """The line and the column, both from 0, of a character."""
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
         return line, self._units(self.text[self.starts[line] : min(offset, self.ends[line])])
 
     def offset(self, line: int, column: int) -> int:
-        """The character at a position; past the end of its line it is the end of that line."""
+        """The offset of the character at a position; past the end of a line, the end of that line."""
         if line >= len(self.starts):
             return len(self.text)
         start, end = self.starts[line], self.ends[line]
@@ -119,26 +119,26 @@ class Documents:
         self.asking = ThreadPoolExecutor(1, "asking")
 
     def path(self, uri: str) -> Path:
-        """The (possible) path of a document: paths in it are relative to its folder."""
+        """The path of a document (perhaps of no file); paths in the document are relative to its folder."""
         found = to_fs_path(uri) if uri.startswith("file:") else None
         return Path(found) if found else Path(self.server.workspace.root_path or ".", "untitled.sens")
 
     def text(self, uri: str) -> str:
-        """The text of an open document, or of a file; a request error for a closed document without a file."""
+        """The text of an open document, or of a file. A document that is closed and has no file is a request error."""
         try:
             return self.server.workspace.get_text_document(uri).source
         except (OSError, ValueError):
-            raise JsonRpcInvalidParams("the document is not open, and no file that can be read") from None
+            raise JsonRpcInvalidParams("the document is not open, and its file cannot be read") from None
 
     def lines(self, text: str) -> Lines:
         return Lines(text, str(getattr(encoding := self.server.workspace.position_encoding, "value", encoding)))
 
     async def ask(self, question: Callable[[], R]) -> R:
-        """Runs a function that may load a model, off the thread that reads messages."""
+        """Calls a function that may load a model, off the thread that reads messages."""
         return await asyncio.get_running_loop().run_in_executor(self.asking, question)
 
     async def check(self, uri: str) -> None:
-        """Checks a document after a pause and sends all messages to the client, unless it has changed again."""
+        """Checks a document after a pause, and sends all messages to the client unless the document has changed again."""
         version = self.version(uri)
         await asyncio.sleep(PAUSE)
         if version is None or version != self.version(uri):
@@ -153,9 +153,9 @@ class Documents:
             self.publish(uri, found, version)
 
     def version(self, uri: str) -> int | None:
-        """The version of an open document; None for a closed one.
+        """The version of an open document; None if it is closed.
 
-        pygls keeps documents under their address without its escapes (`%20`), and finds them by either.
+        pygls stores documents under their URI without escapes (`%20`), and finds them under both forms.
         """
         return self.server.workspace.get_text_document(uri).version
 
@@ -169,7 +169,7 @@ class Documents:
 
 
 def _diagnostic(lines: Lines, item: Diagnostic) -> types.Diagnostic:
-    # A message about the whole file needs a place in an empty text.
+    # A message about the whole file needs a place, even in an empty text.
     start, end = span_text(item.span, len(lines.text)) if item.span else (0, 0)
     message = f"{item.message}\nhelp: {item.remedy}" if item.remedy else item.message
     severity = _SEVERITY.get(item.severity, types.DiagnosticSeverity.Error)

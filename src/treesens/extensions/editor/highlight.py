@@ -1,6 +1,6 @@
-"""The Pygments lexer of the language, found by its entry point: `pygmentize file.sens`, Sphinx, mkdocs, notebooks.
+"""The Pygments lexer of the language, for `pygmentize file.sens`, Sphinx, mkdocs and notebooks, found by its entry point.
 
-Only Pygments imports this module, so that treesens does not need Pygments.
+Only Pygments imports this module, so treesens does not depend on Pygments.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COLOURS: Final[dict[str, _TokenType]] = {
 
 
 class SensLexer(RegexLexer):
-    """Colours `.sens` text with the patterns of the TextMate grammar."""
+    """Highlights `.sens` text with the patterns of the TextMate grammar."""
 
     name = "treesens"
     aliases: ClassVar[list[str]] = ["sens", "treesens"]

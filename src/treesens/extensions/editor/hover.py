@@ -24,13 +24,13 @@ MEANINGS: Final = {
     "onehot": "`onehot {f, g}`: exactly one of the features is 1, and the others are 0.",
     "domain": "`domain from DATA`: features without a line range over the table's values.",
     "measure": (
-        "`measure NAME: uniform` (or cells, marginals of D, chow-liu of D, rows of D): what a `share` is a share of."
+        "`measure NAME: uniform` (or cells, marginals of D, chow-liu of D, rows of D): the measure of a `share`."
     ),
     "decision": (
         "`decision NAME of P: OUTCOME when CONSTRAINT .. else OUTCOME`: the first outcome whose constraint holds; a "
-        "question asks `decision(a) = OUTCOME`."
+        "question uses `decision(a) = OUTCOME`."
     ),
-    "when": "`OUTCOME when CONSTRAINT`: a case of a decision; those before it did not hold.",
+    "when": "`OUTCOME when CONSTRAINT`: a case of a decision; earlier cases did not hold.",
     "else": "`else OUTCOME`: the outcome if no case holds.",
     "query": "`query NAME: ..`: one question.",
     "for": (
@@ -50,7 +50,7 @@ MEANINGS: Final = {
     "maximize": "The greatest value of the following term, with a proved bound.",
     "minimize": "The smallest value of the following term, with a proved bound.",
     "share": (
-        "`share of M`: how much of a measure is concerned: a proved interval, and an estimate in it. A share "
+        "`share of M`: the affected part of a measure: a proved interval, and an estimate in it. A share "
         "is a part from 0 to 1 of inputs as the measure weighs them, and not of people."
     ),
     "expect": (
@@ -65,7 +65,7 @@ MEANINGS: Final = {
     "and": "Both hold.",
     "or": "At least one holds. After a type, `or missing`: the value may be missing.",
     "not": "It does not hold.",
-    "implies": "If the first holds, the second does, too.",
+    "implies": "If the first holds, so does the second.",
     "in": "`a.f in [lo, hi]`, `a.f in {x, y}`; `find a in M`: the model that sees a point.",
     "except": "`a = b except {f, g}`: the points agree on every other feature.",
     "avoid": "`a, b avoid cavities(D, width = W)`: no point lies where two features have no common rows.",
@@ -77,31 +77,31 @@ MEANINGS: Final = {
     "features": "Every feature that the model splits on.",
     "pairs": "Every two features.",
     "protected": "The protected features of the model, named in `treesens.toml` next to it.",
-    "smallest": "`explain .. smallest`: no fewer features decide the class.",
+    "smallest": "`explain .. smallest`: no smaller set of features decides the class.",
     "from": '`from "FILE"`; `from A to B`: the classes between which the decision flips.',
     "as": "`count rows of D as a`: the name of the row in the constraints.",
     "to": "`sensitive M to F`: the features that may differ; all others are equal in both inputs.",
     "label": "The column of a table that is not an input.",
     "rows": "`count rows of D`; `data D from .. rows N`: the first N rows only.",
     "row": "`row N of D`: a row of a table, counted from 0.",
-    "of": "Says of which table, measure or point.",
+    "of": "Names the table, the measure or the point.",
     "nearest": "`nearest row of D`: the row at the smallest distance; `distance(a, nearest row of D, l2)`.",
-    "such": "`such that`: the constraints follow, one a line.",
-    "that": "`such that`: the constraints follow, one a line.",
+    "such": "`such that`: the constraints follow, one per line.",
+    "that": "`such that`: the constraints follow, one per line.",
     "stored": "`integer in [0, 90] stored as [0, 1]`: the model holds the feature on another scale.",
     "missing": "`or missing` in a type: the value may be missing; `missing(a.f)`: it is.",
     "gap": (
         "`gap G`: in probability, on either side of the cut-off: one input has 0.5 + G or more, the other 0.5 "
-        "- G or less, so that they are 2 G apart (`gap 0.1`: 0.6 and 0.4). A cut-off of the model stands in "
-        "place of 0.5. Of a regressor: two values that are G or more apart. `margin M` says it in raw score."
+        "- G or less, so that they are 2 G apart (`gap 0.1`: 0.6 and 0.4). If the model has a cut-off, it takes "
+        "the place of 0.5. For a regressor: two values that are G or more apart. `margin M` is in raw score."
     ),
     "margin": (
         "`margin M`: in raw score, on either side of the decision: one input has M or more, the other -M or "
         "less. `margin(a)` is the raw score of a point, whose sign decides between two classes; `margin(a, "
         "C)` that of one class."
     ),
-    "factor": "`by factor K`: a class is K times as probable as every other one.",
-    "near": "`near D`: of all answers one that looks like the rows of a table.",
+    "factor": "`by factor K`: a class is K times as probable as each of the others.",
+    "near": "`near D`: among all answers, one that looks like the rows of a table.",
     "using": "`near D using likelihood` (or cavities, both, distance): the measure of likeness to the rows.",
     "at": "`typical of D at 95 %`: the region's share of new inputs.",
     "without": "`explain row N of D without F`: reasons and changes leave these features out.",

@@ -1,4 +1,4 @@
-"""The meanings of a file's names: models, data, features with their domains and guards, classes, categories."""
+"""The meanings of the names in a file: models, data, features with domains and guards, classes, categories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treesens.report.formulas import domain_text
 
 
 def models(reading: Reading, name: str | None = None) -> dict[str, LoadedModel]:
-    """The models that could be loaded; only that of a name, if there is one."""
+    """The loaded models; only the one with the given name, if it is loaded."""
     loaded = {key: model for key, model in reading.found.models.items() if model is not None}
     return {name: loaded[name]} if name in loaded else loaded
 
@@ -29,7 +29,7 @@ def tables(reading: Reading) -> dict[str, Table]:
 
 
 def features(reading: Reading, model: str | None = None) -> dict[str, str]:
-    """Names of features with a short description; declared ones only, if no model could be loaded."""
+    """The names of features with a short description; only declared features, if no model could be loaded."""
     found: dict[str, str] = {}
     for key, loaded in models(reading, model).items():
         for feature in loaded.ensemble.features:
@@ -40,13 +40,13 @@ def features(reading: Reading, model: str | None = None) -> dict[str, str]:
 
 
 def classes(reading: Reading, model: str | None = None) -> list[str]:
-    """Classes of the models, as typed in a file."""
+    """The classes of the models, as they are written in a file."""
     listed = (str(c) for loaded in models(reading, model).values() for c in loaded.ensemble.classes)
     return list(dict.fromkeys(listed))
 
 
 def specs(reading: Reading, feature: str, model: str | None = None) -> Iterator[tuple[str, LoadedModel, FeatureSpec]]:
-    """The domain of a feature in each model that has it; empty where its declaration is wrong."""
+    """The domain of a feature in each model that has it; models for which its declaration is wrong are omitted."""
     silent = replace(reading.found, diagnostics=Diagnostics())
     for key, loaded in models(reading, model).items():
         for known in loaded.ensemble.features:
@@ -58,7 +58,7 @@ def specs(reading: Reading, feature: str, model: str | None = None) -> Iterator[
 
 
 def categories(reading: Reading, feature: str, model: str | None = None) -> dict[str, str]:
-    """Names of the categories of a feature, with their stored numbers."""
+    """The names of the categories of a feature, with their stored numbers."""
     found: dict[str, str] = {}
     for _, loaded, spec in specs(reading, feature, model):
         found |= {label: f"stored as {value:g}" for label, value in spec.labels.items()}
@@ -71,7 +71,7 @@ def categories(reading: Reading, feature: str, model: str | None = None) -> dict
 
 
 def feature_card(reading: Reading, feature: str, model: str | None = None) -> str | None:
-    """Domain, guards and categories of a feature, as Markdown."""
+    """The domain, guards and categories of a feature, as Markdown."""
     parts: list[str] = []
     for key, loaded, spec in specs(reading, feature, model):
         facts = next(f for f in features_record(loaded.ensemble) if f["name"] == feature)
@@ -99,7 +99,7 @@ def _source(reading: Reading, feature: str) -> str:
 
 
 def model_card(reading: Reading, name: str) -> str | None:
-    """A model in a few lines of Markdown."""
+    """A summary of a model, as Markdown."""
     loaded = reading.found.models.get(name)
     if loaded is None:
         return None
@@ -118,7 +118,7 @@ def model_card(reading: Reading, name: str) -> str | None:
 
 
 def data_card(reading: Reading, name: str) -> str | None:
-    """A table in a few lines of Markdown."""
+    """A summary of a table, as Markdown."""
     table = reading.found.tables.get(name)
     if table is None:
         return None

@@ -1,4 +1,4 @@
-"""Requests about names: declaration and uses, renaming, the outline of a file, and a lens over each question."""
+"""Requests about names: declaration and uses, renaming, the outline of a file, and a code lens for each question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treesens.grammar.parsing.parser import parse_source
 from treesens.grammar.tree import ast
 
 ANSWER: Final = "treesens.check"
-"""The client command that answers one question; its arguments are the URI of the file and the question's name."""
+"""The client command that answers one question; its arguments are the URI of the file and the name of the question."""
 
 _SYMBOLS: Final[dict[type[ast.Node], tuple[types.SymbolKind, str]]] = {
     ast.Model: (types.SymbolKind.Module, "model"),
@@ -30,7 +30,7 @@ _SYMBOLS: Final[dict[type[ast.Node], tuple[types.SymbolKind, str]]] = {
 
 @dataclass(frozen=True)
 class _Page:
-    """The parsable part of a text; `whole` if it is all of it."""
+    """The parsable part of a text; `whole` is True if the entire text parses."""
 
     uri: str
     lines: Lines
@@ -57,7 +57,7 @@ def _page(documents: Documents, uri: str) -> _Page:
 
 
 def add_navigation(server: SensServer, documents: Documents) -> None:
-    """Registers the requests; none of them loads a model."""
+    """Registers the requests, none of which loads a model."""
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     @answered
@@ -96,8 +96,8 @@ def add_navigation(server: SensServer, documents: Documents) -> None:
         if one is None:
             return None
         if not page.whole:
-            # The unparsable part may hold the name too.
-            raise JsonRpcInvalidParams("the file has errors of syntax: mend them first, then rename")
+            # The unparsable part may contain the name too.
+            raise JsonRpcInvalidParams("the file has syntax errors: fix them before renaming")
         try:
             places = renamed(page.file, one, params.new_name)
         except QueryError as error:
@@ -112,7 +112,7 @@ def add_navigation(server: SensServer, documents: Documents) -> None:
         found = []
         for node in page.file.declarations:
             if isinstance(node, ast.OneHot | ast.DomainFrom):
-                continue  # they declare no name
+                continue  # these declare no name
             kind, word = _SYMBOLS[type(node)]
             found.append(types.DocumentSymbol(node.name.text, kind, page.range(node), page.range(node.name), word))
         return found

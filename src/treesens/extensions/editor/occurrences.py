@@ -1,7 +1,7 @@
-"""Occurrences of a file's names: which of them mean the same, their declarations, and what may be renamed.
+"""Occurrences of the names in a file: which of them mean the same, where they are declared, and what may be renamed.
 
-Names of models, data, measures, decisions, queries and features are the file's; points and parameters of a `for each` are their
-query's (the point of a decision is the decision's).
+Names of models, data, measures, decisions, queries and features are global in a file; points and parameters of `for each` are
+local to their query (and the point of a decision is local to the decision).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
 
 Role = Literal["model", "data", "measure", "decision", "query", "point", "parameter", "feature", "outside"]
-"""Kinds of names; `outside` are columns, classes, categories and formats, which files decide, and outcomes of decisions."""
+"""The kinds of names; `outside` are columns, classes, categories and formats, which models and data define, and outcomes."""
 
 ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
     (ast.Model, "name"): "model",
@@ -86,7 +86,7 @@ ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
     (Typical, "points"): "point",
     (Typical, "data"): "data",
 }
-"""By node and field. A name that is a whole side of a comparison is a category or a class: outside."""
+"""The kinds by node and field. A name that is an entire side of a comparison is a category or a class, so it is `outside`."""
 
 DECLARES: Final = frozenset(
     [
@@ -100,10 +100,10 @@ DECLARES: Final = frozenset(
         (ast.Query, "name"),
     ]
 )
-"""Fields that define a name."""
+"""The fields that declare a name."""
 
 RENAMED: Final[tuple[Role, ...]] = ("model", "data", "measure", "decision", "query", "point", "parameter")
-"""Kinds of names that a file chooses freely."""
+"""The kinds of names that a file chooses freely."""
 
 
 _OWN: Final = "models, data, measures, decisions, queries, points and parameters"
@@ -111,7 +111,7 @@ _OWN: Final = "models, data, measures, decisions, queries, points and parameters
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A name in a text. `query` is the index of the query that it is local to; None for the file's own names."""
+    """A name in a text. `query` is the index of the query to which the name is local; None for global names."""
 
     name: ast.Name
     role: Role
@@ -123,7 +123,7 @@ class Occurrence:
 
 
 def occurrences(file: ast.File) -> list[Occurrence]:
-    """Every name of a file with a place in its text, in text order."""
+    """All names of a file with their places in the text, in text order."""
     found: dict[tuple[int, int], Occurrence] = {}
     for number, declaration in enumerate(file.declarations):
         sweeps = declaration.sweeps if isinstance(declaration, ast.Query) else ()
@@ -131,7 +131,7 @@ def occurrences(file: ast.File) -> list[Occurrence]:
         for name, role, declares in _names(declaration):
             meant: Role = "parameter" if role == "feature" and name.text in parameters else role
             query = number if meant in ("point", "parameter") else None
-            # `find a, b in m` has the model once for two points.
+            # `find a, b in m` has one model node for two points.
             found.setdefault((name.span.start, name.span.end), Occurrence(name, meant, declares, query))
     return [found[place] for place in sorted(found)]
 
@@ -148,21 +148,21 @@ def _names(node: ast.Node) -> Iterator[tuple[ast.Name, Role, bool]]:
 
 
 def occurrence_at(found: list[Occurrence], offset: int) -> Occurrence | None:
-    """The name under a cursor, or right before it."""
+    """The name under a cursor, or right before it; None if there is none."""
     inside = [one for one in found if one.name.span.start <= offset <= one.name.span.end]
     return next((one for one in inside if offset < one.name.span.end), inside[0] if inside else None)
 
 
 def same(found: list[Occurrence], one: Occurrence) -> list[Occurrence]:
-    """All occurrences of a name with the same meaning, in text order; none for names that files decide."""
+    """All occurrences of a name with the same meaning, in text order; empty for names that are defined outside the file."""
     return [] if one.role == "outside" else [other for other in found if one.means_the_same(other)]
 
 
 def renamed(file: ast.File, one: Occurrence, new: str) -> dict[tuple[int, int], str]:
-    """By place, the replacement of each occurrence.
+    """The replacement of each occurrence, by its place.
 
     Raises:
-        QueryError: the name is decided by a model or a table, is not a name, or is already used.
+        QueryError: a model or a table defines the name, the new name is not a name, or it is already used.
     """
     if one.role not in RENAMED:
         raise QueryError(

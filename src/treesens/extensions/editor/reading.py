@@ -1,7 +1,7 @@
-"""A file while it is edited: the parts that can be read, and every message about it.
+"""A file during editing: the parts that can be read, and every message about the file.
 
-Typing changes one query at a time. Facts about models and data belong to the declarations and are kept until these change; so
-are the messages of a query. Models and tables are read once for all documents, and again only when the file on disk changes.
+Typing changes one query at a time. Facts about models and data belong to the declarations and are kept until these change, and
+so are the messages of a query. Models and tables are read once for all documents, and again only if the file on disk changes.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from lark import Token
 
 MOST_QUESTIONS: Final = 64
-"""Maximum of questions of one sweep that are typed during editing; `treesens check` types them all."""
+"""Maximum of questions of one sweep that are bound during editing; `treesens check` binds them all."""
 
 _MEANING: Final = ("E1", "E2", "E3", "E409")
-"""Codes of messages that a declaration with a syntax error may cause."""
+"""Codes of messages that may be caused by a declaration with a syntax error."""
 
 _MOST: Final = 32
-"""Maximum of models and tables kept; the least recently used goes first."""
+"""Maximum of models and tables that are kept; the least recently used is dropped first."""
 
 T = TypeVar("T")
 
 Stamp = tuple[int, int] | None
-"""Time of the last change in nanoseconds and size in bytes; None for a missing file, and for a plain folder."""
+"""The time of the last change in nanoseconds and the size in bytes; None for a missing file, and for a plain folder."""
 
 
 def stamp(path: Path) -> Stamp:
-    """Stamps that change with a file, or with a file of a folder."""
+    """The stamp of a file or a folder, which changes with the file, or with a file in the folder."""
     try:
         if path.is_dir():
             return folder_stamp(path)
@@ -57,7 +57,7 @@ def stamp(path: Path) -> Stamp:
 
 
 class Library:
-    """Loads for the binder. Failures are remembered too, as the error that explains them."""
+    """Loads models and tables for the binder. Failures are remembered too, as the errors that explain them."""
 
     def __init__(self, *, trust_pickle: bool = False) -> None:
         self._trust_pickle = trust_pickle
@@ -100,9 +100,9 @@ class Reading:
 
 @dataclass
 class _Kept:
-    """Facts about unchanged declarations: `nodes` with their text, and binding results.
+    """Facts about unchanged declarations: `nodes` with their texts, and the results of binding them.
 
-    `queries` has the messages of queries by their text, with the query's place.
+    `queries` has the messages of queries by the query's text, together with its place.
     """
 
     nodes: tuple[tuple[ast.Declaration, int, str], ...]
@@ -121,14 +121,14 @@ class Reader:
         self._kept: _Kept | None = None
 
     def glance(self, text: str) -> Reading:
-        """Declarations with their models and tables, without query types: for completion and hover."""
+        """The declarations with their models and tables, without binding queries: for completion and hover."""
         source = Source(str(self.path), text)
         file = parse_source(source, Diagnostics()) or ast.File(())
         found = read_declarations(file, self.path.parent, self.library.model, self.library.table, Diagnostics())
         return Reading(source, file, found)
 
     def read(self, text: str) -> Reading:
-        """Everything, with all messages."""
+        """The entire text, with all messages."""
         source = Source(str(self.path), text)
         syntax = Diagnostics()
         file = parse_source(source, syntax) or ast.File(())
@@ -150,7 +150,7 @@ class Reader:
         return Reading(source, file, found, tuple(ordered))
 
     def _keep(self, file: ast.File, found: Declarations) -> _Kept:
-        """The known facts about the declarations; empty if they or their files have changed."""
+        """The known facts about the declarations; empty if the declarations or their files have changed."""
         nodes = [node for node in file.declarations if not isinstance(node, ast.Query)]
         key = tuple((node, node.span.start, node.span.text) for node in nodes)
         paths = [node.path.value for node in nodes if isinstance(node, ast.Model | ast.Data)]
@@ -160,13 +160,13 @@ class Reader:
         return self._kept
 
     def _query(self, kept: _Kept, node: ast.Query) -> list[Diagnostic]:
-        """The messages of one query; its new facts about declarations are added to theirs."""
+        """The messages of one query; new messages about declarations are added to those of the declarations."""
         binder, items = kept.binder, kept.binder.found.diagnostics.items
         try:
             for asked in islice(binder.asked(node), MOST_QUESTIONS):
                 binder.question(asked)
         except Unbound:
-            pass  # its message is in the diagnostics
+            pass  # the message is in the diagnostics
         except TreesensError as error:
             items.append(Diagnostic(error.code, error.message, node.name.span, error.remedy))
         own: list[Diagnostic] = []
@@ -180,12 +180,12 @@ class Reader:
         for inputs in binder.inputs.values():
             if inputs is not None:
                 for space in [key for key in inputs.cache if isinstance(key, tuple) and key[0] == "space"]:
-                    del inputs.cache[space]  # every typed constant would add another
+                    del inputs.cache[space]  # every constant typed by the user would add another entry
         return own
 
 
 def _at_declaration(message: Diagnostic, kept: _Kept) -> Diagnostic | None:
-    """A message that belongs to a declaration, reported once at its place; None for one about the query."""
+    """The message at the declaration to which it belongs, reported once; None for a message about the query."""
     if message.span is None:
         return message
     for node, _, _ in kept.nodes:
@@ -201,19 +201,19 @@ def _at_declaration(message: Diagnostic, kept: _Kept) -> Diagnostic | None:
 
 
 def _moved(message: Diagnostic, source: Source, by: int) -> Diagnostic:
-    """A message about a query that has moved as a whole."""
+    """The message of a query that has moved as a whole."""
     if message.span is None:
         return message
     return replace(message, span=Span(source, message.span.start + by, message.span.end + by))
 
 
 def code_tokens(text: str) -> list[Token]:
-    """The tokens of a text without comments; words used as names are marked as names."""
+    """The tokens of a text without comments; words that are used as names are marked as names."""
     return layout.mark_names([token for token in tokens(text) if token.type != "COMMENT"])
 
 
 def _declaration_is_broken(source: Source, syntax: Diagnostics) -> bool:
-    """True if something other than a query does not parse: references to it are not errors then."""
+    """True if a declaration other than a query does not parse; references to it are then not reported as errors."""
     places = [message.span.start for message in syntax.errors if message.span is not None]
     code = code_tokens(source.text) if places else []
     if not code:
@@ -227,6 +227,6 @@ def _declaration_is_broken(source: Source, syntax: Diagnostics) -> bool:
 
 
 def span_text(span: Span, length: int) -> tuple[int, int]:
-    """Start and end of a span inside a text of some length; at least one character if there is one."""
+    """The start and end of a span inside a text of some length; at least one character, if the text has one."""
     start = min(span.start, length)
     return start, min(max(span.end, start + 1), length)

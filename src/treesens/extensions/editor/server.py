@@ -2,8 +2,8 @@
 Server Protocol.
 
 Reading a file may take seconds (models are loaded, cavities computed), so it runs in its own thread after a pause in typing,
-and stale results are dropped. Requests are answered on a second thread. The quick fix of a message with "did you mean `age`?"
-writes that name.
+and outdated results are dropped. Requests are answered on a second thread. The quick fix for a message with
+"did you mean `age`?" replaces the unknown name with `age`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NAMED: Final = re.compile(r"`([^`\n]+)`")
 
 def make_server(*, trust_pickle: bool = False) -> SensServer:
     """The server with all its features; `start_io` runs it."""
-    # Whole texts: they are short, and Python splits lines at more characters than the protocol.
+    # Texts are synchronised as a whole: they are short, and Python splits lines at more characters than the protocol.
     server = SensServer("treesens", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
     documents = Documents(server, Library(trust_pickle=trust_pickle))
 
@@ -103,7 +103,7 @@ def make_server(*, trust_pickle: bool = False) -> SensServer:
         try:
             formatted = await documents.ask(lambda: format_text(text))
         except DiagnosticsError:
-            return []  # incomplete files are not formatted; their messages are shown already
+            return []  # incomplete files are not formatted; their messages are already shown
         return [] if formatted == text else [types.TextEdit(range_of(documents.lines(text), 0, len(text)), formatted)]
 
     add_navigation(server, documents)
@@ -111,7 +111,7 @@ def make_server(*, trust_pickle: bool = False) -> SensServer:
 
 
 def _quick_fix(lines: Lines, uri: str, item: types.Diagnostic) -> types.CodeAction | None:
-    """The code action that a message proposes."""
+    """The code action that a message proposes, if any."""
     if item.source != "treesens":
         return None
     start, end = (lines.offset(at.line, at.character) for at in (item.range.start, item.range.end))
@@ -126,7 +126,7 @@ def _quick_fix(lines: Lines, uri: str, item: types.Diagnostic) -> types.CodeActi
 
 @dataclass(frozen=True)
 class _Fix:
-    """The replacement of the characters from `start` to `end` of the marked text."""
+    """The replacement for the characters from `start` to `end` of the marked text."""
 
     title: str
     start: int
@@ -135,8 +135,8 @@ class _Fix:
 
 
 def _fix_of(message: str, marked: str) -> _Fix | None:
-    """The fix that a message about a marked text proposes: the misspelt name and the similar one; None if it proposes none, or
-    if the name is not in the marked text.
+    """The fix that a message about a marked text proposes, which replaces the misspelt name by the similar one. None if the
+    message proposes none, or if the name is not in the marked text.
     """
     meant = _MEANT.search(message)
     if meant is None:
@@ -150,7 +150,7 @@ def _fix_of(message: str, marked: str) -> _Fix | None:
 
 
 def _place(name: str, marked: str) -> tuple[int, int] | None:
-    """The full extent of a name, with its backquotes if it has some."""
+    """The full extent of a name, including its backquotes; None if the name does not occur."""
     for spelled in (f"`{name}`", name):
         found = re.search(rf"(?<!\w){re.escape(spelled)}(?!\w)", marked)
         if found is not None:

@@ -1,4 +1,4 @@
-"""The TextMate grammar of the language for editors, made from the terminals of `sens.lark` and the roles in `words.py`.
+"""The TextMate grammar of the language for editors, generated from the terminals of `sens.lark` and the roles in `words.py`.
 
 `docs/sens.tmLanguage.json` is the text of `textmate_json()`; a test compares them, and `python -m
 treesens.extensions.editor.textmate > docs/sens.tmLanguage.json` regenerates it.
@@ -17,7 +17,7 @@ SCOPE: Final = "source.sens"
 
 
 def patterns(plugins: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
-    """Scope and regular expression of all coloured tokens, in matching order; `plugins` are the plug-ins' predicate words."""
+    """The scopes and regular expressions of all highlighted tokens, in matching order; `plugins` are predicates of plug-ins."""
     from treesens.grammar.parsing.terminals import build, operators
 
     terminals = {terminal.name: str(terminal.pattern.value) for terminal in build().terminals}
@@ -25,7 +25,7 @@ def patterns(plugins: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
         ("comment.line.number-sign", terminals["COMMENT"]),
         ("string.quoted.double", terminals["STRING"]),
         ("variable.other.quoted", terminals["QUOTED"]),
-        # Names after a dot are features, even if they look like a word of the language.
+        # A name after a dot is a feature, even if it looks like a word of the language.
         ("variable.other.member", r"(?<=\.)\s*" + terminals["NAME"]),
         ("constant.numeric", rf"(?<![\w.]){terminals['NUMBER']}"),
         ("entity.name.function", rf"\b({_either((*functions(), *plugins))})(?=[ \t]*\()"),
@@ -41,7 +41,7 @@ def patterns(plugins: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
 
 
 def _either(texts: object) -> str:
-    """An alternation; no word is a prefix of another where `\\b` ends it, so the order does not matter."""
+    """An alternation; its order does not matter, because `\\b` ends each word and no word is then a prefix of another."""
     assert isinstance(texts, tuple | dict | frozenset)
     return "|".join(sorted(texts))
 

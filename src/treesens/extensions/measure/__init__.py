@@ -1,1 +1,1 @@
-"""Measures over inputs, and affected shares of them (docs/measures.md)."""
+"""Measures over inputs, and the affected shares of a measure (docs/measures.md)."""

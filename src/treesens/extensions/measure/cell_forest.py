@@ -18,7 +18,7 @@ from treesens.links import Identity
 
 @dataclass
 class ForestBuilder:
-    """Trees built node by node, parents before their children."""
+    """Builds trees node by node, parents before their children."""
 
     grid: Grid
     feature: list[int] = field(default_factory=list)
@@ -28,7 +28,7 @@ class ForestBuilder:
     default_left: list[bool] = field(default_factory=list)
     category_set: list[int] = field(default_factory=list)
     leaf: list[int] = field(default_factory=list)
-    """Values of the leaves in units of 2**-SHIFT, 0 at inner nodes."""
+    """The values of leaves in units of 2**-SHIFT; 0 at inner nodes."""
     roots: list[int] = field(default_factory=list)
     sets: dict[tuple[int, ...], int] = field(default_factory=dict)
 
@@ -36,13 +36,13 @@ class ForestBuilder:
         self.roots.append(len(self.feature))
 
     def add_leaf(self, value: int) -> int:
-        """The number of the new node."""
+        """Adds a leaf; returns its number."""
         return self._node(-1, np.nan, default_left=False, category_set=-1, value=value)
 
     def add_split(self, feature: int, goes_left: BoolArray) -> int:
-        """A node that sends these cells of a feature to the left; its children are set by `join`.
+        """Adds a node that sends the cells in `goes_left` to the left, and returns its number; `join` sets the children.
 
-        For an ordered feature they are the first cells, with or without the missing cell.
+        For an ordered feature, the cells must be the first ones, with or without the missing cell.
         """
         grid = self.grid[feature]
         missing = bool(grid.missing and goes_left[grid.missing_cell])
@@ -67,7 +67,7 @@ class ForestBuilder:
         return len(self.feature) - 1
 
     def finish(self, name: str, features: tuple[Feature, ...]) -> Ensemble:
-        """The trees as an ensemble with one output, which is the sum of their leaves."""
+        """The trees as an ensemble with one output, the sum of their leaves."""
         feature = np.array(self.feature, np.int32)
         ends = feature < 0
         offset = np.array([*self.roots, len(feature)], np.int64)
@@ -104,7 +104,7 @@ class ForestBuilder:
 
 
 def _cut(grid: FeatureGrid, present: BoolArray) -> float:
-    """The cut below which exactly the first cells lie: above all numbers if that is all or none of them."""
+    """The cut below which exactly the cells marked in `present` lie, which must be the first ones; infinite for all or none."""
     count = int(np.count_nonzero(present))
     if not present[:count].all():
         raise ValueError(f"the cells of `{grid.name}` that go left are not the first ones")
@@ -114,7 +114,7 @@ def _cut(grid: FeatureGrid, present: BoolArray) -> float:
 
 
 def forest_of_pairs(pairs: PairTables, grid: Grid, features: tuple[Feature, ...]) -> Ensemble:
-    """The tables of pairs as trees: one per feature, which splits on the feature's parent first, then on itself."""
+    """The pair tables as trees: one tree per feature, which splits on the feature's parent first and then on the feature."""
     builder = ForestBuilder(grid)
     for f, table in enumerate(pairs.tables):
         if table.any() or f == 0:
@@ -124,7 +124,7 @@ def forest_of_pairs(pairs: PairTables, grid: Grid, features: tuple[Feature, ...]
 
 
 def _add_lines(builder: ForestBuilder, pairs: PairTables, f: int, table: Int64Array, low: int, high: int) -> int:
-    """The lines low .. high-1 of a table: halved by the parent's group until one is left, or all are equal."""
+    """Adds the lines low .. high-1 of a table, halved by the parent's group until one line is left, or all are equal."""
     if (table[low:high] == table[low]).all():
         return _add_entries(builder, f, pairs.groups[f], table[low], 0, table.shape[1])
     middle = (low + high) // 2
@@ -136,7 +136,7 @@ def _add_lines(builder: ForestBuilder, pairs: PairTables, f: int, table: Int64Ar
 
 
 def _add_entries(builder: ForestBuilder, f: int, group: Int32Array, line: Int64Array, low: int, high: int) -> int:
-    """The entries low .. high-1 of a line."""
+    """Adds the entries low .. high-1 of a line."""
     if (line[low:high] == line[low]).all():
         return builder.add_leaf(int(line[low]))
     middle = (low + high) // 2

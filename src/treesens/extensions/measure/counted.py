@@ -1,6 +1,6 @@
-"""The form of a question whose share is counted: trees, and the rows that two choices have to satisfy.
+"""The form in which a question's share is counted: trees, and the rows that two choices have to satisfy.
 
-Constraints on single features, and on typicality, are additional trees with tables of their own.
+Constraints on single features and on typicality become additional trees with tables of their own.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from treesens.extensions.measure.sides import Row, Sides, sides_of, varied_by
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """A question as the search takes it: its trees, with `onehot` groups as one feature each, and the rows to satisfy.
+    """A question as input of the search: its trees, with each `onehot` group as one feature, and the rows to satisfy.
 
-    `varied` are the features that may differ between the two points, those of groups among them.
+    `varied` are the features that may differ between the two points, including those in groups.
     """
 
     trees: CellTrees
@@ -37,7 +37,7 @@ class Counted:
 
 @dataclass(frozen=True, eq=False)
 class _Beside:
-    """One or more trees next to the model: point * (sum of leaves) >= least; `values` int64[leaves] are whole units."""
+    """Trees in addition to the model: sign * (sum of leaves) >= least at `point`; `values`, int64[leaves], are whole units."""
 
     point: int
     trees: CellTrees
@@ -48,17 +48,17 @@ class _Beside:
 
 @dataclass
 class _Said:
-    """The constraints of a question by kind."""
+    """The constraints of a question, by kind."""
 
     scores: list[AtLeast] = field(default_factory=list)
     beside: list[_Beside] = field(default_factory=list)
 
 
 def counted_of(query: Query) -> Counted:
-    """A question about one point, or two that agree except on some features; other constraints are about scores, one feature of
-    a point, or typicality of a point.
+    """The counted form of a question about one point, or about two that agree except on some features; further constraints are
+    about scores, one feature of a point, or the typicality of a point.
 
-    UsageError for other questions, and for too many combinations of values.
+    Raises UsageError for other questions, and for too many combinations of values.
     """
     groups, varied, said = groups_of(query), varied_by(query), _Said()
     for constraint in _flat(query.constraints):
@@ -115,7 +115,7 @@ def _forest(row: AtLeast, term: ForestTerm) -> _Beside:
 
 
 def _stump(grid: Grid, feature: int, inside: Int32Array) -> CellTrees:
-    """One node that sends the cells of a set to leaf 0, and the others to leaf 1."""
+    """A tree with one split, which sends the cells of a set to leaf 0 and other cells to leaf 1."""
     whole = np.array([-1, 0, 1], np.int32)
     none = np.full(3, -1, np.int32)
     return CellTrees(
@@ -134,7 +134,7 @@ def _stump(grid: Grid, feature: int, inside: Int32Array) -> CellTrees:
 
 
 def _add_table(sides: Sides, one: _Beside) -> None:
-    """A separate table, 0 at all leaves of earlier trees; its rows are exact."""
+    """Adds a table for additional trees, 0 at all leaves of earlier trees; the rows of the table are exact."""
     leaves, tables = sides.values.shape
     values = np.zeros((leaves + len(one.values), tables + 1), np.int64)
     values[:leaves, :tables] = sides.values

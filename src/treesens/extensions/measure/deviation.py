@@ -1,14 +1,14 @@
-"""Bounds on a mass from weighted draws: they hold at all times together, however draws and boxes were chosen before.
+"""Bounds on a mass from weighted draws. They hold at all times simultaneously, however past results influence draws and boxes.
 
 A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0. The past decides how a round is drawn, and its weighted sum has
-the expectation mu - full_r: mu is the unknown mass, full_r the part of it that is proved. For 0 <= t < 1 / max W the numbers
+the expectation mu - full_r, where mu is the unknown mass, and full_r its proved part. For 0 <= t < 1 / max W the numbers
 
     M_r = product over rounds of exp(t (mu - full)) * product over its hits of (1 - t W_i)
 
-are a supermartingale, because E (1 - t W X) <= exp(-t E W X). Ville's inequality (*Étude critique de la notion de collectif*,
-1939): with probability 1 - d no M_r is ever above 1 / d. Solved for mu this is an upper limit; with 1 + t W for 1 - t W and
-the opposite sign of mu it is a lower one. It is the betting of Waudby-Smith and Ramdas (*Estimating means of bounded random
-variables by betting*, Journal of the Royal Statistical Society B 86, 2024) with weights.
+are a supermartingale, because E (1 - t W X) <= exp(-t E W X). With probability 1 - d, no M_r is ever above 1 / d (Ville, *Étude
+critique de la notion de collectif*, 1939). Solved for mu, this is an upper limit; with 1 + t W for 1 - t W and the opposite
+sign of mu, it is a lower limit. This is the betting method of Waudby-Smith and Ramdas (*Estimating means of bounded random
+variables by betting*, Journal of the Royal Statistical Society B 86, 2024), extended to weights.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from treesens.compiler.base.arrays import FloatArray
 _MOST_BET = 0.9
 """Maximum bet on the heaviest draw."""
 _LEVELS = ((1.0, 3 / 4), (4.0, 3 / 16), (16.0, 3 / 64), (64.0, 1 / 64))
-"""Target precisions as multiples of the required one, and their parts of delta (sum 1). Coarse ones serve early ends."""
+"""Target precisions as multiples of the required one, and their parts of delta (sum 1). Coarse targets allow early stops."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """Results of draws: the proved mass `full`, and the weights of affected and possibly affected inputs."""
+    """The results of draws: the proved mass `full`, and the weights of affected and of possibly affected inputs."""
 
     full: float
     concerned: FloatArray
@@ -37,7 +37,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Bet:
-    """Fixed before a round: masses `unit` of a typical hit and `heaviest`; the target is `relative` times the unproved mass."""
+    """Fixed before a round: the mass `unit` of a typical hit, the greatest mass, the target relative to the unproved mass."""
 
     unit: float
     heaviest: float
@@ -46,7 +46,7 @@ class Bet:
 
 @dataclass
 class _Side:
-    """Sums over rounds for one limit; `sign` is 1 for the upper one."""
+    """Sums over rounds for one limit; `sign` is 1 for the upper limit and -1 for the lower one."""
 
     sign: int
     cost: float
@@ -69,7 +69,7 @@ class _Level:
     lower: _Side
 
     def bets(self, bet: Bet) -> tuple[float, float]:
-        """The best bet if the estimate is true: the upper limit ends at 1 + x times a mass, the lower one at 1 - x times it."""
+        """The best bets if the estimate is true: the upper limit ends at 1 + x times the mass, the lower at 1 - x times it."""
         x = self.aim * bet.relative
         up = min(x / (1 + x) / bet.unit, _MOST_BET / bet.heaviest)
         return up, min(x / (1 - x) if x < 0.5 else 1.0, 1.0) / bet.unit
@@ -82,7 +82,7 @@ class _Level:
 
 @dataclass
 class Limits:
-    """Limits of a mass, each side wrong at any time with probability at most `delta` / 2."""
+    """The limits of a mass; the probability that a side is ever wrong is at most `delta` / 2."""
 
     delta: float
     low: float = -inf
@@ -95,14 +95,14 @@ class Limits:
             self._levels.append(_Level(aim, _Side(1, cost), _Side(-1, cost)))
 
     def add(self, bet: Bet, seen: Round) -> None:
-        """One more round, whose bet was made before it."""
+        """Adds a round, whose bet was fixed before it."""
         for level in self._levels:
             level.add(bet, seen)
             self.low = max(self.low, level.lower.limit)
             self.high = min(self.high, level.upper.limit)
 
     def rounds_left(self, bet: Bet, mass: float) -> float:
-        """Estimated number of further rounds with this bet, if `mass` of the result is unproved."""
+        """The estimated number of further rounds with this bet, if `mass` of the result is unproved."""
         level = self._levels[0]
         up, _ = level.bets(bet)
         x = up * bet.unit

@@ -1,8 +1,8 @@
-"""`onehot` groups under a measure: a group is one feature whose values are its members.
+"""`onehot` groups under a measure: a group becomes one feature, whose values are the members.
 
-Inputs of a group have one member at 1 and the others at 0. So a search sees one feature with a cell per member, at the place of
-the first one; the others keep their places with a single cell that no tree splits on. Tests of members become tests of this
-feature.
+Inputs have one member of a group at 1 and the others at 0. So a search sees one feature with a cell per member, at the place of
+the first member; the other members keep their places with a single cell, on which no tree splits. Tests of members become tests
+of the one feature.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treesens.extensions.measure.measure import Measure
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Features exactly one of which is 1: their places, and the cells of 0 and 1 of each."""
+    """Features of which exactly one is 1: their places, and the cells of 0 and of 1 for each."""
 
     members: tuple[int, ...]
     zeros: tuple[int, ...]
@@ -30,11 +30,11 @@ class Group:
 
     @property
     def place(self) -> int:
-        """The place of the one feature."""
+        """The place of the one feature in a search."""
         return self.members[0]
 
     def cells_of(self, member: int) -> Int32Array:
-        """The cell of each member that can be 1, int32[members]."""
+        """The cells of `member` by the member that is 1, int32[members]."""
         at = self.members.index(member)
         cells = np.full(len(self.members), self.zeros[at], np.int32)
         cells[at] = self.ones[at]
@@ -54,11 +54,11 @@ class Groups:
 
     @property
     def counts(self) -> dict[int, int]:
-        """The cells of every member in a search: a single one except for the first of a group."""
+        """The number of cells of every member in a search: one, except for the first member of a group."""
         return {f: len(g.members) if f == g.place else 1 for g in self.groups for f in g.members}
 
     def folded_grid(self) -> Grid:
-        """The grid of the search."""
+        """The grid of a search."""
         if not self.groups:
             return self.grid
         grids = list(self.grid)
@@ -70,7 +70,7 @@ class Groups:
         return Grid(tuple(grids))
 
     def folded_trees(self, trees: CellTrees) -> CellTrees:
-        """The trees with member tests as tests of the one feature."""
+        """The trees with tests of members replaced by tests of the one feature."""
         if not self.groups:
             return trees
         of = {f: group for group in self.groups for f in group.members}
@@ -84,19 +84,19 @@ class Groups:
         return trees.with_sets(self.folded_grid(), nodes, places, sets)
 
     def folded_rows(self, cells: Int32Array) -> Int32Array:
-        """Rows int32[rows, features] as the search sees them; all must be allowed by the groups."""
+        """The rows of `cells`, int32[rows, features], as a search sees them; all must respect the groups."""
         folded = cells.copy()
         for group in self.groups:
             members = list(group.members)
             ones = cells[:, members] == np.array(group.ones)
             if not (ones.sum(axis=1) == 1).all():
-                raise ValueError("a row has not exactly one member of a group")
+                raise ValueError("a row does not have exactly one member of a group at 1")
             folded[:, members] = 0
             folded[:, group.place] = np.argmax(ones, axis=1)
         return folded
 
     def unfolded_rows(self, folded: Int32Array) -> Int32Array:
-        """Rows of a search with the cells of all features."""
+        """The rows of a search, with the cells of all features."""
         cells = folded.copy()
         for group in self.groups:
             for f in group.members:
@@ -104,7 +104,7 @@ class Groups:
         return cells
 
     def unfolded_box(self, low: Int32Array, high: Int32Array) -> tuple[Int32Array, Int32Array]:
-        """First and last cells of a search box, for all features; with the groups it holds the same inputs."""
+        """The first and last cells of a search box, for all features; under the groups, both boxes contain the same inputs."""
         first, last = low.copy(), high.copy()
         for group in self.groups:
             start, end = int(low[group.place]), int(high[group.place])
@@ -116,7 +116,7 @@ class Groups:
         return first, last
 
     def legal_rows(self, cells: Int32Array) -> Int64Array:
-        """The numbers of the rows int32[rows, features] that the groups allow."""
+        """The indices of the rows of `cells`, int32[rows, features], that respect the groups."""
         good = np.ones(len(cells), bool)
         for group in self.groups:
             member_cells = cells[:, list(group.members)]
@@ -125,7 +125,7 @@ class Groups:
         return np.flatnonzero(good)
 
     def everyone(self, measure: Measure) -> list[FloatArray]:
-        """The share of every cell of every feature under a measure over the folded grid, float64[n_cells] each."""
+        """The shares of the cells of every feature under a measure over the folded grid, float64[n_cells] each."""
         shares = [measure.shares(f) for f in range(len(self.grid))]
         for group in self.groups:
             of_group = shares[group.place]
@@ -135,9 +135,9 @@ class Groups:
         return shares
 
     def varied(self, varied: Collection[int]) -> list[int]:
-        """The features that a search varies if these may differ between two points.
+        """The features that a search varies if the features `varied` may differ between two points.
 
-        A group with one such member cannot change. UsageError for several members, but not all.
+        A group with one such member cannot change. Raises UsageError for several such members, unless all are.
         """
         found = set(varied) - self.members
         for group in self.groups:
@@ -147,14 +147,14 @@ class Groups:
             elif len(varied_members) > 1:
                 names = ", ".join(f"`{self.grid[f].name}`" for f in group.members)
                 raise UsageError(
-                    "shares are counted of whole `onehot` groups, or of one of their features",
+                    "shares can vary an entire `onehot` group, or one of its features",
                     remedy=f"vary all of {names}",
                 )
         return sorted(found)
 
 
 def _goes_left(trees: CellTrees, node: int, cells: Int32Array) -> Bytes:
-    """Flags of the cells that a node sends left, uint8[cells]; none is the missing cell."""
+    """True for the cells that a node sends to the left, uint8[cells]; the missing cell must not be among `cells`."""
     number = int(trees.category_set[node])
     goes: Bytes = cells <= trees.cut[node]
     if number >= 0:
@@ -163,7 +163,7 @@ def _goes_left(trees: CellTrees, node: int, cells: Int32Array) -> Bytes:
 
 
 def groups_of(query: Query) -> Groups:
-    """The `onehot` groups of the first point of a question. UsageError if two share a feature."""
+    """The `onehot` groups of the first point of a question. Raises UsageError if two groups share a feature."""
     found = []
     for rule in _rules(query.constraints):
         if rule.point == 0:
@@ -172,9 +172,7 @@ def groups_of(query: Query) -> Groups:
             found.append(Group(members, tuple(z for z, _ in ends), tuple(o for _, o in ends)))
     groups = Groups(query.space.grid, tuple(found))
     if len(groups.members) < sum(len(g.members) for g in found):
-        raise UsageError(
-            "shares are counted of `onehot` groups without common features", remedy="leave one of them out"
-        )
+        raise UsageError("shares need `onehot` groups without common features", remedy="leave one of them out")
     return groups
 
 
@@ -184,7 +182,7 @@ def _rules(constraints: Sequence[Constraint]) -> list[OneHot]:
 
 
 def allows_group(groups: Groups, constraint: CellSet) -> bool:
-    """True if a set of member cells only says whether it is 0 or 1."""
+    """True if a cell set of a group member allows both 0 and 1."""
     for group in groups.groups:
         if constraint.feature in group.members:
             return bool(constraint.mask[np.unique(group.cells_of(constraint.feature))].all())

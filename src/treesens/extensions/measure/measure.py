@@ -1,9 +1,9 @@
-"""A measure gives every box of cells its share of all inputs.
+"""A measure assigns every box of cells its share of all inputs.
 
-A measure is a tree of pairwise tables over bins of features, with whole weights of the cells within each bin. Without pairs
-(`product`) every feature has one bin, and features are independent.
+A measure is a tree of pairwise tables over bins of features, with integer weights of the cells within each bin. Without pairs
+(`product`), every feature has one bin and features are independent.
 
-A table yields two measures: the product of its marginals, and the tree of pairwise marginals of Chow and Liu (*Approximating
+Two measures are learnt from a table: the product of its marginals, and the Chow-Liu tree of pairwise marginals (*Approximating
 discrete probability distributions with dependence trees*, IEEE Transactions on Information Theory 14, 1968). It is the most
 likely tree distribution: the spanning tree of greatest mutual information.
 """
@@ -23,11 +23,11 @@ from treesens.compiler.model.grid import FeatureGrid, Grid
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """Per feature: `weights` int64[n_cells] (not negative, some positive), `bins` int32[n_cells] (runs of cells, from 0).
+    """Per feature: `weights` int64[n_cells] (not negative, some positive), and `bins` int32[n_cells] (runs of cells, from 0).
 
-    `order` int32[features] has parents before children, `parent` is -1 at roots; `tables[f]` float64 is P(bin | bin of the
-    parent), [bins of the parent, bins], of a root P(bin), [1, bins]. Shares are within `error` of those of the measure it
-    implements (`name`). `rows` counts the rows it was learnt from.
+    `order` int32[features] has parents before children; `parent` is -1 at roots. `tables[f]`, float64[parent's bins, bins],
+    is P(bin | bin of the parent), and at a root P(bin), [1, bins]. Shares are within `error` of those of the measure that it
+    implements (`name`). `rows` is the number of rows that it was learnt from, if any.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Measure:
     rows: int | None = None
 
     def shares(self, feature: int) -> FloatArray:
-        """The share of every cell of a feature, float64[n_cells], in float precision."""
+        """The shares of the cells of a feature, float64[n_cells], in float precision."""
         bins, weights = self.bins[feature], self.weights[feature].astype(np.float64)
         inside = np.bincount(bins, weights)
         share: FloatArray = weights / inside[bins] * self._bin_shares(feature)[bins]
@@ -54,7 +54,7 @@ class Measure:
 
 
 def product(name: str, weights: Sequence[Int64Array], *, error: float = 0.0, rows: int | None = None) -> Measure:
-    """Independent features with these cell weights."""
+    """The measure with independent features and the given weights of cells."""
     count = len(weights)
     return Measure(
         name,
@@ -69,23 +69,23 @@ def product(name: str, weights: Sequence[Int64Array], *, error: float = 0.0, row
 
 
 BINS = 16
-"""Bins of an ordered feature, each with about as many rows."""
+"""Number of bins of an ordered feature, each with about the same number of rows."""
 CATEGORIES = 32
 """Maximum of bins of a categorical feature."""
 SMOOTHING = 1
-"""Rows added to every table of pairs, spread as if the two features were independent."""
+"""Rows added to every pair table, spread as if the two features were independent."""
 
 
 def marginals(cells: Int32Array, grid: Grid) -> Measure:
-    """Independent features; a cell's share is that of the rows int32[rows, features] in it, without smoothing."""
+    """Independent features, in which the share of a cell is that of the rows of `cells`, int32[rows, features], in it."""
     return product("marginals", counts_of_cells(cells, grid), rows=len(cells))
 
 
 def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
-    """The tree of rows of cells int32[rows, features]; within a bin cells have their share of its rows.
+    """The Chow-Liu tree learnt from `cells`, int32[rows, features]; in a bin, cells are weighted by their share of its rows.
 
-    A table of pairs gets one more row, spread by the product of the two marginals: the marginals do not change, and no pair of
-    bins is impossible. Thousands of features take minutes: OutOfTime (base/budget.py) ends the work.
+    A pair table gets one more row, spread by the product of the two marginals: the marginals stay the same, and no pair of bins
+    is impossible. With thousands of features this takes minutes, and raises OutOfTime (base/budget.py) when the time is over.
     """
     counts = counts_of_cells(cells, grid)
     bins = tuple(bins_of_cells(count, feature) for count, feature in zip(counts, grid, strict=True))
@@ -96,21 +96,21 @@ def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
 
 
 def counts_of_cells(cells: Int32Array, grid: Grid) -> list[Int64Array]:
-    """The rows in every cell, int64[n_cells] per feature."""
+    """The number of rows in every cell, int64[n_cells] per feature."""
     return [
         np.bincount(column, minlength=int(n)).astype(np.int64) for column, n in zip(cells.T, grid.n_cells, strict=True)
     ]
 
 
 def bins_of_cells(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
-    """The bin of every cell: runs of cells with about as many rows each; missing is a separate bin if it has rows."""
+    """The bin of every cell: runs of cells with about as many rows each; missing has a bin of its own if it has rows."""
     present = counts[: feature.present_cells]
     most = CATEGORIES if feature.categories else BINS
     share = max(1.0, present.sum() / most)
     bin_of = np.zeros(len(counts), np.int32)
     filled, number = 0, 0
     for cell, count in enumerate(present.tolist()):
-        # Every bin has rows: empty cells join the current bin.
+        # Every bin has rows, because empty cells join the current bin.
         if (
             filled
             and count
@@ -126,7 +126,7 @@ def bins_of_cells(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
 
 
 def joint_counts(columns: Int32Array, one: int, two: int) -> Int64Array:
-    """Rows by the bins of two features, int64[bins of one, bins of two]."""
+    """The number of rows by the bins of two features, int64[bins of one, bins of two]."""
     width = int(columns[:, two].max()) + 1
     height = int(columns[:, one].max()) + 1
     flat = np.bincount(columns[:, one].astype(np.int64) * width + columns[:, two], minlength=height * width)
@@ -134,7 +134,7 @@ def joint_counts(columns: Int32Array, one: int, two: int) -> Int64Array:
 
 
 def _information(columns: Int32Array, one: int, two: int) -> float:
-    """Mutual information in the rows, in nats; exactly 0 for a feature of one bin, whatever the rounding."""
+    """Mutual information in the rows, in nats; exactly 0 for a feature with one bin, despite rounding."""
     joint = joint_counts(columns, one, two) / len(columns)
     if 1 in joint.shape:
         return 0.0
@@ -144,7 +144,7 @@ def _information(columns: Int32Array, one: int, two: int) -> float:
 
 
 def spanning_tree(columns: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Parents (-1 at the root), and features with parents before children: Prim's algorithm from the first feature."""
+    """Parents (-1 at the root), and the features with parents before children, by Prim's algorithm from the first feature."""
     count = columns.shape[1]
     parent, order = np.full(count, -1, np.int32), [0]
     best: FloatArray = np.array([-np.inf] + [_information(columns, 0, f) for f in steadily(range(1, count))])

@@ -1,6 +1,6 @@
-"""The measure by which shares are counted: from its name, the domain of a question, and a table's rows.
+"""The measures by which shares are counted: made from a name, the domain of a question, and the rows of a table.
 
-Two measures need no table: uniform on the domain, and all cells alike.
+Two measures need no table: uniform on the domain, and equal weight for all cells.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ MeasureName = Literal["uniform", "cells", "marginals", "chow-liu", "rows"]
 MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
 NOT_LEARNT = "the measure was not ready by then"
 LEARNT: tuple[MeasureName, ...] = ("marginals", "chow-liu", "rows")
-"""Measures that need a table."""
+"""Measures that are learnt from a table."""
 
 _UNITS = 1 << 61
-"""Lengths become whole multiples of a part; the number of parts."""
+"""Lengths become integer multiples of 1 / _UNITS of the domain's length."""
 
 
 def check_measure(name: MeasureName, has_table: bool) -> None:
-    """UsageError if the measure needs a table that is missing."""
+    """Raises UsageError if the measure needs a table and there is none."""
     if name in LEARNT and not has_table:
         raise UsageError(f"the measure `{name}` is learnt from a table", remedy="add --data FILE")
 
 
 def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -> Int32Array:
-    """The cells, int32[rows, features], of those float64[all rows, features] in the domain. DataError if there are none."""
+    """The cells int32[rows, features] of `rows`, float64[all rows, features], in the domain. Raises DataError if none is."""
     cells = cells_of_rows(query.space.grid, rows[legal_rows(query, rows)])
     cells = cells[groups.legal_rows(cells)]
     if len(cells) == 0:
@@ -49,8 +49,8 @@ def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -
 
 
 def measure_by(name: MeasureName, query: Query, groups: Groups, cells: Int32Array | None) -> Measure:
-    """A measure over the domain of a question, learnt from the cells of rows if necessary. For `rows` it is the product of
-    marginals, which is not used for counting.
+    """A measure over a question's domain, learnt from the cells of rows if necessary. For `rows`, the product of marginals,
+    which is not used for counting.
     """
     if name == "uniform":
         return uniform(query.space, groups)
@@ -62,7 +62,7 @@ def measure_by(name: MeasureName, query: Query, groups: Groups, cells: Int32Arra
 
 
 def measure_of(name: MeasureName, question: ResolvedQuestion) -> Measure:
-    """A measure over the domain of a question, learnt from the table that its domain comes from."""
+    """A measure over the domain of a question, learnt from the table from which the domain is taken."""
     groups = groups_of(question.query)
     table = table_in_play(question) if name in LEARNT else None
     cells = None if table is None else rows_of_domain(question.query, table[1], groups, table[0])
@@ -70,23 +70,23 @@ def measure_of(name: MeasureName, question: ResolvedQuestion) -> Measure:
 
 
 def uniform(space: Space, groups: Groups) -> Measure:
-    """Features are independent: real ones have the length of a cell within the domain, integers and categories the number of
-    values, and groups the number of their members. Missing values have no share unless a feature is always missing.
+    """Independent features. The weight of a cell is its length within the domain for real features, the number of values for
+    integers and categories, and 1 for each member of a group. Missing values have no share, unless a feature is always missing.
 
-    UsageError for a real feature with an unbounded domain.
+    Raises UsageError for a real feature with an unbounded domain.
     """
     counts = groups.counts
     parts = [
         (np.ones(counts[f], np.int64), True) if f in counts else _weights(name, domain, grid)
         for f, (name, domain, grid) in enumerate(zip(space.names, space.domains, space.grid, strict=True))
     ]
-    # Each cell is at most one unit off, and so is the total: box shares by at most the sum.
+    # Each cell is at most one unit off, and so is the total: the share of a box is off by at most the sum.
     error = sum(2.0 * len(weights) / (_UNITS - len(weights)) for weights, exact in parts if not exact)
     return product("uniform", [weights for weights, _ in parts], error=error)
 
 
 def all_cells(space: Space, groups: Groups) -> Measure:
-    """Every cell with a legal value has the same weight, missing too; in a group every member."""
+    """The measure in which every cell with a legal value has the same weight, also missing; in a group, every member."""
     counts = groups.counts
     weights = [
         np.ones(counts[f], np.int64) if f in counts else legal.astype(np.int64) for f, legal in enumerate(space.legal)
@@ -95,7 +95,7 @@ def all_cells(space: Space, groups: Groups) -> Measure:
 
 
 def _weights(name: str, domain: Domain, grid: FeatureGrid) -> tuple[Int64Array, bool]:
-    """The weight of every cell, and True if the weights are exact."""
+    """The weights of the cells, and True if they are exact."""
     if isinstance(domain, ValueDomain):
         weights, exact = _by_value(domain, grid), True
     else:
@@ -108,7 +108,7 @@ def _weights(name: str, domain: Domain, grid: FeatureGrid) -> tuple[Int64Array, 
 
 
 def _by_value(domain: ValueDomain, grid: FeatureGrid) -> Int64Array:
-    """Every label has weight one, split among its values."""
+    """The weights if every label has the same weight, split equally among its values."""
     labels = Counter(domain.labels)
     whole = lcm(*labels.values()) if labels else 1
     weights = np.zeros(grid.n_cells, np.int64)
@@ -120,13 +120,13 @@ def _by_value(domain: ValueDomain, grid: FeatureGrid) -> Int64Array:
 def _check_ends(name: str, domain: RealDomain, grid: FeatureGrid) -> None:
     if max(abs(domain.low), abs(domain.high)) >= grid.number_type.max:
         raise UsageError(
-            f"the domain of `{name}` has no ends, so no measure is uniform on it",
+            f"the domain of `{name}` is unbounded, so no measure is uniform on it",
             remedy="give --data (ranges of its columns), --domain (a file with `feature` lines), or --measure cells",
         )
 
 
 def _lengths(domain: RealDomain, grid: FeatureGrid) -> list[Fraction]:
-    """The length of every cell within the domain; a one-value domain lies in one cell."""
+    """The length of every cell within the domain; a domain with one value lies in one cell."""
     sizes = [Fraction(0)] * grid.n_cells
     if domain.low == domain.high:
         sizes[int(grid.cell_of(np.array([domain.low]))[0])] = Fraction(1)
@@ -140,7 +140,7 @@ def _lengths(domain: RealDomain, grid: FeatureGrid) -> list[Fraction]:
 
 
 def _counts(domain: RealDomain, grid: FeatureGrid) -> list[Fraction]:
-    """The number of the domain's integers in each cell."""
+    """The number of integers of the domain in each cell."""
     sizes = [Fraction(0)] * grid.n_cells
     for cell in range(grid.present_cells):
         low, high = grid.interval(cell)

@@ -1,7 +1,7 @@
-"""Typicality by a Chow-Liu tree: the log-likelihood of an input's bins, in whole units, and the trees that sum it.
+"""Typicality by a Chow-Liu tree: the log-likelihood of an input's bins, in integer units, and the tables that sum it up.
 
-Bins, spanning tree and smoothing are those of the measure (`measure.py`). Logarithms of the table entries are rounded to whole
-units, and an input's score is their sum: this integer sum is calibrated, constrained and verified.
+Bins, spanning tree and smoothing are those of the measure (`measure.py`). Logarithms of table entries are rounded to integer
+units, and the score of an input is their sum: this integer is calibrated, constrained and verified.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from treesens.compiler.query.forest import SHIFT
 from treesens.extensions.measure.measure import SMOOTHING, bins_of_cells, counts_of_cells, joint_counts, spanning_tree
 
 _UNSURE = 1e-6
-"""Relative to a unit: float logarithms are far closer than that."""
+"""Relative to a unit: the error of float logarithms is far smaller."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairTables:
-    """The score of an input: the sum over features f of tables[f][group of its parent, own group].
+    """The score of an input: the sum over features f of tables[f][group of the parent, group of f].
 
-    `groups` int32[n_cells] per feature numbers the bins, followed by categories and missing values that no row has, if any;
-    `parent` int32[features] is -1 at the root, whose table has one line. `tables` int64, in units of 2**-SHIFT, are never
-    positive. An input with a cell that no row has is less typical than all inputs without.
+    `groups`, int32[n_cells] per feature, numbers the bins, and then categories and missing values that no row has, if any.
+    `parent`, int32[features], is -1 at the root, whose table has one line. `tables`, int64 in units of 2**-SHIFT, are never
+    positive. An input with a cell that no row has is less typical than all inputs without such a cell.
     """
 
     groups: tuple[Int32Array, ...]
@@ -35,7 +35,7 @@ class PairTables:
     tables: tuple[Int64Array, ...]
 
     def scores(self, cells: Int32Array) -> Int64Array:
-        """The scores of cells int32[rows, features] of the grid that it was learnt from, int64[rows]."""
+        """The scores int64[rows] of `cells`, int32[rows, features] on the grid of the training rows."""
         total = np.zeros(len(cells), np.int64)
         own = [group[cells[:, f]] for f, group in enumerate(self.groups)]
         for f, table in enumerate(self.tables):
@@ -45,7 +45,7 @@ class PairTables:
 
 
 def learn_pairs(cells: Int32Array, grid: Grid) -> PairTables:
-    """The tables of rows of cells int32[rows, features] of a grid; at least one row."""
+    """The pair tables learnt from `cells`, int32[rows, features] on `grid`; needs at least one row."""
     counts = counts_of_cells(cells, grid)
     groups = tuple(_groups(count, feature) for count, feature in zip(counts, grid, strict=True))
     columns = np.stack([of_cell[cells[:, f]] for f, of_cell in enumerate(groups)], axis=1)
@@ -61,11 +61,11 @@ def learn_pairs(cells: Int32Array, grid: Grid) -> PairTables:
 
 
 def _groups(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
-    """Bins, and one more group for unordered cells without rows."""
+    """The bins, and one more group for unordered cells without rows."""
     bins = bins_of_cells(counts, feature)
     unseen = _unordered(feature) & (counts == 0)
     seen = bins[~unseen]
-    # Some cell of each bin has rows, unless no value is present at all.
+    # Each bin has a cell with rows, unless no value is present at all.
     number = np.zeros(int(bins.max()) + 1, np.int32)
     number[np.unique(seen)] = np.arange(len(np.unique(seen)))
     return np.where(unseen, np.int32(len(np.unique(seen))), number[bins]).astype(np.int32)
@@ -77,7 +77,7 @@ def _unordered(feature: FeatureGrid) -> BoolArray:
 
 
 def _table(columns: Int32Array, feature: int, parent: int) -> Int64Array:
-    """ln P(own bin | bin of the parent) in units, [bins of the parent, bins]; ln P(bin), [1, bins], for a root."""
+    """ln P(own bin | bin of the parent) in units, [bins of the parent, bins]; for a root, ln P(bin), [1, bins]."""
     rows = len(columns)
     if parent < 0:
         counts = np.bincount(columns[:, feature])
@@ -89,7 +89,7 @@ def _table(columns: Int32Array, feature: int, parent: int) -> Int64Array:
 
 
 def logs_in_units(above: np.ndarray[tuple[int, int], np.dtype[np.object_]], below: object) -> Int64Array:
-    """ln(above / below) of integers, to the nearest unit, int64 of the shape of `above`."""
+    """ln(above / below) of integers, rounded to the nearest unit, int64 in the shape of `above`."""
     under = np.broadcast_to(np.asarray(below, object), above.shape)
     units: FloatArray = (np.log(above.astype(np.float64)) - np.log(under.astype(np.float64))) * (1 << SHIFT)
     whole = np.rint(units).astype(np.int64)
@@ -101,7 +101,7 @@ def logs_in_units(above: np.ndarray[tuple[int, int], np.dtype[np.object_]], belo
 
 
 def _with_unseen(table: Int64Array, height: int, width: int, least: int) -> Int64Array:
-    """The table with a line and a column for values that no row has: such a value costs more than all others together."""
+    """The table with a line and a column for values that no row has: one such value costs more than all others together."""
     wide = np.zeros((height, width), np.int64)
     wide[: table.shape[0], : table.shape[1]] = table
     wide[:, table.shape[1] :] = least

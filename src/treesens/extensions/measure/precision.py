@@ -1,4 +1,4 @@
-"""The precision that a share needs."""
+"""The precision at which the search for a share may stop."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ NEGLIGIBLE = 1e-6
 
 @dataclass(frozen=True)
 class Precision:
-    """Sufficient precision: a relative error of `epsilon` with probability 1 - `delta`, or a share of at most `negligible`."""
+    """The required precision: a relative error of `epsilon` with probability 1 - `delta`, or a share of up to `negligible`."""
 
     epsilon: float = EPSILON
     delta: float = DELTA
     negligible: float = NEGLIGIBLE
 
     def reached(self, low: float, high: float) -> bool:
-        """True if some value is within epsilon of every point of an interval."""
+        """True if some value is within epsilon of every point of the interval."""
         return high <= self.negligible or high - low <= self.epsilon * (high + low)

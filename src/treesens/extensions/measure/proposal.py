@@ -2,7 +2,7 @@
 
 A tilt multiplies the share of every cell by a factor, one per feature and cell. Tilts are fitted to affected inputs by the
 cross-entropy method (R. Rubinstein, *The cross-entropy method for combinatorial and continuous optimization*, Methodology and
-Computing in Applied Probability 1, 1999), several of them as a mixture by expectation maximisation. A bad fit costs draws;
+Computing in Applied Probability 1, 1999), several of them as a mixture by expectation maximisation. A bad fit only costs draws;
 results stay correct.
 """
 
@@ -19,19 +19,19 @@ from treesens.extensions.measure.measure import Measure
 
 _SCALE = 2.0**40
 _BELIEVED = 4.0
-"""Pseudo-rows of a tilt distributed by the measure, as a part of the rows that it has seen."""
+"""Pseudo-rows of a tilt, distributed by the measure: a constant number, and a part of the number of rows."""
 _BELIEVED_PART = 0.1
 _MOST_PART = 0.1
-"""Maximum part of the total weight for one row (truncated importance weights)."""
+"""Maximum part of the total weight that one row may have (truncated importance weights)."""
 _STEPS = 25
 _POWERS = ((1.0, 0.6), (0.5, 0.4))
-"""Powers of a tilt, and their parts of its draws: weaker ones reach inputs between the tilt and the measure."""
+"""Powers of a tilt, and their parts of its draws: weaker powers reach inputs between the tilt and the measure."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tilt:
-    """`part` of the draws come from it. `ratios[f]` float64[n_cells] are cell frequencies relative to the measure; `weights`
-    and `tables` are those of the measure, tilted.
+    """A distribution from which a `part` of the draws comes. `ratios[f]`, float64[n_cells], are frequencies of cells relative
+    to the measure; `weights` and `tables` are those of the measure, tilted.
     """
 
     part: float
@@ -50,8 +50,8 @@ def tilts_for(
     plain: float,
     seed: int,
 ) -> list[Tilt]:
-    """`count` tilts for affected inputs `rows` int32[rows, features], each with a mass, and weaker tilts. A part `plain` of the
-    draws comes from the measure itself. OutOfTime if the surrounding work has to end.
+    """`count` tilts fitted to the affected inputs `rows`, int32[rows, features], with their masses `weights`, and weaker tilts.
+    A part `plain` of the draws comes from the measure itself. Raises OutOfTime when the surrounding work has to end.
     """
     weights = np.minimum(weights, weights.sum() * max(_MOST_PART, 2 / len(weights)))
     sample_size = float(weights.sum() ** 2 / (weights**2).sum())
@@ -83,14 +83,14 @@ def tilts_for(
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Runs of cells of a feature with about equal shares: the run `of` every cell, and the shares."""
+    """Runs of cells of a feature with about equal shares: `of` is the run of every cell, `shares` are those of the runs."""
 
     of: Int32Array
     shares: FloatArray
 
 
 def _groups(shares: FloatArray, sample_size: float) -> _Groups:
-    """More runs if more is known; one per cell if there are few."""
+    """Runs of cells: more runs for more rows, and one run per cell if there are few cells."""
     count = int(np.clip(sample_size**0.5, 8, 64))
     if len(shares) <= count:
         return _Groups(np.arange(len(shares), dtype=np.int32), shares)
@@ -102,7 +102,7 @@ def _groups(shares: FloatArray, sample_size: float) -> _Groups:
 def _fitted(
     groups: list[_Groups], varied: Collection[int], rows: Int32Array, weights: FloatArray
 ) -> tuple[FloatArray, ...]:
-    """Frequency of cells among rows relative to the measure, per feature; 1 for varied features."""
+    """The frequency of cells among the rows relative to the measure, per feature; 1 for varied features."""
     total = float(weights.sum())
     believed = _BELIEVED + _BELIEVED_PART * total
     found = []
@@ -124,7 +124,7 @@ def _tilt(measure: Measure, part: float, ratios: tuple[FloatArray, ...]) -> Tilt
         raised = before * (ratio / ratio.max())
         scale = _SCALE / max(float(raised.sum()), 1e-300)
         tilted = np.where(before > 0, np.maximum(1, np.rint(raised * scale)), 0).astype(np.int64)
-        # Weights are integers: their rounded values count.
+        # The rounded integer weights define the tilt.
         unit = ratio.max() / scale
         factor = np.where(before > 0, tilted / np.maximum(before, 1) * unit, 1.0)
         inside = np.bincount(bins, before.astype(np.float64))

@@ -1,9 +1,9 @@
-"""The estimate of a share: rounds of draws from open boxes, each planned by the results of earlier rounds.
+"""The estimate of a share, from rounds of draws in open boxes; each round is planned by the results of earlier ones.
 
-If affected inputs are rare, a walk finds some first, and draws are moved to where they are. A crowd of inputs goes through ever
-lower levels of what its scores lack; below each, the best part is doubled and every member takes random steps that stay below
-(subset simulation: S.-K. Au and J. Beck, *Estimation of small failure probabilities in high dimensions by subset simulation*,
-Probabilistic Engineering Mechanics 16, 2001). The inputs that the walk finds only guide draws.
+If affected inputs are rare, a walk finds some first, and draws are moved to them. A crowd of inputs passes through ever lower
+levels of the shortfall of their scores; at each level, the best part is duplicated, and every member takes random steps that
+stay below the level (subset simulation: S.-K. Au and J. Beck, *Estimation of small failure probabilities in high dimensions by
+subset simulation*, Probabilistic Engineering Mechanics 16, 2001). The inputs that the walk finds only guide the draws.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from treesens.extensions.measure.proposal import Tilt, tilts_for
 from treesens.extensions.measure.search import Draws, Masses, ShareSearch
 
 _KEPT = 500
-"""Affected inputs kept per round."""
+"""Number of affected inputs that are kept per round."""
 _ROWS = 20_000
 _FIRST, _FREQUENT = 1_000, 0.05
-"""Draws of a first look; more frequent affected inputs need no walk."""
+"""Draws of a first look, and the part of affected inputs among them from which no walk is needed."""
 _LEAST_PLAIN, _MOST_PLAIN = 0.15, 0.85
 _FEW_HITS, _HITS_PER_TILT, _MOST_TILTS = 100, 200, 4
 
@@ -39,7 +39,7 @@ _EVERY = 5
 
 @dataclass
 class Sampler:
-    """Draws from the boxes of `search` that are open at the time."""
+    """Draws from the currently open boxes of `search`."""
 
     search: ShareSearch
     precision: Precision
@@ -47,7 +47,7 @@ class Sampler:
     drawn: int = 0
     concerned: int = 0
     draws_left: float = inf
-    """Estimated number of further draws with the current boxes; inf if nothing is known."""
+    """The estimated number of further draws with the current boxes; inf if nothing is known."""
     estimate: Estimate | None = None
     _rounds: int = 0
     _weighed: float = 0.0
@@ -68,7 +68,7 @@ class Sampler:
         return self.estimate is not None and self.precision.reached(self.estimate.low, self.estimate.high)
 
     def scout(self, budget: Budget) -> None:
-        """Looks for affected inputs, and moves draws to them if they are rare."""
+        """Searches for affected inputs, and moves draws to them if they are rare."""
         first = self.search.sample(_FIRST, self.seed)
         if len(first.concerned) >= _FREQUENT * _FIRST:
             return
@@ -81,7 +81,7 @@ class Sampler:
         return tilts_for(search.measure, search.varied, rows, weights, count=count, plain=plain, seed=self.seed)
 
     def draw(self, count: int, masses: Masses) -> None:
-        """One round; `masses` are the current ones of the search."""
+        """Draws one round; `masses` are the current masses of the search."""
         full, heaviest = self.search.full_mass(), self.search.heaviest()
         bet = self._bet(count, heaviest, masses, full)
         self._rounds += 1
@@ -98,7 +98,7 @@ class Sampler:
         self._refit(masses, full)
 
     def _refit(self, masses: Masses, full: float) -> None:
-        """Learns anew from affected inputs whenever their number has grown much."""
+        """Fits the tilts again to the affected inputs when the number of draws has grown by half."""
         if self.concerned < _FEW_HITS or self.drawn < 1.5 * self._fitted or not self._kept:
             return
         rows = np.concatenate([rows for rows, _ in self._kept])
@@ -106,13 +106,13 @@ class Sampler:
         self._fitted = self.drawn
         self._plain = self._plain_part(masses, full)
         self.search.propose(self._tilts(rows, weights, int(np.clip(len(rows) // _HITS_PER_TILT, 1, _MOST_TILTS))))
-        # The mass of a hit has changed.
+        # The mass of a typical hit has changed.
         typical = self._squares / self._sum
         self._sum, self._squares = 10 * typical, 10 * typical**2
 
     def _plain_part(self, masses: Masses, full: float) -> float:
-        """The part of draws from the measure itself. They bound the mass that tilts miss, up to an absolute error, which takes
-        its inverse in draws. Draws of tilts have to be precise, which takes the square.
+        """The part of the draws that comes from the measure itself. They bound the mass that tilts miss, up to an absolute
+        error, and need its inverse in draws. Draws from tilts have to be precise, and need the square of the inverse.
         """
         mass = self._open_mass(masses, full)
         bet = self._bet(1, 1.0, masses, full)
@@ -121,7 +121,7 @@ class Sampler:
         return float(np.clip(missed / (missed + precise), _LEAST_PLAIN, _MOST_PLAIN))
 
     def _open_mass(self, masses: Masses, full: float) -> float:
-        """Estimated affected share of the open mass; never 0."""
+        """The estimated affected share of the open mass; never 0."""
         least = 0.5 * masses.open / (self.drawn + 1)
         return max(self._value - full, least / 100) if self.concerned else least
 
@@ -130,7 +130,7 @@ class Sampler:
         return self._weighed / self._weights
 
     def _bet(self, count: int, heaviest: float, masses: Masses, full: float) -> Bet:
-        """The unit: the weighted mean mass of a hit."""
+        """The bet of a round; its unit is the weighted mean mass of a hit."""
         open_mass = self._open_mass(masses, full)
         share = full + open_mass
         wanted = max(self.precision.epsilon * share, self.precision.negligible - share)
@@ -141,13 +141,13 @@ class Sampler:
         mass = float(draws.concerned.sum() + draws.maybe.sum() / 2)
         self._weighed += weight * (full + mass)
         self._weights += weight
-        if full != self._kept_full:  # draws of boxes that are full now are no longer open
+        if full != self._kept_full:  # some boxes with draws are full now, and no longer open
             self._kept, self._kept_full = [], full
         if len(draws.hits):
             self._kept.append(_thinned(draws.hits, weight * draws.hit_weights, self._rounds))
 
     def _stated(self, masses: Masses) -> Estimate:
-        """The results of all draws, combined with the proved ones."""
+        """The estimate from all draws, combined with the proved bounds."""
         low, high = self._limits.low, self._limits.high
         lower, upper = self.search.outward(max(low, 0.0), max(high, 0.0))
         lower, upper = max(lower, masses.lower), min(upper, masses.upper)
@@ -155,7 +155,7 @@ class Sampler:
         return Estimate(value, lower, upper, self.precision.delta, self.drawn, self.concerned)
 
     def rows(self) -> Int32Array:
-        """Affected inputs of open boxes, int32[rows, features], repeated by their mass."""
+        """Affected inputs of the open boxes, int32[rows, features], repeated in proportion to their mass."""
         if not self._kept:
             return np.zeros((0, self.search.features), np.int32)
         rows = np.concatenate([rows for rows, _ in self._kept])
@@ -167,14 +167,14 @@ class Sampler:
 
 
 def _thinned(rows: Int32Array, weights: FloatArray, seed: int) -> tuple[Int32Array, FloatArray]:
-    """About `_KEPT` rows and weights; every row keeps its expected weight."""
+    """A sample of about `_KEPT` rows with weights; the expected weight of every row is unchanged."""
     chance = np.minimum(1.0, weights * _KEPT / weights.sum())
     kept = np.random.default_rng(seed).random(len(rows)) < chance
     return rows[kept], (weights / chance)[kept]
 
 
 def hunt(search: ShareSearch, seed: int, budget: Budget) -> Int32Array:
-    """Affected inputs, int32[rows, features], about as frequent as by independent features; empty at the time limit."""
+    """Affected inputs, int32[rows, features], about as frequent as under independent features; empty at the time limit."""
     random = np.random.default_rng(seed)
     walk = _Walk(search, random)
     for _ in range(_LEVELS):
@@ -213,13 +213,13 @@ class _Walk:
         return cells
 
     def gather(self, limit: float) -> None:
-        """Only the rows that lack at most `limit`, some several times."""
+        """Keeps only the rows whose shortfall is at most `limit`, some of them several times."""
         best = np.flatnonzero(self.lacks <= limit)
         chosen = best[self.random.integers(0, len(best), _CROWD)]
         self.rows, self.lacks = self.rows[chosen], self.lacks[chosen]
 
     def step(self, limit: float) -> None:
-        """Changes some features of every row, if the row stays below the limit."""
+        """Changes some features of every row, if its shortfall stays within the limit."""
         moved: Int32Array = self.rows.copy()
         for _ in range(int(self.random.integers(1, 4))):
             of = self.random.choice(self.free, _CROWD)

@@ -16,16 +16,16 @@ from treesens.extensions.measure.proposal import Tilt
 from treesens.extensions.measure.sides import Row, Sides
 
 NONE, CONCERNED = 0, 2
-"""State of an input; 1 is open, possible only where scores are rounded."""
+"""The states of an input; 1 is open, which occurs only if scores are rounded."""
 
 _ROUNDINGS = 2.0**-50
 _FEW = 8
-"""Features whose masses never underflow: each has a factor of at least 2^-62 in its table and one for its cells."""
+"""Maximum of features for which masses never underflow: each adds two factors of at least 2^-62, in its table and its cells."""
 
 
 @dataclass(frozen=True)
 class Masses:
-    """Proved shares: between `lower` and `upper` of the measure is affected. `open` is the share of open boxes."""
+    """Proved shares: a share between `lower` and `upper` of the measure is affected. `open` is the share of open boxes."""
 
     lower: float
     upper: float
@@ -37,8 +37,8 @@ class Masses:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Inputs drawn from the open boxes with their masses, float64: for affected ones (`concerned`) and possible ones (`maybe`).
-    `hits` int32[hits, features] are some of the affected ones, with `hit_weights`.
+    """Inputs drawn from the open boxes, with their masses, float64: `concerned` of affected inputs, `maybe` of possible ones.
+    `hits`, int32[hits, features], are some of the affected inputs, with `hit_weights`.
     """
 
     drawn: int
@@ -49,9 +49,9 @@ class Draws:
 
 
 class ShareSearch:
-    """Branch and bound over boxes of cells of one model, and draws from the open boxes.
+    """Branch and bound over boxes of cells of one model, with draws from the open boxes.
 
-    Cells are those of `trees`: with `onehot` groups they are folded (groups.py), and so are boxes and draws.
+    Cells are those of `trees`: `onehot` groups are folded (groups.py), also in boxes and draws.
     """
 
     def __init__(self, trees: CellTrees, sides: Sides, measure: Measure) -> None:
@@ -72,7 +72,7 @@ class ShareSearch:
     def run(
         self, seconds: float, *, enough: float = 0.0, most_boxes: int = 1_000_000, most_nodes: int = 1 << 60
     ) -> None:
-        """Continues for so many seconds or nodes, or until at most `enough` of the measure is open."""
+        """Continues for up to `seconds` or `most_nodes`, or until at most `enough` of the measure is open."""
         self._engine.run(enough, most_boxes, most_nodes, seconds)
 
     def masses(self) -> Masses:
@@ -86,7 +86,7 @@ class ShareSearch:
         return float(self._engine.progress()["full"])
 
     def outward(self, low: float, high: float) -> tuple[float, float]:
-        """Shares added up from masses of boxes, rounded so that they enclose the truth."""
+        """Two sums of masses of boxes as shares, rounded such that they enclose the true shares."""
         p = self._engine.progress()
         boxes = p["open_boxes"] + p["full_boxes"]
         relative = p["relative_error"] + (boxes + 64) * _ROUNDINGS
@@ -97,7 +97,7 @@ class ShareSearch:
         return max(0.0, lower), min(1.0, upper)
 
     def propose(self, tilts: Sequence[Tilt]) -> None:
-        """Sets the source of draws, and which boxes are split first."""
+        """Sets the distributions of draws, which also decide the order in which boxes are split."""
         if not tilts:
             return
         stacked = [
@@ -115,27 +115,27 @@ class ShareSearch:
         return float(self._engine.heaviest())
 
     def sample(self, count: int, seed: int, most_hits: int = 0) -> Draws:
-        """Draws inputs of the open boxes, one from each of `count` parts of equal expectation."""
+        """Draws inputs from the open boxes, one from each of `count` parts with equal expectation."""
         drawn, concerned, maybe, hits, weights = self._engine.sample(count, most_hits, seed)
         return Draws(drawn, concerned, maybe, self._rows(hits), weights)
 
     def draw_full(self, count: int, seed: int) -> Int32Array:
-        """Inputs of boxes in which every input is affected, int32[count, features]; empty without such boxes."""
+        """Inputs from boxes in which every input is affected, int32[count, features]; empty without such boxes."""
         return self._rows(self._engine.draw_full(count, seed))
 
     def largest_full(self, count: int) -> list[tuple[Int32Array, Int32Array, float]]:
-        """Boxes in which every input is affected, largest first: first and last cell of every feature, and the mass."""
+        """Boxes in which every input is affected, the largest first: first and last cells of all features, and the mass."""
         found = self._engine.largest_full(count)
         return [(np.array(low, np.int32), np.array(high, np.int32), mass) for low, high, mass in found]
 
     def answers(self, cells: Int32Array) -> NDArray[np.uint8]:
-        """NONE, CONCERNED or open for every row of cells, uint8[rows]."""
+        """NONE, CONCERNED or 1 (open) for every row of cells, uint8[rows]."""
         out = np.empty(len(cells), np.uint8)
         self._engine.answers(np.ascontiguousarray(cells, np.int32), self._cells, out)
         return out
 
     def shortfalls(self, cells: Int32Array) -> FloatArray:
-        """How far the scores of every row of cells are from being affected, in units of the tables, float64[rows]."""
+        """The shortfall of the scores of every row of cells until it is affected, in units of the tables, float64[rows]."""
         out = np.empty(len(cells))
         self._engine.shortfalls(np.ascontiguousarray(cells, np.int32), self._cells, out)
         return out

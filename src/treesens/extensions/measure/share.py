@@ -1,7 +1,7 @@
 """The affected share of a measure: a proved interval, and an estimate inside it with a guarantee (docs/measures.md).
 
-Branch and bound and draws take turns. Draws show which boxes to split, boxes where not to draw. Once the remaining draws cost
-no more than the boxes did, only draws follow.
+Branch and bound and draws alternate: draws show which boxes to split, boxes show where not to draw. As soon as the remaining
+draws would cost no more than the boxes did, only draws continue.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from treesens.extensions.measure.search import Masses, ShareSearch
 
 _FIRST_NODES = 512
 _DRAWS_PER_NODE = 48
-"""Draws per box in the same time, as measured by `python -m benchmarks.shares`."""
+"""Number of draws in the time of one box, as measured by `python -m benchmarks.shares`."""
 _MOST_BOXES = 1_500_000
 _MOST_BYTES = 400_000_000
 _BOXES_SHARE = {False: 0.5, True: 0.8}
-"""Maximum parts of the time; the second where a proof is required."""
+"""Maximum part of the time for boxes; the second if a proof is required."""
 _BLOCK = 10_000
 _MOMENT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """`lower` and `upper` are proved. `closed`: the interval, or that of the estimate, is narrow enough; `reason` why not.
-    `drawn` are affected inputs of the open boxes.
+    """The interval from `lower` to `upper` is proved. `closed` is True if this interval, or the estimate's, is narrow enough;
+    `reason` says why not. `drawn` are affected inputs from the open boxes.
     """
 
     lower: float
@@ -48,7 +48,7 @@ class Share:
 
 @dataclass
 class ShareRun:
-    """One search: `run` returns the results at the end of the budget. `progress` is called from time to time."""
+    """One search: `run` returns its results when the budget ends. `progress` is called repeatedly."""
 
     search: ShareSearch
     precision: Precision
@@ -56,13 +56,13 @@ class ShareRun:
     progress: Callable[[Masses], None] | None = None
     draws_at_most: int | None = None
     decided: Callable[[float, float], bool] | None = None
-    """True if a proved interval answers the question. Boxes then go on until it does, for most of the time."""
+    """True if a proved interval answers the question. If set, boxes are split until it does, for most of the time."""
     first_nodes: int = _FIRST_NODES
-    """Boxes of the first turn."""
+    """Number of boxes in the first turn."""
 
     def run(self, seconds: float, budget: Budget) -> Share:
-        """Searches and draws for `seconds`, within the budget. Work is counted: searches without time limits are
-        reproducible.
+        """Searches and draws for `seconds`, within the budget. Turns are measured in boxes and draws, so that searches without
+        time limits are reproducible.
         """
         start = time.monotonic()
         sampler = Sampler(self.search, self.precision, self.seed)
@@ -84,24 +84,24 @@ class ShareRun:
         return Share(masses.lower, masses.upper, estimate, reason == "", reason, masses, spent, sampler.rows())
 
     def _enough(self, masses: Masses) -> bool:
-        """True if no proof or estimate is missing."""
+        """True if the proved shares suffice."""
         if self.decided is not None:
             return self.decided(masses.lower, masses.upper)
         return self.precision.reached(masses.lower, masses.upper)
 
     def _worthwhile(self, sampler: Sampler, masses: Masses, budget: Budget) -> bool:
-        """True if more boxes are split."""
+        """True if more boxes should be split."""
         if budget.over or masses.open_boxes + masses.full_boxes >= self._most_boxes:
             return False
         return self.decided is not None or sampler.draws_left > _DRAWS_PER_NODE * masses.nodes
 
     @property
     def _most_boxes(self) -> int:
-        """Boxes that fit into memory: two cells per feature, and the overhead of a box."""
+        """The number of boxes that fit into memory: two cells per feature, and the overhead of a box."""
         return min(_MOST_BOXES, _MOST_BYTES // (8 * self.search.features + 200))
 
     def _looked_at(self, nodes: int, budget: Budget) -> Masses:
-        """The proved shares after so many more boxes. The engine returns often so that Ctrl-C works."""
+        """The proved shares after up to `nodes` more boxes. The engine returns often, so that Ctrl-C works."""
         masses = self.search.masses()
         last = masses.nodes + nodes
         while masses.nodes < last and not budget.over:
@@ -114,7 +114,7 @@ class ShareRun:
         return masses
 
     def _draw_once(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> bool:
-        """One round of draws; False if the budget ended in it: later draws would learn nothing from it."""
+        """Draws one round. Returns False if the budget ended during it, because later draws would learn nothing from it."""
         try:
             with working_within(budget):
                 sampler.draw(draws, masses)
@@ -125,7 +125,7 @@ class ShareRun:
             raise
 
     def _drawn(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> str | None:
-        """Draws so many inputs; returns why the search is over ("" if the estimate is good enough), None if it goes on."""
+        """Draws up to `draws` inputs. Returns why the search is over ("" if the estimate is good enough); None if it is not."""
         if sampler.drawn == 0:
             sampler.scout(budget)
         last = min(sampler.drawn + draws, self.draws_at_most or 1 << 62)

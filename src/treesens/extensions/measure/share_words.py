@@ -10,8 +10,8 @@ _LEAST = 1e-7
 
 
 def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
-    """A share for display: in percent with four digits, `1 in 23,000` below a thousandth, `fewer than 1 in 10 million`. A bound
-    is rounded to the side on which it remains valid: ROUND_FLOOR for lower, ROUND_CEILING for upper bounds.
+    """A share for display: in percent with four digits, as `1 in 23,000` below a thousandth, or `fewer than 1 in 10 million`. A
+    bound is rounded to the side on which it remains valid: ROUND_FLOOR for lower and ROUND_CEILING for upper bounds.
     """
     if share <= 0:
         return "0 %"
@@ -26,7 +26,7 @@ def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
 
 
 def interval(record: dict[str, Any]) -> str:
-    """The proved interval of a share: both ends are rounded outward, unless they differ by less than a millionth."""
+    """The proved interval of a share. Both ends are rounded outward, unless they differ by less than a millionth."""
     low, high = record["lower"], record["upper"]
     if high - low <= 1e-6 * high:
         return percent(high)
@@ -35,13 +35,13 @@ def interval(record: dict[str, Any]) -> str:
 
 
 def estimated(record: dict[str, Any]) -> str:
-    """The estimate with its interval, if there is one."""
+    """The estimate with its interval, or "" without an estimate."""
     found = record["estimate"]
     return "" if found is None else f"{percent(found['value'])} ({percent(found['low'])} to {percent(found['high'])})"
 
 
 def share_words(record: dict[str, Any]) -> str:
-    """A question's share, in a line: the proved interval, the estimate, and the verdict on the expected bound."""
+    """The share of a question in one line: the proved interval, the estimate, and the verdict on the expected bound."""
     parts = [f"share of {record['of']}: {interval(record)} (proved)"]
     if record["estimate"] is not None:
         failing = record["estimate"]["delta"]

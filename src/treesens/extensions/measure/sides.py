@@ -1,4 +1,4 @@
-"""A question about two points as integer tables: one choice has to be high, another low."""
+"""A question about two points as integer tables: the score of one choice has to be high, that of another low."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from treesens.errors import UsageError
 from treesens.extensions.measure.groups import Groups
 
 MOST_CHOICES = 1 << 14
-"""Combinations of legal cells of the varied features."""
+"""Maximum of combinations of legal cells of the varied features."""
 
 _FAR = 4 * BEYOND
 
 Weights = tuple[int, ...]
-"""Signs with which a table adds outputs."""
+"""The factors with which a table adds outputs."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """sign * (score of a table) >= an integer: fails for certain below `possible`, holds from `certain` on."""
+    """sign * (score of a table) >= an integer: it certainly fails below `possible`, and certainly holds from `certain` on."""
 
     table: int
     sign: int
@@ -40,8 +40,8 @@ class Row:
 
 @dataclass
 class Sides:
-    """`values` int64[leaves, tables] and `base` int64[tables], in units of 2**-shift; `choices` int32[choices, varied] are
-    cells of the features `varied`. An input is affected if some choice meets the rows of `first`, another those of `second`,
+    """`values` int64[leaves, tables] and `base` int64[tables] are in units of 2**-shift; `choices` int32[choices, varied] are
+    cells of the features `varied`. An input is affected if some choice meets the rows of `first`, another one those of `second`
     and, if `apart_counts`, the table `compared` differs between the two by `apart` (possible, certain).
 
     With one point there is one empty choice, and `second` has no rows.
@@ -58,7 +58,7 @@ class Sides:
     apart: tuple[int, int] = (-_FAR, -_FAR)
     allowed: Int32Array | None = None
     swapped: bool = False
-    """True if `first` constrains the question's second point."""
+    """True if `first` constrains the second point of the question."""
 
     def swap(self) -> None:
         """Swaps the two points."""
@@ -66,7 +66,7 @@ class Sides:
 
 
 def check_choices(query: Query, varied: Sequence[int], groups: Groups) -> list[list[int]]:
-    """The legal cells of the varied features. UsageError for too many combinations."""
+    """The legal cells of the varied features. Raises UsageError if they have too many combinations."""
     counts = groups.counts
     legal = [list(range(counts[f])) if f in counts else np.flatnonzero(query.space.legal[f]).tolist() for f in varied]
     if prod(map(len, legal)) > MOST_CHOICES:
@@ -77,7 +77,7 @@ def check_choices(query: Query, varied: Sequence[int], groups: Groups) -> list[l
 
 
 def sides_of(query: Query, groups: Groups, said: Sequence[AtLeast], more_trees: int = 0) -> Sides:
-    """The tables of a question's score constraints over choices of (folded) varied features; `more_trees` are appended."""
+    """The tables of a question's score constraints, over choices of (folded) varied features; `more_trees` are added later."""
     model, varied = query.models[query.points[0].model], groups.varied(varied_by(query))
     combinations = list(product(*check_choices(query, varied, groups)))
     choices = np.array(combinations, np.int32).reshape(len(combinations), len(varied))
@@ -93,24 +93,24 @@ def sides_of(query: Query, groups: Groups, said: Sequence[AtLeast], more_trees: 
 
 
 def varied_by(query: Query) -> frozenset[int]:
-    """The features that may differ between the two points; empty for one point. UsageError for points of two models."""
+    """The features that may differ between the two points; empty for one point. Raises UsageError for points of two models."""
     same = [c for c in query.constraints if isinstance(c, SameExcept)]
     if len(query.points) == 1:
         return frozenset()
     if len(same) != 1 or query.points[0].model != query.points[1].model:
         raise UsageError(
-            "shares are counted of one point, or of two points of one model that agree except on some features",
+            "shares need one point, or two points of one model that agree except on some features",
             remedy="write `a = b except {..}`",
         )
     return same[0].varied
 
 
 Placed = tuple[int, int] | None
-"""A table and its sign."""
+"""The number of a table, and a sign."""
 
 
 def _placed(row: AtLeast, model: CellEnsemble, tables: dict[Weights, int]) -> tuple[Placed, Placed]:
-    """The tables of a row for the first and the second point."""
+    """The tables of a row for the first and for the second point."""
     whole = lcm(*(term.coefficient.denominator for term in row.form.scores))
     found: list[Placed] = []
     for point in (0, 1):
@@ -126,7 +126,7 @@ def _placed(row: AtLeast, model: CellEnsemble, tables: dict[Weights, int]) -> tu
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
-    """Tables in units of 2**-shift; `slack`: an exact score lies in [v, v + slack] units of 2**drop of those of the leaves."""
+    """Tables in units of 2**-shift. An exact score lies in [v, v + slack], in units of 2**drop of the units of leaves."""
 
     values: Int64Array
     base: Int64Array
@@ -158,27 +158,27 @@ class _Scores:
         return cls(values, np.array([v >> drop for v in base], np.int64), shift, drop, slack)
 
     def least(self, row: AtLeast) -> tuple[int, int]:
-        """The least integer that meets a row, in units of the tables: rounded down and up."""
+        """The least integer that meets a row, in units of the tables, rounded down and rounded up."""
         whole = lcm(*(term.coefficient.denominator for term in row.form.scores))
         exact = (row.bound * Fraction(whole)).ceil(self.shift, strict=row.strict)
         return exact >> self.drop, -((-exact) >> self.drop)
 
 
 def _add(sides: Sides, scores: _Scores, row: AtLeast, first: Placed, second: Placed) -> bool:
-    """Adds a row; returns True if its second point has to be higher."""
+    """Adds a row; returns True if the second point has to be higher in it."""
     down, up = scores.least(row)
     if first is not None and second is not None:
         if first[0] != second[0] or first[1] == second[1]:
-            raise UsageError("shares are counted of differences of one score")
+            raise UsageError("shares need differences of a single score")
         if sides.apart_counts:
-            raise UsageError("shares are counted of one difference of scores")
+            raise UsageError("shares need a single difference of scores")
         sides.apart_counts, sides.compared = True, (first[0], first[0])
         sides.apart = _clipped(down - scores.slack), _clipped(up + scores.slack)
         return first[1] < 0
     for placed, rows in ((first, sides.first), (second, sides.second)):
         if placed is not None:
             table, sign = placed
-            # Scores are rounded down: the true positive one may be greater, a negative one is not.
+            # Scores are rounded down: a positive exact score may be greater, a negative one is not.
             possible, certain = (down - scores.slack, up) if sign > 0 else (down, up + scores.slack)
             rows.append(Row(table, sign, _clipped(possible), _clipped(certain)))
     return False
@@ -189,7 +189,7 @@ def _clipped(threshold: int) -> int:
 
 
 def _compare(sides: Sides) -> None:
-    """A score high for one point and low for the other moves by at least the sum of both bounds."""
+    """Sets `apart`: a score that is high for one point and low for the other differs by at least the sum of both bounds."""
     if sides.apart_counts:
         return
     for one in sides.first:

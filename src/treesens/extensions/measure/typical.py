@@ -1,14 +1,14 @@
 """Regions of typical inputs: a new input like the rows lies inside with at least a given probability.
 
-Split conformal prediction: the first half of the shuffled rows defines the score, the other half the threshold. A fresh input
-and the m rows of the second half are exchangeable, so that its score is below the k-th smallest of theirs with a probability of
-at most k / (m + 1) (V. Vovk, A. Gammerman, G. Shafer, *Algorithmic Learning in a Random World*, 2005; J. Lei et al.,
+Split conformal prediction: the first half of the shuffled rows defines the score, the second half the threshold. A fresh input
+and the m rows of the second half are exchangeable, so its score is below the k-th smallest of their scores with a probability
+of at most k / (m + 1) (V. Vovk, A. Gammerman, G. Shafer, *Algorithmic Learning in a Random World*, 2005; J. Lei et al.,
 *Distribution-free predictive inference for regression*, JASA 113, 2018). As a constraint on counterfactuals: PINE (ICML 2026).
 
-Isolation is scikit-learn's forest over the cells of the models, as trees whose leaves are whole numbers. The forest (F. T. Liu,
-K. M. Ting, Z.-H. Zhou, *Isolation Forest*, ICDM 2008) isolates an input with random cuts: the fewer it takes on average, the
-less typical the input is. A feature's value is its cell number, so that the forest has only cuts of the models. A leaf adds its
-depth, and the mean depth of a random tree of its rows.
+The isolation score is from scikit-learn's forest over the cells of the models, as trees whose leaves are integers. The forest
+(F. T. Liu, K. M. Ting, Z.-H. Zhou, *Isolation Forest*, ICDM 2008) isolates an input with random cuts: the fewer on average, the
+less typical the input. The value of a feature is its cell number, so the forest only has cuts of the models. A leaf adds its
+depth, and the mean depth of a random tree with the leaf's number of rows.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SEED = 0
 
 
 def split_rows(count: int) -> tuple[Int64Array, Int64Array]:
-    """Rows to learn from, and rows that are held out: halves in random order, the first one row longer if need be."""
+    """The rows to learn from, and the rows held out: halves in random order; the first may have one row more."""
     order = np.random.default_rng(SEED).permutation(count)
     half = (count + 1) // 2
     return order[:half], order[half:]
 
 
 def learn_typical(cells: Int32Array, grid: Grid, features: tuple[Feature, ...], method: Method) -> TypicalScore:
-    """At least two rows of legal cells int32[rows, features]."""
+    """The score and threshold learnt from `cells`, int32[rows, features]: at least two rows of legal cells."""
     learn, held_out = split_rows(len(cells))
     known = np.ascontiguousarray(cells[learn])
     forest = _by_pairs(known, grid, features) if method == "chow-liu" else isolation_forest(known, grid, features)
@@ -59,7 +59,7 @@ def _by_pairs(cells: Int32Array, grid: Grid, features: tuple[Feature, ...]) -> F
 
 
 def scores_of_values(pairs: PairTables, grid: Grid, rows: FloatArray) -> Int64Array:
-    """Scores from the tables alone, for values float64[rows, features]; trees and question cells are not used."""
+    """The scores of `rows`, float64[rows, features], from the tables alone; trees and the cells of questions are not used."""
     own = [
         group[_cells_by_hand(feature, rows[:, f])]
         for f, (group, feature) in enumerate(zip(pairs.groups, grid, strict=True))
@@ -72,7 +72,7 @@ def scores_of_values(pairs: PairTables, grid: Grid, rows: FloatArray) -> Int64Ar
 
 
 def _cells_by_hand(feature: FeatureGrid, values: FloatArray) -> Int64Array:
-    """The number of cuts that a value has reached; a category is its code, and missing comes last."""
+    """The number of cuts that each value has reached; a category is its code, and missing comes last."""
     x = feature.number_type.cast(values)
     absent = np.isnan(x)
     if feature.categories:
@@ -88,7 +88,7 @@ _ROUNDED = 1e-9
 
 
 def isolation_forest(cells: Int32Array, grid: Grid, features: tuple[Feature, ...]) -> Forest:
-    """The forest of rows of cells int32[rows, features]: scikit-learn's, with default settings and seed 0."""
+    """The isolation forest that scikit-learn fits to `cells`, int32[rows, features], with default settings and seed 0."""
     library = _fit(cells)
     builder = ForestBuilder(grid)
     for member in library.estimators_:
@@ -111,7 +111,7 @@ def _fit(cells: Int32Array) -> Any:
 
 
 def mean_depth(rows: Any) -> FloatArray:
-    """The mean depth at which a random binary tree isolates one of some rows (Liu, Ting, Zhou, equation 1)."""
+    """The mean depth at which a random binary tree isolates one of `rows` rows (Liu, Ting, Zhou, equation 1)."""
     n = np.asarray(rows, np.float64)
     several = np.maximum(n, 3)
     long = 2.0 * (np.log(several - 1.0) + np.euler_gamma) - 2.0 * (several - 1.0) / several
@@ -119,7 +119,7 @@ def mean_depth(rows: Any) -> FloatArray:
 
 
 def _add_tree(builder: ForestBuilder, tree: Any) -> None:
-    """One tree, in the library's node order: parents first."""
+    """Adds one tree, in the library's node order, which has parents first."""
     builder.begin_tree()
     start = builder.roots[-1]
     depth = np.zeros(tree.node_count)

@@ -1,17 +1,17 @@
-"""Decides additive questions by the sums that their parts can attain: exact dynamic programming.
+"""Decides additive questions by the sums that their parts can attain, with exact dynamic programming.
 
 Trees that share no feature, directly or through others, choose their leaves independently. So a score is a sum of parts, one
 for each group of trees that do share features, and its values are the sums of one choice per part. This is subset sum, from
-which the paper shows that trees of depth 1 are hard already (Theorem weaknp:depth1). The table of attainable sums is the
+which the paper shows that trees of depth 1 are already hard (Theorem weaknp:depth1). The table of attainable sums is the
 dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter
 4), one bit per sum.
 
-A varied feature belongs to one point, so the best choice of its part is best for all. The choices of the other features are
-enumerated if they are few: the case that the paper decides in polynomial time (Theorem bounded-poly).
+A varied feature belongs to one point, so one choice for its part is the best for all rows. The choices for the other features
+are enumerated if they are few: the case that the paper decides in polynomial time (Theorem bounded-poly).
 
 The largest attainable sum within the bounds is the best value of an objective.
 
-Relaxations of the choice of leaves miss this: a linear relaxation has no gap between two neighbouring sums.
+Relaxations of the choice of leaves cannot show this: a linear relaxation has no gap between two neighbouring sums.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ MOST_CHOICES = 20_000
 """Maximum of cell combinations of one part."""
 
 _INT64_BITS = 62
-"""Maximum of integer products compared as int64."""
+"""Maximum of bits of products that are compared as int64."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Trees that share features: their variables, and the contribution of each combination of cells to the rows.
+    """Trees that share features: their variables, and the contributions of all combinations of cells to the rows.
 
-    `sums` are the different contributions int64[n, rows], `choice` the combination int32[n, variables] that makes each.
+    `sums` are the distinct contributions, int64[n, rows]; `choice` has a combination int32[n, variables] for each of them.
     """
 
     variables: tuple[int, ...]
@@ -56,16 +56,16 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class _Variables:
-    """Cells of a feature at a point; points that agree on a feature share the variable. `number` is int[points, features]."""
+    """Variables, one per point and feature (or feature, if points agree on it). `number` is int[points, features]."""
 
     number: Int32Array
     legal: tuple[BoolArray, ...]
 
 
 def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
-    """The method: None if the question is not additive enough, or sums are too long for a table.
+    """The method's answer; None if the question is not additive enough, or if sums are too large for a table.
 
-    An objective is one more row, to be maximised without a bound.
+    An objective is one more row, which is maximised and has no bound.
     """
     start, query = time.perf_counter(), question.query
     parts = score_constraints_of(query, optimises=query.objective is not None)
@@ -106,7 +106,7 @@ def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
-    """None if a variable has no legal cell: the compiler's error is better."""
+    """The variables; None if one has no legal cell, because the compiler then has a better error."""
     features = len(query.space.names)
     varied = frozenset(range(features)) if parts.same is None else parts.same.varied
     number = np.zeros((len(query.points), features), np.int32)
@@ -138,7 +138,7 @@ def features_of_trees(model: CellEnsemble) -> list[frozenset[int]]:
 def _split(
     query: Query, rows: Sequence[IntegerRow], variables: _Variables, budget: Budget
 ) -> tuple[list[_Part], Int64Array] | None:
-    """The parts, and the contribution of trees without features to the rows; None if a part has too many choices."""
+    """The parts, and the contributions of trees without splits to the rows; None if a part has too many choices."""
     owner = list(range(len(variables.legal)))
 
     def root_of(v: int) -> int:
@@ -221,10 +221,10 @@ def _decide(
     variables: _Variables,
     budget: Budget,
 ) -> tuple[Facts, int] | None:
-    """The facts about the question, and the maximum of the last row if it has no bound.
+    """The facts about the question, and the maximum of the last row if the row has no bound.
 
-    Parts that add to all rows in one proportion go into a table of sums, the others are combined into their Pareto-best sums.
-    All are combined if the sums are too far apart for a table.
+    Parts whose sums change all rows in the same proportion go into a table of sums; the others are combined into their
+    Pareto-optimal sums. All parts are combined if the sums are too far apart for a table.
     """
     direction, along, apart = _by_direction(parts, len(constant))
     table = Table.of([part.sums for part in along], direction)
@@ -259,9 +259,9 @@ def _decide(
 
 
 def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[_Part], list[_Part]]:
-    """The proportion in which most parts add to one row and subtract from another, those parts, and the others.
+    """The proportion in which most parts add to one row and subtract from another, the parts with it, and the other parts.
 
-    A part that subtracts from no row has a best choice, and needs no table.
+    A part that subtracts from no row has a best choice and needs no table.
     """
     proportions: dict[tuple[int, ...], list[_Part]] = {}
     bent: list[_Part] = []
@@ -279,7 +279,7 @@ def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[
 
 
 def _proportion(sums: Int64Array) -> tuple[int, ...] | None:
-    """The common direction of all differences of some sums, in lowest terms; None if there is none."""
+    """The common direction of all differences between some sums, in lowest terms; None if there is none."""
     moved = sums - sums[0]
     moved = moved[(moved != 0).any(axis=1)]
     if len(moved) == 0:

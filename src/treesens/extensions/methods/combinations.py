@@ -1,8 +1,8 @@
-"""All combinations of cells of a small domain, and those where a question may hold: vectorised, exact, relaxed on values.
+"""All combinations of cells of a small domain, and those in which a question may hold: vectorised, exact, relaxed on values.
 
-Constraints on cells (scores, sets of cells, boxes) are exact. Values that matter are enumerated if they are few, so that
-relations between values are exact as well. Other constraints on values hold here if some values of each cell alone could
-satisfy them; `concretise` decides the rest, per combination.
+Constraints on cells (scores, sets of cells, boxes) are exact. Values that matter are enumerated if they are few, so relations
+between values are then exact as well. Other constraints on values count as satisfied if some values in each cell alone could
+satisfy them; `concretise` decides them for each combination.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from treesens.extensions.methods.slots import Member, Slots, count_choices, list
 from treesens.values.relations import canonical_terms, equal_groups, firm_relations, merged_mask, relations_of
 
 Exact = NDArray[Any]
-"""Integers in units of 1 / denominator: int64, or larger Python ones in an object array."""
+"""Integers in units of 1 / denominator: int64, or larger Python integers in an object array."""
 
 MOST_VALUES = 400_000
-"""Maximum of combinations in which the values that matter are enumerated."""
+"""Maximum of combinations up to which the values that matter are enumerated."""
 _ALONE = 2
-"""A single point may have so many times the combinations of all points together."""
+"""A single point may have up to this many times the combinations that all points together may have."""
 _WALKS = 10_000_000
-"""Leaves looked up at once."""
+"""Maximum of leaves that are looked up at once."""
 
 
 class Combinations:
-    """Combinations of slots: `chosen` int32[N, points, features] numbers them, `cells` int32[N, points, features].
+    """Combinations of slots: `chosen` int32[N, points, features] has the numbers of slots, `cells` those of their cells.
 
-    `total` is their number before the constraints of single points, which `of` applies first.
+    `total` is the number of combinations before the constraints on single points, which `of` applies first.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class Combinations:
 
     @staticmethod
     def of(query: Query, most: int) -> Combinations | None:
-        """The combinations allowed by domains and constraints on one point; None if there are more than `most`.
+        """The combinations that domains and constraints on single points allow; None if there are more than `most`.
 
-        Values that matter are enumerated, unless that makes too many combinations.
+        Values that matter are enumerated, unless there are then too many combinations.
         """
         matters = related_features(query)
         features = range(len(query.space.names))
@@ -84,19 +84,19 @@ class Combinations:
 
     @staticmethod
     def of_points(query: Query, most: int) -> list[Combinations] | None:
-        """The legal combinations of cells of each point by its own constraints; None if a point has more than `most`."""
+        """The combinations of cells of each point that its own constraints allow; None if a point has more than `most`."""
         slots = [slots_of(query.space, f, split=False) for f in range(len(query.space.names))]
         return _Enumeration(query, slots, most).of_points(most)
 
     @cached_property
     def leaves_ranges(self) -> bool:
-        """True if values are related that cells do not determine."""
+        """True if constraints relate values that the cells do not determine."""
         return bool(firm_relations(self.query.constraints)) and any(
             not self.slots[f].split and self.slots[f].wide.any() for f in related_features(self.query)
         )
 
     def ranges(self, numbers: Int64Array) -> dict[Place, ValueRange | None] | Place:
-        """The values of every place in some combinations; and a place missing in some of them but not all."""
+        """The values of every place in some combinations; or a place whose value is missing in some of them but not in all."""
         found: dict[Place, ValueRange | None] = {}
         for root in dict.fromkeys(self.roots.values()):
             reaches = self.slots[root[1]].reaches
@@ -110,7 +110,7 @@ class Combinations:
         return found
 
     def pins(self, number: int) -> dict[Place, float]:
-        """The chosen values of a combination, for enumerated features."""
+        """The chosen values of a combination, for features whose values are enumerated."""
         found: dict[Place, float] = {}
         for point, features in enumerate(self.chosen[number].tolist()):
             for f, slot in enumerate(features):
@@ -120,13 +120,13 @@ class Combinations:
         return found
 
     def taken(self, places: Int64Array) -> Combinations:
-        """Some of the combinations; their computed scores are kept."""
+        """Some of the combinations; scores that were already computed are kept."""
         found = Combinations(self.query, self.roots, self.slots, self.chosen[places], self.total)
         found._sources = dict.fromkeys(range(self.chosen.shape[1]), (self, places))
         return found
 
     def scores(self, point: int) -> tuple[Exact, int]:
-        """The raw sums of a point [N, outputs] as integers, and their shift."""
+        """The raw sums of a point, [N, outputs], as integers, and their shift."""
         if point not in self._scores:
             if point in self._sources:
                 source, places = self._sources[point]
@@ -148,7 +148,7 @@ class Combinations:
     # --- constraints ------------------------------------------------------------------------------------------------------
 
     def may(self, constraint: Constraint) -> BoolArray:
-        """bool[N]: False where no values in the cells satisfy a constraint."""
+        """False for combinations in whose cells no values satisfy a constraint, bool[N]."""
         match constraint:
             case AllOf(parts):
                 return self.all_of(parts)
@@ -181,7 +181,7 @@ class Combinations:
                 return alive
 
     def all_of(self, constraints: Sequence[Constraint]) -> BoolArray:
-        """bool[N]: False where some constraint is false for all values in the cells."""
+        """False for combinations in which some constraint is false for all values in the cells, bool[N]."""
         alive = self.everything
         for constraint in constraints:
             alive &= self.may(constraint)
@@ -215,7 +215,7 @@ class Combinations:
     # --- sums -------------------------------------------------------------------------------------------------------------
 
     def best_of_form(self, form: LinearForm, *, upwards: bool) -> tuple[Exact, int]:
-        """The greatest (least) value of a form in every combination, an upper (lower) bound if values matter."""
+        """The greatest (or least) value of a form in every combination; if values matter, an upper (or lower) bound."""
         parts: list[tuple[Exact, Fraction]] = []
         for term in form.scores:
             values, shift = self.scores(term.point)
@@ -225,7 +225,7 @@ class Combinations:
             left, right = (self.chosen[:, p, list(change.features)] for p in (change.left, change.right))
             count = (left != right).sum(axis=1)
             if change.most:
-                # Two values of one slot can differ too.
+                # Two values in the same slot can differ too.
                 wide = np.array([self.slots[f].wide[left[:, i]] for i, f in enumerate(change.features)], bool)
                 apart = [self.roots[change.left, f] != self.roots[change.right, f] for f in change.features]
                 same = (left == right).T & wide & np.array(apart, bool)[:, None]
@@ -238,7 +238,7 @@ class Combinations:
             costs = pair.costs[self.cells[:, *pair.left], self.cells[:, *pair.right]]
             parts.append((costs, Unit(pair.shift).size))
         for level in form.levels:
-            # For the least optimum a level counts only if it must; for the greatest, if it may.
+            # For the least value a level counts only if it must, for the greatest if it may.
             if upwards is (level.cost > 0):
                 counted = self.everything if level.above is None else self.may(level.above)
             else:
@@ -247,7 +247,7 @@ class Combinations:
         return _summed(parts, self.count)
 
     def best_of_objective(self, goal: Objective) -> tuple[Exact, int]:
-        """The objective at the best values of every combination, or an optimistic bound."""
+        """The objective at the best values of every combination, or an optimistic bound on it."""
         if not goal.values:
             return self.best_of_form(goal.form, upwards=goal.maximize)
         if not goal.largest:
@@ -276,7 +276,7 @@ class Combinations:
         return total, denominator, possible
 
     def _table(self, term: Term, upwards: bool) -> Exact:
-        """The least (greatest) value of a term for every slot (pair of slots); None if it has none."""
+        """The least (or greatest) value of a term for every slot or pair of slots; None if it has no value."""
         reaches = [self.slots[f].reaches for _, f in term.places]
         table = np.empty([len(r) for r in reaches], object)
         used = [np.unique(self.chosen[:, p, f]).tolist() for p, f in term.places]
@@ -287,7 +287,7 @@ class Combinations:
 
 
 class _Enumeration:
-    """Enumerates the slots of each point alone, and joins the combinations that satisfy its own constraints."""
+    """Enumerates the slots of each point alone, and joins combinations that satisfy each point's own constraints."""
 
     def __init__(self, query: Query, slots: Sequence[Slots], most: int) -> None:
         self.query, self.slots, self.most = query, slots, most
@@ -300,7 +300,7 @@ class _Enumeration:
         self.options = {root: slots[root[1]].of_cells(mask) for root, mask in masks.items()}
 
     def run(self) -> Combinations | None:
-        """The combinations, or None if there are too many."""
+        """The combinations; None if there are too many."""
         parts = self.of_points(_ALONE * self.most)
         if parts is None:
             return None
@@ -316,7 +316,7 @@ class _Enumeration:
         return parts if len(parts) == self.points else None
 
     def _alone(self, point: int, most: int) -> Combinations | None:
-        """The choices of a point that its own constraints allow, with the other one free; None if there are too many."""
+        """The choices of a point that its own constraints allow, with the other point free; None if there are too many."""
         blocks = self._blocks(point)
         sizes = [count_choices(block) for block in blocks]
         count = prod(sizes)
@@ -325,7 +325,7 @@ class _Enumeration:
         chosen = np.zeros((count, self.points, self.features), np.int32)
         number, column = np.arange(count), dict[Place, Int32Array]()
         for block, size in zip(reversed(blocks), reversed(sizes), strict=True):
-            # Without combinations nothing is listed: another block may be huge.
+            # Without combinations, nothing is listed, because another block may be huge.
             choices = list_choices(block)[number % size] if count else np.zeros((0, len(block)), np.int32)
             column |= {root: choices[:, i] for i, root in enumerate(block)}
             number = number // max(1, size)
@@ -337,7 +337,7 @@ class _Enumeration:
         return alone.taken(np.flatnonzero(kept))
 
     def _blocks(self, point: int) -> list[dict[Place, Member]]:
-        """The places for which a point chooses slots: those of a one-hot group together, others alone."""
+        """The places for which a point chooses slots: those of a one-hot group in one block, others in blocks of their own."""
         found, free = list[dict[Place, Member]](), dict.fromkeys(self.roots[point, f] for f in range(self.features))
         for group in self.query.constraints:
             if isinstance(group, OneHot) and group.point == point:
@@ -352,7 +352,7 @@ class _Enumeration:
         return Member(options, None if mask is None else np.asarray(mask[self.slots[root[1]].cells[options]]))
 
     def _joined(self, left: Combinations, right: Combinations) -> Combinations | None:
-        """All pairs that agree where the two points must; None if there are too many."""
+        """All pairs that agree where the two points must agree; None if there are too many."""
         shared = [f for f in range(self.features) if self.roots[0, f] == self.roots[1, f]]
         both = np.concatenate([left.chosen[:, 0, shared], right.chosen[:, 1, shared]])
         groups = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1) if shared else np.zeros(len(both), int)
@@ -371,7 +371,7 @@ class _Enumeration:
 
 
 def _summed(parts: Sequence[tuple[Exact, Fraction]], count: int) -> tuple[Exact, int]:
-    """A sum of integers times units, as integers over the common denominator."""
+    """A sum of integers times units, as integers over a common denominator."""
     common = lcm(*(unit.denominator for _, unit in parts), 1)
     factors = [int(unit * common) for _, unit in parts]
     sizes = [largest_magnitude(values) * abs(factor) for (values, _), factor in zip(parts, factors, strict=True)]

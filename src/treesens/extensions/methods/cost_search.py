@@ -1,5 +1,6 @@
-"""The cheapest solution of a question about scores, where cells have costs that add up (`engine/levels/cost_search.hpp`), and
-the least level of one, which is that of its cell of highest level (`engine/levels/level_search.hpp`)."""
+"""The cheapest solution of a question about scores if cells have costs that add up (`engine/levels/cost_search.hpp`), and the
+least level of a solution, whose level is that of its highest cell (`engine/levels/level_search.hpp`).
+"""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ from treesens.compiler.query.values import Place
 
 @dataclass(frozen=True)
 class CostOutcome:
-    """The cheapest point of cells int32[points, features], None if none is known, and the lower bound `low` of all costs.
+    """The cheapest point, `cells` int32[points, features], or None if none is known, and the lower bound `low` of all costs.
 
-    `closed` if that is proved to the precision of the engine's units; then no point exists if `cells` is None.
+    `closed` is True if the result is proved to the precision of the engine's units; if `cells` is None, no point then exists.
     """
 
     cells: Int32Array | None
@@ -42,11 +43,11 @@ def least_cost_on_trees(
     seed: int = 0,
     memory: int | None = None,
 ) -> CostOutcome | None:
-    """The solution of least total cell cost, ignoring the question's objective.
+    """The solution with the least total cost of cells; the objective of the question is ignored.
 
-    Costs are int64[n_cells] per place, -1 forbids a cell. None if the question needs the compiled path, after an internal error
-    of the engine, and where a domain is empty: the compiler's error is better. Alternatives between bounds are solved in turn,
-    each for an improvement of the best so far.
+    Costs are int64[n_cells] per place; -1 forbids a cell. None if the question needs the compiled path, after an internal error
+    of the engine, and if a domain is empty, because the compiler has a better error. Alternatives between bounds are solved
+    one after the other, each for an improvement on the best solution so far.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]
@@ -58,7 +59,7 @@ def least_cost_on_trees(
         search = _search(cases[number], question, costs, most, hints, seed, memory)
         if search is None:
             continue
-        # Their needs are unknown: each gets an equal part of the rest.
+        # The time that each alternative needs is unknown, so each gets an equal part of the remaining time.
         cells, found = search
         facts = run_search(found, budget.share(1 / (len(questions) - number)))
         if facts["fault"]:
@@ -75,7 +76,7 @@ def least_cost_on_trees(
 
 
 def is_rounded(query: Query) -> bool:
-    """True if scores are rounded for the engine: those of forests are too long for its integers."""
+    """True if scores are rounded for the engine, because those of forests are too long for its integers."""
     questions = [bound_question(alternative) for alternative in every_case(query)]
     return any(row.rounded for question in questions if question is not None for row in question.rows)
 
@@ -89,7 +90,7 @@ def _search(
     seed: int,
     memory: int | None,
 ) -> tuple[QuestionCells, CostSearch] | None:
-    """The engine's search for costs below `most` (-1: no limit); None if a domain is empty."""
+    """The engine's search for costs below `most` (-1 for no limit); None if a domain is empty."""
     cells = question.cells(query)
     allowed = cells.allowed()
     if allowed is None:
@@ -117,10 +118,10 @@ def least_level_on_trees(
     seed: int = 0,
     memory: int | None = None,
 ) -> LevelOutcome | None:
-    """The least level; a solution's level is its cell of highest level: int32[n_cells] per place, -1 forbids a cell.
+    """The least level of a solution, which is the highest level of its cells: int32[n_cells] per place; -1 forbids a cell.
 
-    None if the question needs the compiled path, after an internal error of the engine, and where a domain is empty: the
-    compiler's error is better. Alternatives between bounds are solved in turn, each for less than the best so far.
+    None if the question needs the compiled path, after an internal error of the engine, and if a domain is empty, because the
+    compiler then has a better error. Alternatives between bounds are solved in turn, each for less than the best level so far.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]
@@ -161,7 +162,7 @@ def _search_levels(
     seed: int,
     memory: int | None,
 ) -> tuple[QuestionCells, LevelSearch] | None:
-    """The engine's search for a level below `end` (-1: for any); None if a domain is empty."""
+    """The engine's search for a level below `end` (-1 for any level); None if a domain is empty."""
     cells = question.cells(query)
     allowed = cells.allowed()
     if allowed is None:

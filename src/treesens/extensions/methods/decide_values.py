@@ -1,10 +1,10 @@
-"""Values inside some cells, decided exactly where propagation leaves them open: a few by enumeration, others by z3.
+"""Decides the values inside some cells exactly if propagation leaves them open: few values by enumeration, others by z3.
 
-Real values are rationals in z3 and floats in a model. So `unsat` is a proof; a z3 model is rounded to floats, and counts only
-if these satisfy the relations.
+Values are rationals in z3 and floats in a model. So `unsat` is a proof; a z3 model is rounded to floats, and counts only if the
+floats satisfy the relations.
 
-z3 is quick at linear arithmetic and slow at squares. A square is a variable here; proposed points that contradict it add
-lemmas: tangents below, secants above (incremental linearization: Cimatti et al., TACAS 2017).
+z3 is fast for linear arithmetic and slow for squares. So a square is a variable here; proposed points that contradict it add
+lemmas: tangents below and secants above (incremental linearization: Cimatti et al., TACAS 2017).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from treesens.values.propagation import Choice, Ranges
 
 Z3 = "z3"
 MOST_SECONDS = 1.0
-"""z3's limit for one conjunction of relations."""
+"""Maximum of seconds that z3 gets for one conjunction of relations."""
 CLOSE = Fraction(1, 20_000)
 """The gap, in units of the objective, within which a value counts as the best."""
 _CHOICES = 60
 _LISTED = 64
-"""Maximum of values listed per variable; larger sets become ranges, which proves no less."""
+"""Maximum of values listed per variable; larger sets become ranges, which is a sound relaxation."""
 _FINE = 30
-"""Tangents touch, and secants meet, at multiples of 2**-_FINE."""
+"""Tangents touch and secants meet at multiples of 2**-_FINE."""
 
 
 @dataclass(frozen=True)
 class Inside:
-    """Values in some cells: `values` float64[points, features] satisfy all relations; `none` says that no values do. Neither if
-    nothing is known. No values have an objective better than `bound`.
+    """The values in some cells: `values` float64[points, features] satisfy all relations; `none` is True if no values do;
+    without either, nothing is known. No values have an objective better than `bound`.
     """
 
     values: FloatArray | None = None
@@ -52,7 +52,7 @@ class Inside:
 
 
 def decide_values(alternatives: Alternatives, left: Callable[[], float]) -> Inside:
-    """Some values, or the proof that there are none."""
+    """Some values that satisfy an alternative, or the result that there are none."""
     open_case, by_z3 = not alternatives.complete, False
     for relations, ranges in alternatives.cases:
         found = values_listed(ranges, relations)
@@ -66,7 +66,7 @@ def decide_values(alternatives: Alternatives, left: Callable[[], float]) -> Insi
 
 
 def bound_objective(alternatives: Alternatives, goal: Objective, left: Callable[[], float]) -> Inside:
-    """A bound of the objective (over rationals: floats may reach less), and values close to it."""
+    """A bound of the objective (over rationals; floats may not reach it), and values close to it."""
     if not alternatives.complete:
         return Inside()
     best: Fraction | None = None
@@ -86,17 +86,17 @@ _Floats = dict[Place, float]
 
 
 class _System:
-    """One conjunction of relations over ranges of values, in z3's terms."""
+    """One conjunction of relations over ranges of values, as input of z3."""
 
     def __init__(self, ranges: Ranges, relations: Sequence[ValueSum], left: Callable[[], float]) -> None:
-        self.z3: Any = imported(Z3, "real values that relations tie together are decided with z3")
+        self.z3: Any = imported(Z3, "related real values are decided with z3")
         self.ranges, self.relations = ranges, relations
         self.deadline = time.monotonic() + min(MOST_SECONDS, left())
         self.squares: dict[Any, _Square] = {}
         self.variables = {place: self._variable(place, reach) for place, reach in ranges.items() if reach is not None}
 
     def values(self) -> _Floats | Literal[False] | None:
-        """Floats that satisfy the relations; False if there are none, None if unknown."""
+        """Floats that satisfy the relations; False if there are none, None if this is unknown."""
         solver = self.z3.Solver()
         if not self._told(solver):
             return False
@@ -124,7 +124,7 @@ class _System:
         return None
 
     def best(self, terms: Sequence[Term], goal: Objective) -> tuple[Fraction, _Floats | None] | Literal[False] | None:
-        """A close upper bound of an objective, and floats close to where it is reached; False and None as above."""
+        """A close bound of an objective, and floats with values close to it, or None; False and None as in `values`."""
         solver = self.z3.Optimize()
         parts = [self._term(term) for term in terms]
         if not self._told(solver) or any(part is None for part in parts):
@@ -135,7 +135,7 @@ class _System:
         while (model := self._checked(solver)) is not None:
             if model is False:
                 return False
-            # Multiples of infinity, of 1, and of the strict limits' infinitesimal.
+            # The coefficients are multiples of infinity, of 1, and of the infinitesimal of strict limits.
             endless, limit, _ = solver.upper_values(handle) if goal.maximize else solver.lower_values(handle)
             if self._fraction(endless) != 0:
                 return best
@@ -148,7 +148,7 @@ class _System:
         return best
 
     def _checked(self, solver: Any) -> Any:
-        """A model; False if there is none, None if unknown within the time."""
+        """A model; False if there is none, None if this is unknown within the time limit."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             return None
@@ -158,10 +158,10 @@ class _System:
             return False
         return solver.model() if state == self.z3.sat else None
 
-    # --- what z3 reads ----------------------------------------------------------------------------------------------------
+    # --- input of z3 ------------------------------------------------------------------------------------------------------
 
     def _told(self, solver: Any) -> bool:
-        """Adds all ranges and relations to z3; False if a relation fails because a value is missing."""
+        """Adds all ranges and relations to z3; returns False if a relation fails because a value is missing."""
         for place, reach in self.ranges.items():
             if reach is not None:
                 solver.add(*self._legal(place, reach))
@@ -196,7 +196,7 @@ class _System:
                 yield self.z3.Or([x == self.number(Fraction(v)) for v in inside])
 
     def _term(self, term: Term) -> Any:
-        """A term as an expression; None if it has no value."""
+        """A term as an expression of z3; None if it has no value."""
         values = [self.variables.get(place) for place in term.places]
         if isinstance(term, LinearTerm):
             return None if values[0] is None else self.number(term.factor) * values[0]
@@ -214,7 +214,7 @@ class _System:
         return None if isnan(term.row) else self.number(Fraction(term.row))
 
     def _square(self, term: DistanceTerm, away: Any) -> Any:
-        """The variable for the square of a difference."""
+        """The variable for the square of a difference, which is created if necessary."""
         key = (*term.places, None if term.other is not None else term.row)
         if key not in self.squares:
             row = ValueRange(term.row, term.row, NumberType.FLOAT64, whole=float(term.row).is_integer())
@@ -230,7 +230,7 @@ class _System:
             most = self.z3.If(part >= most, part, most)
         return most
 
-    # --- what z3 answers --------------------------------------------------------------------------------------------------
+    # --- answers of z3 ----------------------------------------------------------------------------------------------------
 
     def valued(self, model: Any, expression: Any) -> Fraction:
         return self._fraction(model.eval(expression, model_completion=True))
@@ -242,7 +242,7 @@ class _System:
         return Fraction(exact.numerator_as_long(), exact.denominator_as_long())
 
     def _rounded(self, model: Any) -> _Floats | None:
-        """The legal floats nearest to a model, or others around them, if they satisfy every relation."""
+        """The legal floats nearest to a model, or other floats around them, if they satisfy every relation; otherwise None."""
         found: _Floats = {}
         for place, reach in self.ranges.items():
             if reach is None:
@@ -260,7 +260,7 @@ class _System:
 
 @dataclass
 class _Square:
-    """A variable for the square of `away`, which lies in [low, high], and is whole if `whole`; secants meet at `cuts`."""
+    """A variable for the square of `away`, which lies in [low, high] and is an integer if `whole`; secants meet at `cuts`."""
 
     system: _System
     number: int
@@ -275,14 +275,14 @@ class _Square:
         self.cuts = [self.low, self.high]
 
     def outline(self) -> Iterator[Any]:
-        """The tangents at the ends and at 0, and the secant between the ends."""
+        """The tangents at both ends and at 0, and the secant between the ends."""
         yield self.value >= 0
         yield self._tangent(self.low)
         yield self._tangent(self.high)
         yield self._secant(self.low, self.high)
 
     def refuting(self, model: Any) -> Iterator[Any]:
-        """Lemmas that correct a model's value of the square; empty if it is close enough."""
+        """Lemmas that exclude a model's value of the square; empty if it is close enough."""
         x, given = self.system.valued(model, self.away), self.system.valued(model, self.value)
         close = (self.high - self.low + 1) ** 2 * Unit(_FINE).size
         at = x if self.whole else Fraction(round(x * (1 << _FINE)), 1 << _FINE)
@@ -302,7 +302,7 @@ class _Square:
         return self.value >= self.system.number(2 * at) * self.away - self.system.number(at * at)
 
     def _chord(self, at: Fraction) -> Any:
-        """Excludes the open interval between the integer `at` and the next one."""
+        """Excludes the open interval between the integer `at` and the next integer."""
         return self.value >= self.system.number(2 * at + 1) * self.away - self.system.number(at * (at + 1))
 
     def _secant(self, low: Fraction, high: Fraction) -> Any:
@@ -317,6 +317,6 @@ def _value(terms: Sequence[Term], goal: Objective, values: _Floats) -> Fraction:
 
 
 def _steps(reach: ValueRange) -> int:
-    """A power of two whose fractions are floats of the type between the ends of a range."""
+    """A power of two such that multiples of its inverse are floats of the type, between the ends of a range."""
     size = max(abs(reach.low), abs(reach.high), 1.0)
     return 1 << max(0, min(20, 22 - int(log2(size))))

@@ -1,4 +1,4 @@
-"""Small domains, solved by enumerating all combinations of cells: here the walk's findings become a result."""
+"""Solves small domains by enumerating all combinations of cells: turns the results of the enumeration into an answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BACKEND = "native"
 Enumerate = Callable[
     [Query, Options, Combinations, Callable[[], float], Callable[[Witness], None] | None, Witness | None], Result | None
 ]
-"""Enumerates combinations; the answer, or None if something stays open."""
+"""Enumerates combinations; returns the answer, or None if something stays open."""
 
 
 def enumerate_combinations(
@@ -48,7 +48,7 @@ def enumerate_combinations(
     on_better: Callable[[Witness], None] | None,
     known_witness: Witness | None,
 ) -> Result | None:
-    """The answer for a sum objective, or without one; None at the time limit or if something stays open."""
+    """The answer without an objective or with one that is a sum; None at the time limit, or if something stays open."""
     walk = Enumeration(query, combinations, left, on_better, options.near, options.library_predict, known_witness)
     done = walk.run(combinations.all_of(query.constraints))
     return conclude_enumeration(walk) if done or walk.witness is not None else None
@@ -63,7 +63,7 @@ def close_by_enumeration(
     enumerate_all: Enumerate = enumerate_combinations,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """The result of a search, completed by enumerating all combinations of cells if it was open."""
+    """The result of a search; if it is open, it is completed by enumerating all combinations of cells."""
     start = time.monotonic()
 
     joined = _join_cells(query, options, before, on_better)
@@ -79,13 +79,13 @@ def close_by_enumeration(
             return replace(before, notes=(*before.notes, f"left open: {error.message}: {error.remedy}"))
         if every is None:
             return before
-        closed, words = every, f"{combinations.total} combinations of cells were gone through"
+        closed, words = every, f"{combinations.total} combinations of cells were enumerated"
     seconds = time.monotonic() - start
     attempt = Attempt(_BACKEND, "exhaustive", "optimal", closed.verdict, words, {"solve": seconds})
     if closed.witness is not None and closed.witness is before.witness:
         closed = replace(before, objective=closed.objective, proof_dependencies=closed.proof_dependencies)
     if left_open(closed):
-        # Each of the two may have found more.
+        # Each of the two may have found more than the other.
         return combine(before, replace(closed, attempts=(attempt,), seconds={**before.seconds, "exhausting": seconds}))
     return replace(
         closed,
@@ -100,9 +100,9 @@ def close_by_enumeration(
 def _join_cells(
     query: Query, options: Options, before: Result, on_better: Callable[[Witness], None] | None
 ) -> tuple[Result, str] | None:
-    """The answer from the best cells of every point, with a description of the work; None if cells do not decide it.
+    """The answer from the best cells of every point, with a description of the work; None if the cells do not decide it.
 
-    It takes a limited number of steps, whatever time is left.
+    The number of steps is limited, so the time that is left does not matter.
     """
     goal = query.objective
     if goal is None or not sums_scores(goal):
@@ -135,7 +135,7 @@ def _join_cells(
 
 
 def conclude_enumeration(walk: Enumeration) -> Result | None:
-    """The answer of a completed walk; None if a combination stays open."""
+    """The answer that follows from a completed walk; None if a combination stays open."""
     if walk.unsettled:
         return None
     query, goal = walk.query, walk.query.objective
@@ -163,11 +163,11 @@ def _conclude_none(walk: Enumeration) -> Result:
     proof, notes = Proof.EXACT, tuple[str, ...]()
     if walk.numerical:
         proof = Proof.LIBRARY
-        notes = ("exact arithmetic has inputs within the numerical band, the library's has none",)
+        notes = ("exact arithmetic has inputs within the numerical band, but the library's has none",)
     bare = leave_open(walk.query.name, notes=notes, backend=_BACKEND, proof_dependencies=_premises(walk))
     return conclude_none(bare, reason, proof)
 
 
 def _premises(walk: Enumeration) -> tuple[str, ...]:
-    """Foundations of a walk's `none` or bound, apart from its own arithmetic."""
+    """The foundations of a walk's `none` or bound, other than its own arithmetic."""
     return (f"values inside cells by {Z3} (exact)",) if walk.asked_z3 else ()

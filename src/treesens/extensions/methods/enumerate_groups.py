@@ -1,7 +1,7 @@
-"""Groups of combinations of cells: relations between values may exclude a whole group at once.
+"""Groups of combinations of cells: relations between values may exclude an entire group at once.
 
-Best first, small groups first. A group is bounded by the values in its ranges, ignoring scores; it is halved if it may hold an
-improvement.
+The best and smallest groups come first. A group is bounded by the values in its ranges, ignoring scores; a group that may
+contain an improvement is halved.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from treesens.values.concretise import Alternatives, relaxation_of
 from treesens.values.verify import Witness
 
 _SECONDS = 0.3
-"""Seconds per group; more time is better spent on its halves."""
+"""Maximum of seconds per group; more time is better spent on its halves."""
 
 
 class Walk(Protocol):
-    """Interface from a walk through single combinations (`Enumeration`) to one through groups of them."""
+    """The interface that a walk through single combinations (`Enumeration`) offers to a walk through groups."""
 
     query: Query
     combinations: Combinations
@@ -34,7 +34,7 @@ class Walk(Protocol):
     value: Fraction | None
 
     def left(self) -> float:
-        """Remaining seconds."""
+        """The remaining seconds."""
 
     def better(self, goal: Objective, value: Fraction, than: Fraction | None) -> bool:
         """True if a value of the objective is better than another one."""
@@ -43,22 +43,22 @@ class Walk(Protocol):
         """The question for an improvement of the best answer."""
 
     def decide(self, asked: Alternatives, seconds: float) -> Inside:
-        """The values in some cells."""
+        """Decides the values in some cells."""
 
     def look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
         """Checks one combination."""
 
     def stays_possible(self, goal: Objective, value: Fraction) -> None:
-        """Notes the value of a combination that is not excluded."""
+        """Notes the value of a combination that could not be excluded."""
 
 
 def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | None) -> bool:
-    """Checks all remaining combinations that may improve on the best; False at the time limit."""
+    """Checks all remaining combinations that may improve on the best answer; returns False at the time limit."""
     goal, number = walk.query.objective, itertools.count()
     queue: list[tuple[Fraction, int, int, Int64Array]] = []
 
     def push(group: Int64Array, best: Fraction | None) -> None:
-        """Queues a group with the bound of its combinations, or of its parent."""
+        """Queues a group with the bound of its combinations, or with that of its parent if it is tighter."""
         if goal is None or keys is None:
             heapq.heappush(queue, (Fraction(0), len(group), next(number), group))
             return
@@ -92,9 +92,9 @@ def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | Non
 
 
 def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
-    """True if no values in the ranges of a group satisfy the relations, or none that improve on the best.
+    """True if no values in the ranges of a group satisfy the relations, or none of them improves on the best answer.
 
-    Also returns the place missing in some combinations but not all: then nothing is known about the group.
+    Also returns a place that is missing in some combinations but not in all: then nothing is known about the group.
     """
     ranges = walk.combinations.ranges(group)
     if isinstance(ranges, tuple):
@@ -104,7 +104,7 @@ def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
 
 
 def _halves(walk: Walk, group: Int64Array, mixed: Place | None) -> tuple[Int64Array, Int64Array]:
-    """A group in two halves, split at the place with most slots (or where only some values are missing)."""
+    """The two halves of a group, split at the place with the most slots, or between present and missing values of `mixed`."""
     chosen = walk.combinations.chosen[group]
     if mixed is not None:
         reaches = walk.combinations.slots[mixed[1]].reaches

@@ -1,7 +1,7 @@
-"""The distance to the nearest row on a small domain, solved by enumerating its combinations of cells for every row.
+"""Finds the distance to the nearest row on a small domain, by enumerating the combinations of cells for every row.
 
-Combinations can be ranked by the distance to one row, a sum, but not by a minimum over rows. The potentially nearest rows come
-first, and rows excluded by the best pair so far are skipped.
+Combinations can be ranked by the distance to one row, which is a sum, but not by a minimum over rows. The rows that may be
+nearest come first, and rows that the best pair so far excludes are skipped.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from treesens.solve.options import Options
 from treesens.values.verify import Witness
 
 MOST = 2_000_000
-"""Combinations times rows."""
+"""Maximum of combinations times rows."""
 
 _Best: TypeAlias = tuple[Fraction, Witness, int]
-"""The distance (squared for l2), a pair with it, and the row."""
+"""The distance (squared for l2), a pair with this distance, and the row."""
 
 
 def enumerate_rows(
@@ -46,9 +46,9 @@ def enumerate_rows(
     on_better: Callable[[Witness], None] | None,
     known_witness: Witness | None,
 ) -> Result | None:
-    """The closed answer, or None if there are too many rows, at the time limit, or if something stays open.
+    """The closed answer; None if there are too many rows, at the time limit, or if something stays open.
 
-    `known` is the earlier search's result; better pairs go to `on_better`.
+    `known_witness` is from the search before; better pairs are passed to `on_better`.
     """
     assert query.objective is not None
     assert query.objective.nearest is not None
@@ -77,7 +77,7 @@ def enumerate_rows(
         elif best is None and walk.doubtful:
             return None
         elif best is None:
-            # No combination holds a pair, whatever the row.
+            # No combination contains a pair, whichever row is meant.
             return conclude_enumeration(walk)
         if walk.open_bound is not None:
             open_bound = walk.open_bound if open_bound is None else min(open_bound, walk.open_bound)
@@ -87,7 +87,7 @@ def enumerate_rows(
 def _walk_to_row(
     query: Query, options: Options, combinations: Combinations, left: Callable[[], float], row: int
 ) -> Enumeration:
-    """The question with the distance to one row."""
+    """The walk for the distance to one row."""
     assert query.objective is not None
     assert query.objective.nearest is not None
     nearest = query.objective.nearest
@@ -98,7 +98,7 @@ def _walk_to_row(
 
 
 def _nearest_to(query: Query, nearest: NearestRows, rows: list[int], known_witness: Witness) -> _Best:
-    """The distance of a pair to its nearest row (squared for l2), and that row."""
+    """The distance of a pair to its nearest row (squared for l2), with the pair and the row."""
     x = inputs_of(query, known_witness.values)
     distances = [objective_form_value(distance_to_row(query.space, nearest, row), x) for row in rows]
     place = min(range(len(rows)), key=distances.__getitem__)
@@ -106,7 +106,7 @@ def _nearest_to(query: Query, nearest: NearestRows, rows: list[int], known_witne
 
 
 def _distinct(nearest: NearestRows) -> list[int]:
-    """The numbers of distinct rows, in order; rows with missing values are all kept."""
+    """The indices of the distinct rows, in order; rows with missing values are all kept."""
     if not nearest.features:
         return [0]
     _, first = np.unique(nearest.values, axis=0, return_index=True)
@@ -116,7 +116,7 @@ def _distinct(nearest: NearestRows) -> list[int]:
 def _ranked(
     query: Query, combinations: Combinations, rows: list[int], possible: BoolArray, left: Callable[[], float]
 ) -> list[tuple[Fraction, int]] | None:
-    """Rows ordered by their least possible distance; None at the time limit."""
+    """The rows with their least possible distances, sorted by them; None at the time limit."""
     assert query.objective is not None
     assert query.objective.nearest is not None
     ranked = []
@@ -146,7 +146,7 @@ def _found(query: Query, nearest: NearestRows, best: _Best, open_bound: Fraction
 
 
 def search_combinations(question: OpenQuestion, budget: Budget) -> Result:
-    """The method of `solve/methods/registry.py`: the result so far, closed if that succeeds."""
+    """The method named in `solve/methods/registry.py`: the known result, closed if that succeeds."""
     assert question.known is not None
     goal = question.query.objective
     enumerate_all = enumerate_combinations if goal is None or goal.nearest is None else enumerate_rows

@@ -1,7 +1,7 @@
-"""A walk through the combinations of cells of a small domain, the most promising first.
+"""A walk through the combinations of cells of a small domain, in which the most promising come first.
 
-Cells decide nearly everything; values inside cells are chosen exactly where they matter, and a proof excludes all combinations
-that it covers. Exact but slow: used only when the other methods leave the question open.
+Cells decide nearly everything; values inside cells are chosen exactly if they matter, and a proof excludes all combinations
+that it covers. The walk is exact but slow, so it is used only if the other methods leave the question open.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from treesens.values.relations import better_than
 from treesens.values.verify import Rejected, Witness, may_hold_in_library, verify_cells, verify_values
 
 _FEW = 8
-"""Maximum of combinations checked one by one, even with related values."""
+"""Maximum of combinations that are always checked one by one, even if values are related."""
 
 _CLOSE = Fraction(1, 20_000)
-"""Widths to which distances over whole ranges of values are bounded."""
+"""The precision to which objectives are bounded over ranges of values."""
 _CHOICES = 60
-"""Values tried in the cells of a combination, before z3 decides."""
+"""Number of values tried in the cells of a combination before z3 decides."""
 _STEPS = 40
-"""Improvements tried in one combination before they have to be clear ones."""
+"""Number of improvements tried in one combination, before improvements have to exceed `_CLOSE`."""
 
 
 @dataclass
@@ -49,28 +49,28 @@ class Enumeration:
     near: FloatArray | None = None
     """Preferred values, float64[features]."""
     library_predict: Sequence[LibraryReplay] | None = None
-    """The library itself per model, for replay."""
+    """The library's own predictions, per model, for replay."""
     known: Witness | None = None
-    """The earlier search's result."""
+    """The answer of the search before, if any."""
     witness: Witness | None = None
     value: Fraction | None = None
     numerical: int = 0
-    """Combinations accepted by exact arithmetic and rejected by the library's."""
+    """The number of combinations that exact arithmetic accepts and the library's arithmetic rejects."""
     ruled_out: int = 0
-    """Those that the library rejects for every order of additions and every tie-break of probabilities."""
+    """Of these, the number that the library rejects for every order of additions and every tie-break of probabilities."""
     unsettled: list[str] = field(default_factory=list)
     doubtful: bool = False
-    """True if a finished combination may hold values, and only bounds the objective."""
+    """True if a finished combination may contain no values at all, so that it only bounds the objective."""
     asked_z3: bool = False
     """True if an exclusion relies on z3, which decides values inside cells."""
     open_bound: Fraction | None = None
-    """The best value that a finished combination may still hold, if it is not known exactly."""
+    """The best value that a finished combination may still have, if its best value is not known exactly."""
 
     def run(self, alive: BoolArray) -> bool:
-        """Checks combinations, the best first, until the rest cannot improve. False at the time limit: the rest then gives a
-        bound.
+        """Checks combinations, the best first, until the rest cannot improve. Returns False at the time limit; the rest then
+        gives a bound.
 
-        `alive` bool[N] flags the remaining ones, and is updated. A `value` set before has to be improved.
+        `alive`, bool[N], flags the remaining combinations, and is updated. A `value` that is set before must be improved on.
         """
         if self.known is not None:
             self._keep(self.known)
@@ -107,7 +107,7 @@ class Enumeration:
         return objective_range(self.query)
 
     def within_range(self, key: Fraction) -> Fraction:
-        """The objective's bound by cells, capped by other facts: different points have a change."""
+        """The objective's bound from cells, tightened by other facts, e.g. that different points have a change."""
         goal = self.query.objective
         if goal is None:
             return key
@@ -119,7 +119,7 @@ class Enumeration:
         return than is None or (value > than if goal.maximize else value < than)
 
     def look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
-        """One combination: its best values, or its exclusion."""
+        """Checks one combination: finds its best values, or excludes it."""
         key = None if key is None else self.within_range(key)
         cells = self.combinations.cells[number]
         pins = self.combinations.pins(number)
@@ -153,7 +153,7 @@ class Enumeration:
             self._improve_inside(goal, number, verdict, key)
 
     def decide(self, asked: Alternatives, seconds: float = inf) -> Inside:
-        """The values in some cells. Exclusions by z3 are noted."""
+        """Decides the values in some cells, and notes exclusions by z3."""
         inside = decide_values(asked, lambda: min(seconds, self.left()))
         self.asked_z3 |= inside.by_z3 and inside.none
         return inside
@@ -161,12 +161,12 @@ class Enumeration:
     def _reject(self, rejected: Rejected, key: Fraction | None, alive: BoolArray, *, pinned: bool) -> None:
         if rejected.none is not None and rejected.none.proved:
             if not pinned:
-                # The proof covers more than these cells.
+                # The proof covers more than the cells of this combination.
                 alive &= self.combinations.may(rejected.none.cut)
         elif rejected.numerical:
             self.numerical += 1
             if not rejected.possible:
-                # The library's scores depend on the cells alone: it accepts no values in them.
+                # The library's scores depend on the cells alone, so it accepts no values in them.
                 self.ruled_out += 1
             elif self.query.objective is not None and key is not None:
                 self.stays_possible(self.query.objective, key)
@@ -183,7 +183,7 @@ class Enumeration:
                 self.on_better(witness)
 
     def _improve_inside(self, goal: Objective, number: int, witness_known: Witness, key: Fraction) -> None:
-        """Improvements in the same cells, as long as there are any; the rest becomes a bound."""
+        """Searches for improvements in the same cells while there are any; the rest becomes a bound."""
         value = objective_form_value(goal, inputs_of(self.query, witness_known.values))
         sign = 1 if goal.maximize else -1
         for step in range(2 * _STEPS):
@@ -195,7 +195,7 @@ class Enumeration:
             pins = self.combinations.pins(number)
             found = concretise(wanted_query, self.combinations.cells[number], self.near, pins, _CHOICES)
             if isinstance(found, NoValues) and found.proved:
-                # Nothing reaches `wanted`.
+                # No values reach `wanted`.
                 self.stays_possible(goal, wanted)
                 return
             witness = None if isinstance(found, NoValues) else self._better_values(found)
@@ -205,7 +205,7 @@ class Enumeration:
         self._close_inside(goal, number, key)
 
     def _better_values(self, values: FloatArray) -> Witness | None:
-        """Records the pair of these values and returns it; None if the library rejects it."""
+        """Records the pair with these values and returns it; None if the library rejects it."""
         witness = verify_values(self.query, values, library_predict=self.library_predict)
         if not isinstance(witness, Witness):
             return None
@@ -213,7 +213,7 @@ class Enumeration:
         return witness
 
     def better_question(self) -> Query:
-        """The question for an improvement of the best answer, if the objective is about values."""
+        """The question with the constraint that the best answer is improved, if the objective is about values."""
         goal = self.query.objective
         if goal is None or not goal.values or self.value is None:
             return self.query
@@ -221,7 +221,7 @@ class Enumeration:
         return replace(self.query, constraints=(*self.query.constraints, better))
 
     def _close_inside(self, goal: Objective, number: int, key: Fraction) -> None:
-        """Better values in the cells than the best known, by bisection; returns their upper bound."""
+        """Searches by bisection for better values in the cells than the best known, and notes their bound."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
         inside = self.decide(alternatives_of(self.better_question(), cells, self.near, pins))
         while not inside.none and self.value is not None and self.left() > 0:
@@ -241,7 +241,7 @@ class Enumeration:
             self.stays_possible(goal, key)
 
     def _rational_bound(self, goal: Objective, number: int, key: Fraction) -> Fraction:
-        """The bound of the objective in a combination over rational values."""
+        """A bound on the objective within one combination of cells, over rational values."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
         inside = bound_objective(alternatives_of(self.query, cells, self.near, pins), goal, self.left)
         self.asked_z3 |= inside.by_z3
@@ -250,7 +250,7 @@ class Enumeration:
         return key if inside.bound is None or self.better(goal, inside.bound, key) else inside.bound
 
     def _stays_open(self, goal: Objective, number: int, key: Fraction) -> None:
-        """Records a combination that may hold no values at all: its bound counts."""
+        """Notes the bound of a combination that may contain no values at all."""
         self.unsettled.pop()
         self.stays_possible(goal, self._rational_bound(goal, number, key))
         self.doubtful = True
@@ -260,11 +260,11 @@ class Enumeration:
             self.open_bound = value
 
     def better_open(self, goal: Objective) -> bool:
-        """True if a finished combination may hold an improvement."""
+        """True if a finished combination may contain an improvement."""
         return self.open_bound is not None and self.better(goal, self.open_bound, self.value)
 
     def library_agrees(self) -> bool:
-        """True if the library's own arithmetic certainly accepts no combination, however its probability ties are broken."""
+        """True if the library's own arithmetic certainly accepts no combination, however it breaks ties of probabilities."""
         query = self.query
         loose = replace(soften(query), objective=None)
         alive = self.combinations.all_of(loose.constraints)

@@ -1,9 +1,9 @@
-"""The fewest features in which two inputs differ, or whether a given number is enough, by implicit hitting sets.
+"""The fewest features in which two inputs differ, or a decision about a limit on them, by implicit hitting sets.
 
-"No answer differs in features of this set alone" is a question like `sensitive m to {..}`, proved in a moment where a search
-that minimises a count makes little progress. So every answer differs in a feature outside of such a set, and the smallest sets
-that hit all these complements come next (Moreno-Centeno and Karp, "The implicit hitting set approach to solve combinatorial
-optimization problems", Operations Research 61, 2013). Their size is a bound at any time.
+"No answer differs in features of this set alone" is a question like `sensitive m to {..}`, which is proved quickly, while a
+search that minimises a count makes little progress. Every answer then differs in a feature outside the set, and the next sets
+to try are the smallest ones that hit all these complements (Moreno-Centeno and Karp, "The implicit hitting set approach to
+solve combinatorial optimization problems", Operations Research 61, 2013). Their size is a bound at any time.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from treesens.values.verify import Witness, verify_values
 _PART = 1 / 8
 """Part of the remaining time for one set."""
 _SINGLES = 1 / 2
-"""Part of the time for single features: one of them is enough for most questions."""
+"""Part of the time for single features: for most questions, one feature is enough."""
 
 Features = frozenset[int]
 
 
 class TimeUp(Exception):
-    """A decision failed within the remaining time or the available arithmetic."""
+    """Raised if a decision fails within the remaining time or the available arithmetic."""
 
 
 Ask = Callable[[Query, Budget], Result]
-"""Solves one question within its time."""
+"""Solves one question within a budget."""
 
 
 class FewestChanges:
-    """One search: `best` holds the answer that differs in the fewest features, `value` of them, `low` is proved.
+    """One search. `best` is the answer that differs in the fewest features, `value` is their number, `low` is a proved bound.
 
-    With `most` (a limit instead of an objective) it ends once that number is decided.
+    With a limit `most` instead of an objective, the search ends as soon as the limit is decided.
     """
 
     def __init__(self, query: Query, options: Options, ask: Ask, budget: Budget) -> None:
@@ -57,13 +57,13 @@ class FewestChanges:
         self.uncounted = frozenset(range(len(query.space.names))) - wanted.features
         self.best: Result | None = None
         self.seen: Witness | None = None
-        """The answer for the last set."""
+        """The answer that differs only in the last set, if any."""
         self.value = len(self.free) + 1
         counted = [one for one, least in implied_changes(self.constraints) if least == 1 and one <= wanted.features]
         self.to_hit = [one & self.free for one in counted]
         self.low = min(1, len(self.to_hit))
         self.stated = int(within_range(query, 0.0) or 0)
-        """The trivial bound of the question."""
+        """The bound that the constraints of the question state."""
         self.attempts: list[Attempt] = []
         self.premises: list[str] = []
         self.proofs: list[Proof | None] = []
@@ -84,11 +84,11 @@ class FewestChanges:
         return self._decided(known, premises) if self.most is not None else self._optimum(known, premises)
 
     def _is_open(self) -> bool:
-        """True if the question is open."""
+        """True if the question is not decided yet."""
         return self.value > self._bound() and (self.most is None or self.value > self.most >= self._bound())
 
     def _ask_singles(self) -> bool:
-        """Tries no feature, and each alone; returns True if larger sets are left."""
+        """Tries the empty set and each feature alone; returns True if larger sets remain to be tried."""
         if not self.to_hit and not self._is_none(frozenset(), self._part()):
             return False
         best = self._changed_by_best()
@@ -100,7 +100,7 @@ class FewestChanges:
         return self._is_open()
 
     def _raise_bound(self, differing: Features) -> None:
-        """Tries hitting sets of the known complements, the smallest first, until one has an answer or a proof fails."""
+        """Tries hitting sets of the known complements, the smallest first, until one of them has an answer or a proof fails."""
         while self._is_open() and not self.budget.over:
             chosen = hitting_set(self.to_hit, lambda: self.budget.over)
             assert chosen is not None
@@ -116,7 +116,7 @@ class FewestChanges:
                     break
 
     def _filled(self, chosen: Features) -> Features:
-        """As many features as a limit allows, those of the best answer first."""
+        """The set filled up to the limit, first with features of the best answer."""
         if self.most is None:
             return chosen
         best = self._changed_by_best()
@@ -124,7 +124,7 @@ class FewestChanges:
         return chosen | frozenset(more[: max(0, self.most - len(chosen))])
 
     def _leave_out(self) -> None:
-        """Drops features of the best answer until none can be left out."""
+        """Drops features of the best answer until no feature can be left out."""
         tried = set[Features]()
         while self._is_open():
             changed = self._changed_by_best()
@@ -135,29 +135,29 @@ class FewestChanges:
             self._is_none(smaller, self._part())
 
     def _bound(self) -> int:
-        """The proved or trivial bound."""
+        """The greater of the proved and the stated bound."""
         return max(self.low, self.stated)
 
     def _grow(self, inside: Features, differing: Features) -> None:
-        """Looks for a larger set inside which no answer differs; one differs in `differing`.
+        """Searches for a larger set in which no answer differs; an answer differs in `differing`.
 
-        All remaining features are tried at once: an answer, found sooner than a proof, shows a feature that does not fit.
+        All remaining features are tried at once: an answer, which is found sooner than a proof, shows a feature to leave out.
         """
         left = self.free - inside
         while self._is_open() and not self.budget.over:
-            # Otherwise the learnt complement has one feature more: one that few others have.
+            # A set with all of them has an answer; the feature to leave out is one that few other complements contain.
             left -= {min(sorted(differing & left), key=lambda feature: sum(feature in one for one in self.to_hit))}
             if not left or self._is_none(inside | left, self._part()):
                 break
             differing = left if self.seen is None else self._changed(self.seen)
 
     def _is_none(self, inside: Features, budget: Budget) -> bool:
-        """True if no answer is proved to differ in these features alone; then every one differs in another one."""
+        """True if it is proved that no answer differs in these features alone; every answer then differs in another feature."""
         if any(inside.isdisjoint(one) for one in self.to_hit):
             self.seen = None
             return True
         result = self._ask(inside, budget)
-        # Exclusions by the library's rounding alone give no bound: other sets are judged in exact arithmetic.
+        # Exclusions that depend on the library's rounding give no bound: other sets are judged in exact arithmetic.
         if result.verdict is not Verdict.NONE or result.proof is Proof.LIBRARY:
             return False
         if self.best is not None and self._changed_by_best() <= inside:
@@ -175,7 +175,7 @@ class FewestChanges:
         return self.budget.share(_PART).at_least(LEAST)
 
     def _ask(self, free: Features, budget: Budget) -> Result:
-        """The answer for differences in these features alone, and in uncounted ones."""
+        """The answer for differences in the features `free` and in uncounted features alone."""
         same = () if free == self.free else (SameExcept(0, 1, free | self.uncounted),)
         part = replace(self.query, objective=None, constraints=(*self.constraints, *same))
         self.seen = None
@@ -200,7 +200,7 @@ class FewestChanges:
         return result
 
     def _changed(self, witness: Witness) -> Features:
-        """The counted features whose values differ; two missing values are equal."""
+        """The counted features in which the inputs differ; two missing values are equal."""
         one, other = witness.values[0], witness.values[1]
         return frozenset(f for f in self.free if one[f] != other[f] and not (one[f] != one[f] and other[f] != other[f]))
 
@@ -241,7 +241,7 @@ class FewestChanges:
 
 
 def search_fewest_changes(question: OpenQuestion, budget: Budget) -> Result:
-    """The method, as `solve/methods/registry.py` names it."""
+    """The method named in `solve/methods/registry.py`."""
 
     def ask(query: Query, part: Budget) -> Result:
         return question.ask(query, question.options, part)
@@ -252,7 +252,7 @@ def search_fewest_changes(question: OpenQuestion, budget: Budget) -> Result:
 
 
 def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequence[Features] = ()) -> Features | None:
-    """A smallest hitting set of the (nonempty) sets without a barred one; None if there is none. Raises if `over` does."""
+    """A smallest set that hits all (nonempty) `sets` and contains no set in `barred`, or None. Raises TimeUp at the limit."""
     for size in range(len(frozenset[int]().union(*sets)) + 1):
         found = _hit(list(sets), size, over, frozenset(), barred)
         if found is not None:
@@ -263,7 +263,7 @@ def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequ
 def _hit(
     sets: list[Features], size: int, over: Callable[[], bool], chosen: Features, barred: Sequence[Features]
 ) -> Features | None:
-    """`chosen` with up to `size` more elements."""
+    """`chosen` with up to `size` more elements, hitting all sets; None if there is no such set."""
     if any(one <= chosen for one in barred):
         return None
     if not sets:

@@ -1,8 +1,8 @@
-"""The best sum of scores on a small domain, from a table of each point's cells: pairs are joined, not listed.
+"""The best sum of scores on a small domain, from a table of each point's cells; pairs are joined without listing them.
 
-A sum of scores has one part per point. Two points choose their cells independently except for the features that they share, and
-for relations between the others. So the best pair is the best of one maximum per point, for all cells of the shared features
-and all cells of the related ones: of n cells of a feature that varies there are n**2 pairs, and n sums.
+A sum of scores has one part per point. Two points choose their cells independently, except for the features that they share
+and for relations between others. So the best pair is the best sum of one maximum per point, over all cells of the shared
+features and all cells of the related features: n cells of a varied feature give n**2 pairs, but only n sums.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from treesens.extensions.methods.combinations import Combinations, Exact
 from treesens.values.relations import places_named
 
 MOST_WALKS: Final = 20_000_000
-"""Maximum of walked trees: those of every combination of the cells of a point."""
+"""Maximum of walked trees: the trees for every combination of cells of a point."""
 MOST_SUMS: Final = 20_000_000
-"""Maximum of sums of two maxima: combinations of the shared features, times all pairs of combinations of the related ones."""
+"""Maximum of sums of two maxima: combinations of the shared features, times pairs of combinations of the related features."""
 
 _ROOM = 1 << 59
-"""Sums below this leave room in int64 for the marker of a missing sum."""
+"""Sums below this limit leave room in int64 for the marker of a missing sum."""
 
 
 @dataclass(frozen=True, eq=False)
 class BestCells:
-    """Cells int32[points, features] with the best value of the form of an objective; `cells` is None if no cells satisfy the
-    constraints. `count` is the number of summed combinations of cells.
+    """The `cells` int32[points, features] with the best value of an objective's form; None if no cells satisfy the constraints.
+    `count` is the number of combinations of cells that were summed.
     """
 
     count: int
@@ -44,11 +44,11 @@ class BestCells:
 
 
 def best_cells(query: Query, most: int) -> BestCells | None:
-    """The best cells for an objective that is a sum of scores; None if a point has more than `most` combinations of cells, if
-    there are more sums than the limits of this module, or if two points are constrained in other ways than by shared features
-    and by relations between features that they do not share.
+    """The best cells for an objective that is a sum of scores. None if a point has more than `most` combinations of cells, if
+    there are more sums than the limits of this module, or if constraints on both points are of other kinds than shared features
+    and relations between features that the points do not share.
 
-    The value is exact, or a bound over the values inside the cells: constraints are relaxed in the same way as `Combinations`.
+    The value is exact, or a bound over the values in the cells: constraints are relaxed in the same way as in `Combinations`.
     """
     if len(query.points) > 2:
         return None
@@ -70,7 +70,7 @@ def best_cells(query: Query, most: int) -> BestCells | None:
 
 
 def _relations(query: Query, shared: set[int]) -> list[Constraint] | None:
-    """The constraints that relate features that the points do not share; None if two points are constrained in other ways."""
+    """The relations between features that the points do not share; None if both points are constrained in other ways."""
     found: list[Constraint] = []
     open_parts = list[Constraint](query.constraints)
     while open_parts:
@@ -95,7 +95,7 @@ def _shared(of: Combinations) -> set[int]:
 
 
 def _sums(query: Query, alone: Sequence[Combinations]) -> tuple[list[Exact], Fraction]:
-    """The contributions of every point to the form, as integer multiples of a unit; more is better."""
+    """The contribution of every point to the form, as an integer multiple of a unit; more is better."""
     assert query.objective is not None
     form, upwards = query.objective.form, query.objective.maximize
     parts = [
@@ -146,7 +146,7 @@ def _best_pair(
 
 
 def _numbered(alone: Sequence[Combinations], features: Sequence[int]) -> tuple[Int64Array, Int64Array]:
-    """A number for each combination of cells of some features, equal at both points."""
+    """Numbers for the combinations of cells of some features; both points use the same numbers."""
     numbers = np.zeros(sum(part.count for part in alone), np.int64)
     for f in features:
         column = np.concatenate([part.chosen[:, p, f] for p, part in enumerate(alone)])
@@ -155,7 +155,7 @@ def _numbered(alone: Sequence[Combinations], features: Sequence[int]) -> tuple[I
 
 
 def _maxima(values: Exact, place: Int64Array, places: int, nowhere: int) -> NDArray[Any]:
-    """The greatest value of every place."""
+    """The greatest value at each place; `nowhere` at places without values."""
     found = np.full(places, nowhere, values.dtype)
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
@@ -170,7 +170,7 @@ def _allowed(
     choices: tuple[Int64Array, Int64Array],
     n_choices: int,
 ) -> BoolArray:
-    """Compatible choices of the related features of two points, bool[choices, choices]."""
+    """True for compatible choices of the related features of two points, bool[choices, choices]."""
     chosen = np.zeros((n_choices, n_choices, 2, len(alone[0].slots)), np.int32)
     for f in related:
         slot = np.zeros(n_choices, np.int32)

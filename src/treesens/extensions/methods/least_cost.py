@@ -2,14 +2,14 @@
 
 In l1, l2 and l0, and for sums, the tree path searches for the least cost (`engine/levels/cost_search`).
 
-Every cell has a cost, its least distance from the row's value, and the costs of a point add up. A sum of features is its best
-value plus the distance from there. Unrelated values can be as near as their cells allow: then the cheapest cells are the
-answer. Other questions, and unconfirmed answers, take the compiled path.
+The cost of a cell is its least distance from the row's value, and the costs of a point add up. A sum of features is its best
+value plus the distance from that value. Unrelated values can be as near as their cells allow, so the cheapest cells are the
+answer. Other questions, and answers that are not confirmed, take the compiled path.
 
-In linf the first radius with an answer is wanted. The boxes around a row are nested, and a box of cells comes within reach at
-one of finitely many radii. Each decision uses only the trees that its box leaves: the models' own (`least_level_on_trees`), or
-those of a question compiled once (`backends/native/boxed_question.py`). If the values cannot reach the radius of their cells,
-or the library rejects them, the search by whole questions (`bisection`) takes over.
+For linf, the first radius with an answer is searched for. The boxes around a row are nested, and a box of cells comes within
+reach at one of finitely many radii. Each decision only uses the trees inside its box: the models' own (`least_level_on_trees`),
+or those of a question that is compiled once (`backends/native/boxed_question.py`). If no values reach the radius of their
+cells, or the library rejects them, the search by whole questions (`bisection`) takes over.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from treesens.values.row_costs import CellCosts, costs_of_cells, costs_of_terms
 from treesens.values.verify import Rejected, Witness
 
 _CLOSE = Fraction(1, 10**6)
-"""Maximum relative distance of a closed answer from its bound: costs are rounded to the engine's units."""
+"""Maximum relative distance of a closed answer from its bound, because costs are rounded to the engine's units."""
 _MOMENT = 0.5
 """Seconds for a forest: most rows take a tenth, and the search over all trees proves more in the remaining time."""
 
@@ -56,7 +56,7 @@ _MOMENT = 0.5
 def answer_least_cost(
     query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
 ) -> Result | None:
-    """The answer with its bound; None if this search has none."""
+    """The answer with its bound; None if this search finds none."""
     goal = query.objective
     assert goal is not None
     start = time.perf_counter()
@@ -85,9 +85,9 @@ def answer_least_cost(
 def _judged(
     query: Query, goal: Objective, costs: CellCosts, best: Fraction, found: CostOutcome, options: Options
 ) -> Result | None:
-    """The answer for the engine's facts: a verified witness, and the lower bound of costs.
+    """The answer from the facts of the engine: a verified witness and the lower bound of costs; None if it is not confirmed.
 
-    `best` is the value of an answer that costs nothing.
+    `best` is the value of an answer with a cost of 0.
     """
 
     def reach(witness: Witness) -> ObjectiveValue | Rejected:
@@ -99,7 +99,7 @@ def _judged(
         bound = shown_bound(goal, best - least if goal.maximize else best + least)
         return replace(shown, bound=(max if goal.maximize else min)(bound, shown.value))
 
-    # The value nearest to the row's is as good as its cell allows; for sums of features the objective chooses it.
+    # The value nearest to the row's value is the best in its cell; for sums of features, the objective chooses the value.
     features = goal.kind == "features"
     near = None if features else preferred_row(query, goal, options.near)
     asked = query if features else replace(query, objective=None)
@@ -124,14 +124,14 @@ def shown_bound(goal: Objective, bound: Fraction) -> float:
 
 
 def search_least_cost(question: OpenQuestion, budget: Budget) -> Result | None:
-    """The method, as `solve/methods/registry.py` names it."""
+    """The method named in `solve/methods/registry.py`."""
     return answer_least_cost(question.query, question.options, budget, question.on_better)
 
 
 def answer_least_radius(
     query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
 ) -> Result | None:
-    """The answer with its bound; None if this search has none."""
+    """The answer with its bound; None if this search finds none."""
     assert query.objective is not None
     start = time.perf_counter()
     built = start
@@ -158,7 +158,7 @@ def answer_least_radius(
 
 
 def _on_trees(query: Query, radii: Radii, options: Options, budget: Budget) -> LevelOutcome | None:
-    """The least level without compilation, if the question is about scores."""
+    """The least level without compilation, if the question is about scores; otherwise None."""
     if options.pipeline != "default" or options.verify_each:
         return None
     memory = options.memory_limit
@@ -166,14 +166,14 @@ def _on_trees(query: Query, radii: Radii, options: Options, budget: Budget) -> L
 
 
 def _judged_radius(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, options: Options) -> Result | None:
-    """The answer for the engine's facts: a verified witness, and the exact radius below which there is none."""
+    """The answer from the facts of the engine: a verified witness, and the exact radius below which there is no answer."""
 
     def reach(witness: Witness) -> ObjectiveValue | Rejected:
         value = objective_form_value(goal, Inputs(witness.values, witness.cells, witness.exact))
         bound = radii.distance(found.low)
         return FALLS_SHORT if value < bound or (found.closed and value > bound) else shown_objective(goal, value, bound)
 
-    # The value nearest to the row's is as good as its cell allows.
+    # The value nearest to the row's value is the best in its cell.
     near = preferred_row(query, goal, options.near)
     judged = conclude_facts(replace(query, objective=None), _radius_facts(found), options, near=near, reach=reach)
     return None if isinstance(judged, Rejected) or judged.verdict is Verdict.UNKNOWN else judged
@@ -185,7 +185,7 @@ def _radius_facts(found: LevelOutcome) -> Facts:
 
 
 def preferred_row(query: Query, goal: Objective, near: FloatArray | None) -> FloatArray:
-    """The row's values that the objective names, float64[features]; elsewhere the preferred ones."""
+    """The row's values for the features of the objective, float64[features]; for other features, the preferred values."""
     row = np.full(len(query.space.names), np.nan) if near is None else near.copy()
     for term in goal.distances:
         row[term.feature] = term.row
@@ -193,5 +193,5 @@ def preferred_row(query: Query, goal: Objective, near: FloatArray | None) -> Flo
 
 
 def search_least_radius(question: OpenQuestion, budget: Budget) -> Result | None:
-    """The method, as `solve/methods/registry.py` names it."""
+    """The method named in `solve/methods/registry.py`."""
     return answer_least_radius(question.query, question.options, budget, question.on_better)

@@ -1,7 +1,7 @@
-"""Few values inside some cells, decided by trying all of them at once, in integers.
+"""Decides values inside some cells by trying all of them at once, in integers, if they are few.
 
-If the cells of a combination hold few integers (or listed values), a table of all their combinations is faster than any solver.
-Every number is exact: values and factors are brought to common denominators first.
+If the cells of a combination contain few integers (or listed values), a table of all combinations of values is faster than any
+solver. Every number is exact: values and factors are first brought to common denominators.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from treesens.values.propagation import Ranges
 MOST = 200_000
 """Maximum of combinations of values of all related places."""
 _MOST_LONG = 20_000
-"""Maximum of combinations if the numbers exceed 64 bits."""
+"""Maximum of combinations if numbers exceed 64 bits."""
 
 
 def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, float] | Literal[False] | None:
@@ -46,7 +46,7 @@ def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, 
 
 
 def _lists(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, FloatArray] | None:
-    """The values of every related place with several; None if they are not listed, or too many together."""
+    """The values of every related place that has several; None if they are not listed, or have too many combinations."""
     found: dict[Place, FloatArray] = {}
     for place in dict.fromkeys(p for relation in relations for p in relation.places):
         reach = ranges[place]
@@ -65,7 +65,7 @@ def _listed(reach: ValueRange) -> FloatArray | None:
     if reach.values is not None:
         return reach.values[(reach.values >= reach.low) & (reach.values <= reach.high)]
     first, last = ceil(reach.low), floor(reach.high)
-    # Beyond 2**24 some integers are not float32 numbers.
+    # Above 2**24 some integers are not float32 numbers.
     if not reach.whole or last - first > MOST or max(abs(first), abs(last)) > 1 << 24:
         return None
     return np.arange(first, last + 1, dtype=np.float64)
@@ -73,7 +73,7 @@ def _listed(reach: ValueRange) -> FloatArray | None:
 
 @dataclass
 class _Table:
-    """All combinations of the listed values: one axis per place."""
+    """All combinations of the listed values, with one axis per place."""
 
     ranges: Ranges
     lists: Mapping[Place, FloatArray]
@@ -82,10 +82,10 @@ class _Table:
         self.axis = {place: number for number, place in enumerate(self.lists)}
 
     def holds(self, relation: ValueSum) -> NDArray[np.bool_] | bool | None:
-        """Where a relation holds; broadcasts to the whole table. None if the numbers are too long for its size."""
+        """True where a relation holds; broadcasts to the whole table. None if the numbers are too long for the table."""
         parts = [self._part(term) for term in relation.terms]
         if any(part is None for part in parts):
-            return False  # a linear term of a missing value
+            return False  # a linear term has a missing value
         present = [part for part in parts if part is not None]
         scale = lcm(relation.limit.denominator, *(unit.denominator for _, unit in present))
         factors = [int(unit * scale) for _, unit in present]
@@ -125,7 +125,7 @@ class _Table:
         return away**term.power, term.factor / (term.width * scale) ** term.power
 
     def _values(self, place: Place) -> FloatArray | None:
-        """The values of a place along its axis; None if it is missing."""
+        """The values of a place, along its axis; None if its value is missing."""
         reach = self.ranges[place]
         if reach is None:
             return None
@@ -137,7 +137,7 @@ class _Table:
 
     @staticmethod
     def _whole(arrays: list[FloatArray | None]) -> tuple[list[NDArray[Any]], int] | None:
-        """Arrays of floats as integers of one unit, and the number of units in 1; None if one is missing."""
+        """The arrays of floats as integers of one unit, and the number of units in 1; None if an array is None."""
         if any(a is None for a in arrays):
             return None
         given = [a for a in arrays if a is not None]

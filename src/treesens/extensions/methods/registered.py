@@ -1,4 +1,4 @@
-"""The methods of this extension, and the questions that each fits; `treesens/builtin.py` lists them in order."""
+"""The methods of this extension, and the questions for which they are used; `treesens/builtin.py` lists them in order."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from treesens.values.relations import relates_values
 from treesens.values.stated_changes import changes_wanted
 
 MOST_COMBINATIONS = 100_000
-"""Maximum of cell combinations of all points together that are enumerated."""
+"""Maximum of combinations of cells, over all points together, that are enumerated."""
 
 
 def is_small(query: Query) -> bool:
-    """True if the domain of one point is small enough to try `Combinations`; a cheap estimate."""
+    """True if the domain of one point is small enough to try `Combinations` (a quick estimate)."""
     return query.rows is None and count_inputs(query, 0) <= MOST_COMBINATIONS
 
 
 def is_cheapest(query: Query) -> bool:
-    """True if the question is for the least sum of costs of single cells."""
+    """True if the question minimises a sum of costs of single cells, or is about a sum of features."""
     goal = query.objective
     if goal is None or goal.largest or goal.nearest is not None or query.rows is not None:
         return False
@@ -42,12 +42,12 @@ def is_cheapest(query: Query) -> bool:
 
 
 def counts_changes(query: Query) -> bool:
-    """True if the question wants two inputs that differ in as few features as possible, or in a limited number."""
+    """True if the question is about two inputs that differ in as few features as possible, or in at most some number."""
     return changes_wanted(query) is not None
 
 
 def is_radius(query: Query) -> bool:
-    """True if the question wants the least maximum distance of places from given values, and cells decide it."""
+    """True if the question minimises the greatest distance of some places from given values, and cells decide it."""
     goal = query.objective
     if goal is None or goal.maximize or not goal.largest or not goal.values:
         return False
@@ -58,13 +58,13 @@ def is_radius(query: Query) -> bool:
 
 
 def may_be_additive(query: Query) -> bool:
-    """True if the first tree of every model has so few split features that trees may fall apart into independent groups."""
+    """True if the first tree of every model splits on so few features that the trees may form independent groups."""
     return sums_scores(query.objective) and all(cells.may_be_additive(query.models[p.model]) for p in query.points)
 
 
 BRIEF_SMALL: Final = Method(
     name="brief search, small domain",
-    questions=f"domains of at most {MOST_COMBINATIONS:,} combinations of cells, asked of the engine",
+    questions=f"domains of at most {MOST_COMBINATIONS:,} combinations of cells, by the engine",
     fits=lambda query, options: by_engine(options) and is_small(query),
     proves="what the searches below prove: the first that fits is used",
     run="treesens.solve.methods.steps:search_briefly",
@@ -86,7 +86,7 @@ COMBINATIONS: Final = Method(
 )
 BRIEF_FEW: Final = Method(
     name="brief search, few changes",
-    questions="a limit of the number of features in which two points differ, by the tree path",
+    questions="a limit on the number of features in which two points differ, by the tree path",
     fits=lambda query, options: on_trees(options) and query.objective is None and counts_changes(query),
     proves="what the searches below prove: the first that fits is used",
     run="treesens.solve.methods.steps:search_briefly",
@@ -97,12 +97,12 @@ BRIEF_FEW: Final = Method(
 )
 FEWEST: Final = Method(
     name="fewest changes",
-    questions="the least number of features in which two points differ, or a limit of it that is open",
+    questions="the least number of features in which two points differ, or an undecided limit on it",
     fits=lambda query, options: on_trees(options) and counts_changes(query),
     proves="verdict and bound, by questions in which only some features may differ",
     run="treesens.extensions.methods.fewest_changes:search_fewest_changes",
     stage=Stage.STEP,
-    share=0.9,  # the rest is for what stays open
+    share=0.9,  # the rest is for questions that stay open
     before="brief search, disjunction",
 )
 CAVITIES: Final = Method(
@@ -129,7 +129,7 @@ CHEAPEST: Final = Method(
     fits=lambda query, options: on_trees(options) and is_cheapest(query),
     proves="verdict and bound, exactly; half a second if scores are rounded for the engine",
     run="treesens.extensions.methods.least_cost:search_least_cost",
-    share=0.9,  # the rest is for what stays open
+    share=0.9,  # the rest is for questions that stay open
     before="any answer",
 )
 RADIUS: Final = Method(
@@ -138,12 +138,12 @@ RADIUS: Final = Method(
     fits=lambda query, options: by_engine(options) and is_radius(query),
     proves="verdict and bound, exactly: below this radius there is no answer",
     run="treesens.extensions.methods.least_cost:search_least_radius",
-    share=0.9,  # the rest is for what stays open
+    share=0.9,  # the rest is for questions that stay open
     before="any answer",
 )
 SUMS: Final = Method(
     name="attainable sums",
-    questions="one or two sums of scores of trees that fall apart into groups without a common feature",
+    questions="one or two sums of scores of trees that form groups without a common feature",
     fits=lambda query, options: on_trees(options) and may_be_additive(query),
     proves="verdict and optimum, exactly, if leaves are multiples of one number and sums fit into a table",
     run="treesens.extensions.methods.attainable_sums:search_sums",

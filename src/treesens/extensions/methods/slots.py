@@ -1,7 +1,7 @@
-"""The choices of a feature of a small domain: its cells, or each of its values if they are few; and joint choices: one option
-per feature, and one member at 1 per one-hot group.
+"""The choices for a feature of a small domain: its cells, or each of its values if they are few; and joint choices of features,
+in which each one-hot group has exactly one member at 1.
 
-With a slot per value, slots alone decide relations between values.
+If each value has a slot, slots alone decide relations between values.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from treesens.compiler.query.values import Place, ValueRange, ValueSum
 from treesens.values.distance_costs import cell_reaches
 
 FEW = 64
-"""Maximum of values of a feature with a slot each."""
+"""Maximum of values of a feature up to which each has a slot."""
 
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """`cells` int32[n], and the legal values of each slot (None is missing, or a cell without any).
+    """`cells` int32[n] are the cells of the slots, `reaches` their legal values (None if missing, or if a cell has no values).
 
-    `split`: one slot per value.
+    `split` is True if there is one slot per value.
     """
 
     cells: Int32Array
@@ -35,16 +35,16 @@ class Slots:
 
     @property
     def wide(self) -> BoolArray:
-        """Slots with several values, bool[n]."""
+        """True for slots with several values, bool[n]."""
         return np.array([r is not None and not r.single for r in self.reaches], bool)
 
     def of_cells(self, mask: BoolArray) -> Int32Array:
-        """The slots whose cell is in a set, bool[n_cells]."""
+        """The slots whose cells are in `mask`, bool[n_cells]."""
         return np.flatnonzero(mask[self.cells]).astype(np.int32)
 
 
 def slots_of(space: Space, feature: int, *, split: bool) -> Slots:
-    """A slot per cell or, if `split` and there are few values, per value; only legal cells are split."""
+    """One slot per cell or, if `split` and there are few values, one per value; only legal cells are split."""
     reaches = cell_reaches(space, feature)
     whole = Slots(np.arange(len(reaches), dtype=np.int32), reaches)
     if not split:
@@ -61,7 +61,7 @@ def slots_of(space: Space, feature: int, *, split: bool) -> Slots:
 
 
 def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
-    """Every legal value alone; None if there are too many. A missing value stays as it is."""
+    """Each legal value on its own; None if there are too many. A missing value stays missing."""
     if reach is None or reach.single:
         return [reach]
     if reach.values is not None:
@@ -74,7 +74,7 @@ def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
 
 
 def related_features(query: Query) -> set[int]:
-    """The features whose values matter beyond their cells."""
+    """The features whose values matter, and not only their cells."""
     found: set[int] = set()
     for constraint in query.constraints:
         found |= {f for _, f in _related(constraint, len(query.space.names))}
@@ -106,19 +106,19 @@ Key = TypeVar("Key")
 
 
 class Member(NamedTuple):
-    """The options of a feature int32[k]; `ones` bool[k] flags those that mean "is one", None outside of a group."""
+    """The options of a feature, int32[k]; `ones`, bool[k], flags those that mean 1, and is None outside one-hot groups."""
 
     options: Int32Array
     ones: BoolArray | None = None
 
 
 def count_choices(block: Mapping[Key, Member]) -> int:
-    """The number of rows of `list_choices`."""
+    """The number of rows that `list_choices` returns."""
     return sum(prod(len(options) for options in case) for case in _cases(block))
 
 
 def list_choices(block: Mapping[Key, Member]) -> Int32Array:
-    """All choices of the features of a block, int32[N, features]: in a group exactly one feature is one."""
+    """All choices for the features of a block, int32[N, features]; in a group, exactly one feature is 1."""
     parts = []
     for case in _cases(block):
         mesh = np.meshgrid(*case, indexing="ij")
@@ -127,7 +127,7 @@ def list_choices(block: Mapping[Key, Member]) -> Int32Array:
 
 
 def count_inputs(query: Query, point: int) -> int:
-    """Combinations of legal cells of a point that its one-hot groups allow."""
+    """The number of combinations of legal cells of a point that its one-hot groups allow."""
     legal = query.space.legal
     free, total = set(range(len(legal))), 1
     for group in query.constraints:
@@ -141,7 +141,7 @@ def count_inputs(query: Query, point: int) -> int:
 
 
 def _cases(block: Mapping[Key, Member]) -> Iterable[list[Int32Array]]:
-    """Options per feature whose products, together, are the choices: one case per member that may be one."""
+    """Lists of options per feature; the choices are the union of their products. In a group, one per member that may be 1."""
     members = list(block.values())
     if any(member.ones is None for member in members):
         yield [member.options for member in members]

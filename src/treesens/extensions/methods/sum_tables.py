@@ -1,4 +1,4 @@
-"""Tables of attainable sums, and Pareto-optimal choices of parts."""
+"""Tables of attainable sums, and Pareto-optimal choices for parts."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 
 MOST_BITS = 1 << 23
-"""Maximum of sums in a table: a million bytes per part."""
+"""Maximum of sums in a table (a million bytes per part)."""
 MOST_FRONT = 4096
-"""Maximum of Pareto-optimal pairs of sums before the table."""
+"""Maximum of Pareto-optimal pairs of sums that are combined with the table."""
 _MOST_GROWN = 1 << 22
-"""Maximum of pairs of sums whose best are kept."""
+"""Maximum of pairs of sums from which the Pareto-optimal ones are selected."""
 
 
 def front_of(parts: Sequence[Int64Array], rows: int) -> tuple[Int64Array, Int32Array] | None:
-    """Pareto-optimal sums over some parts, one or two rows each.
+    """The Pareto-optimal sums of some parts, in one or two rows.
 
-    int64[n, rows], with the choice of each part, int32[n, parts]; None if there are too many.
+    int64[n, rows], with the choice for each part, int32[n, parts]; None if there are too many sums.
     """
     sums, choices = np.zeros((1, rows), np.int64), np.zeros((1, 0), np.int32)
     for part in parts:
@@ -39,7 +39,7 @@ def front_of(parts: Sequence[Int64Array], rows: int) -> tuple[Int64Array, Int32A
 
 
 def _undominated(sums: Int64Array) -> Int64Array:
-    """The rows that exceed all before them in the last column, in descending order of the first one."""
+    """The rows that exceed all earlier rows in the last column, in descending order of the first column."""
     order = np.lexsort((-sums[:, -1], -sums[:, 0]))
     last = sums[order, -1]
     better = np.ones(len(order), bool)
@@ -48,9 +48,9 @@ def _undominated(sums: Int64Array) -> Int64Array:
 
 
 def window_of(direction: tuple[int, ...], wanted: Sequence[int | None]) -> tuple[int | None, int | None]:
-    """The steps u for which u * direction meets the bound of every row: from and to, None for an open end.
+    """The range of steps u for which u * direction meets the bound of every row; None for an open end.
 
-    A row of None has no bound. Without such a step the window is empty: from 1 to 0.
+    A row of None has no bound. If there is no such step, the range is empty: from 1 to 0.
     """
     low: Fraction | None = None
     high: Fraction | None = None
@@ -71,8 +71,8 @@ def window_of(direction: tuple[int, ...], wanted: Sequence[int | None]) -> tuple
 class Table:
     """The attainable sums of parts in one direction, in steps from the first choice of every part.
 
-    Bit i of `reached[k]` is set if the first k parts attain `unit` * i steps above their minimum. `steps` are the units of
-    every choice above the least of its part, and `least` is the least of all parts together.
+    Bit i of `reached[k]` is set if the first k parts attain `unit` * i steps above their minimum. `steps` has the units of each
+    choice above the least one of its part; `least` is the sum of the least choices of all parts.
     """
 
     reached: tuple[int, ...]
@@ -82,7 +82,7 @@ class Table:
 
     @classmethod
     def of(cls, parts: Sequence[Int64Array], direction: tuple[int, ...]) -> Table | None:
-        """None if the sums are too far apart for a table."""
+        """The table of some parts; None if their sums are too far apart."""
         axis = next(i for i, step in enumerate(direction) if step)
         least, above = 0, list[list[int]]()
         for part in parts:
@@ -102,7 +102,7 @@ class Table:
         return cls(tuple(reached), steps, least, unit)
 
     def find(self, low: int | None, high: int | None, *, largest: bool = False) -> list[int] | None:
-        """The choices of all parts for the least (the largest) sum from `low` to `high`; None if there is none."""
+        """The choices of all parts for the least (or largest) sum from `low` to `high`; None if there is no such sum."""
         last = self.reached[-1].bit_length() - 1
         first = 0 if low is None else max(0, -((self.least - low) // self.unit))
         end = last if high is None else min(last, (high - self.least) // self.unit)

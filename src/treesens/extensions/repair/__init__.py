@@ -1,1 +1,1 @@
-"""A model that is less sensitive, in its own library's file, with the proof that it is."""
+"""Repaired models that are less sensitive, in their own library's file format, with the proof of it."""

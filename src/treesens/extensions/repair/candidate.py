@@ -1,4 +1,4 @@
-"""Repaired models in memory, and their files: one description of leaf values for both."""
+"""Repaired models in memory and in files, both made from one description of leaf values."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ WRITERS: dict[str, Callable[[Ensemble, bytes], Writer]] = {
     "sklearn-skops": SklearnWriter,
     "sklearn-skops-pipeline": SklearnWriter,
 }
-"""Writers by file format."""
+"""The writer of each file format."""
 
 
 class Editor:
     """Replaces the leaf values of a model, and of copies of its trees.
 
-    The structure is read once from a file whose leaves hold their own indices; a candidate then is the same columns with other
-    leaves, until a file is written.
+    The structure is read once, from a file whose leaves contain their own indices. A candidate is the same columns with other
+    leaves; a file is written only at the end.
     """
 
     def __init__(self, model: LoadedModel, variables: Variables) -> None:
@@ -67,7 +67,7 @@ class Editor:
         self._own_leaf, self._variable = number[self._own_at] - 1, number[self._copy_at] - first
 
     def _trees(self, own: FloatArray, values: FloatArray, *, alone: bool = False) -> list[Tree]:
-        """Trees with own leaves float64[leaves, W] and copies' float64[variables]; `alone` without the copied trees."""
+        """Trees with own leaves float64[leaves, W] and copies' float64[variables]; if `alone`, copies replace their trees."""
         changed, variables = set(self.variables.forest.changed), self.variables
         copies: dict[int, list[Tree]] = {}
         for copy, start in zip(variables.copies, variables.start.tolist(), strict=False):
@@ -82,7 +82,7 @@ class Editor:
         return trees
 
     def _raw(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The leaves of the file before trees are weighted: own leaves, and all variables."""
+        """The leaves as the file stores them, before trees are weighted: own leaves, and all variables."""
         ensemble, variables = self.model.ensemble, self.variables
         unit, width = units(ensemble), variables.width
         weight = np.repeat(unit[[c.tree for c in variables.copies]], np.diff(variables.start))
@@ -96,7 +96,7 @@ class Editor:
         return own, copied
 
     def candidate(self, values: FloatArray) -> LoadedModel:
-        """The model with other leaves float64[variables], in memory only."""
+        """The model with other leaves, `values` float64[variables], in memory only."""
         own, copied = self._raw(values)
         ensemble = self._template.ensemble
         held = np.zeros(ensemble.leaf_value.shape)
@@ -108,7 +108,7 @@ class Editor:
         return replace(self._template, ensemble=replace(ensemble, leaf_value=held))
 
     def content(self, values: FloatArray, *, alone: bool = False) -> bytes:
-        """The file with other leaves; `alone`: copies replace their trees."""
+        """The content of the file with other leaves; with `alone`, copies replace their trees."""
         own, copied = self._raw(values)
         trees = self._trees(own, copied, alone=alone)
         original = self.model.ensemble.leaf_value
@@ -121,7 +121,7 @@ class Editor:
         return self._writer.written(kept)
 
     def read(self, content: bytes) -> LoadedModel:
-        """A repaired file as its reader returns it."""
+        """The model that its reader loads from a repaired file."""
         return self._read(content, self.model.ensemble.name)
 
     def _read(self, content: bytes, name: str) -> LoadedModel:
@@ -131,8 +131,8 @@ class Editor:
 
 @contextmanager
 def on_disk(content: bytes, name: str, suffix: str) -> Iterator[LoadedModel]:
-    """A repaired file's content as its reader returns it, while it is in a temporary folder. A pickle was made here, from an
-    object whose file the user trusts.
+    """The model that its reader loads from the content of a repaired file, in a temporary folder. Trusting a pickle is safe:
+    it was made from an object whose file the user trusts.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}{suffix}"
@@ -141,14 +141,14 @@ def on_disk(content: bytes, name: str, suffix: str) -> Iterator[LoadedModel]:
 
 
 def _content(source: ModelSource) -> bytes:
-    """The content of the model's original file. ModelError if it has changed, or never was a file."""
+    """The content of the model's original file. Raises ModelError if the file has changed or is missing."""
     try:
         data = Path(source.path).read_bytes()
     except OSError:
         data = b""
     if hashlib.sha256(data).hexdigest() != source.sha256:
         raise ModelError(
-            "the file of the model is not there, or has changed since it was read",
+            "the model file is missing, or has changed since it was read",
             place=source.path,
             remedy="save the model, and give the path of its file",
         )

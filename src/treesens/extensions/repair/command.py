@@ -1,4 +1,4 @@
-"""The output of `treesens repair`: progress, a table with the prices of every size, a plot, and why a size has no file."""
+"""The output of `treesens repair`: progress, a table with the prices of every size, a plot, and reasons for missing files."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class RepairOutputs(Outputs):
     """The outputs of one run."""
 
     def say(self, words: str) -> None:
-        """A repair takes minutes, so each step prints a line."""
+        """Prints a line per step, because a repair takes minutes."""
         say(words, err=True)
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """A line per size."""
+        """Prints a table with one line per size."""
         del found
         show_repairs(records, document["kind"])
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """The plot, and a line for each unproved size."""
+        """Writes the plot, and prints a line for each unproved size."""
         super().write(records, document, found)
         for record in records:
             if "unwritten" in record:
@@ -38,7 +38,7 @@ class RepairOutputs(Outputs):
 
 
 def show_repairs(records: Sequence[dict[str, Any]], kind: str) -> None:
-    """A line per size. Prices are those of held-out rows, if there are any."""
+    """Prints a table with one line per size. Prices are for held-out rows, if there are any."""
     table = Table(box=None, pad_edge=False)
     columns: tuple[tuple[str, Literal["left", "right"]], ...] = (
         (kind, "right"),

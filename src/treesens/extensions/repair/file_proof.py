@@ -1,4 +1,4 @@
-"""The written file is read again: its library must predict the same, and the engine proves the promises."""
+"""Checks of the written file, after reading it again: its library must predict the same, and the promises must be proved."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from treesens.frontends.base import LoadedModel
 from treesens.records.answers import certificate_record
 
 _ROWS = 1000
-"""Rows on which the library is compared; as many again lie next to thresholds."""
+"""Number of rows on which the library is compared; the same number of rows lies next to thresholds."""
 _SWING_SECONDS = 10.0
 
 
 class FileProof:
-    """Proofs about repaired files of one model; rows float64[rows, features] are those of the training table."""
+    """Proofs about repaired files of one model; `rows`, float64[rows, features], are the rows of the training table."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class FileProof:
         self._swings: dict[tuple[str, int], tuple[float | None, float | None]] = {}
 
     def prove(self, promises: Sequence[Promise], model: LoadedModel) -> tuple[str, dict[str, Any]]:
-        """Why a file breaks its promise, or an empty text and the proofs. A proof counts if its certificate is accepted; the
-        certificates of a file that keeps all promises go into the named folder.
+        """The reason why a file breaks its promise, or "" and the proofs. A proof counts only with an accepted certificate; the
+        certificates of a file that keeps all promises are written into the folder of `options.certificates`.
         """
         options, proofs, kept = self.options, [], {}
         if self.kept is not None:
@@ -56,7 +56,7 @@ class FileProof:
                 return f"a score of the rows to keep changed by {change:.3g}", {}
             kept = {"kept_rows": {"rows": len(self.kept), "largest_change_of_a_score": change}}
         decided = decided_by(options)
-        going_on = threading.Event()  # Ctrl-C ended the search; its results are proved
+        going_on = threading.Event()  # never set: Ctrl-C ends the search, but its results are still proved
         with tempfile.TemporaryDirectory() as made:
             for number, asking in enumerate(questions_for(model, promises, decided)):
                 # Exact sums are ordered: equal sums leave no room for rounding.
@@ -94,8 +94,8 @@ class FileProof:
         return self._swings[key]
 
     def check_library(self, model: LoadedModel) -> None:
-        """InternalError unless the installed library loads the file and predicts what treesens reads from it: on rows of the
-        table, and at and next to thresholds.
+        """Raises InternalError unless the installed library loads the file and predicts what treesens reads from it, on rows of
+        the table, and at and next to thresholds.
         """
         rows = self.rows
         if len(rows) > _ROWS:
@@ -120,7 +120,7 @@ class FileProof:
 
 
 def _takes_missing(model: LoadedModel, rows: FloatArray) -> bool:
-    """True if the library predicts rows with missing values."""
+    """True if the library makes predictions for rows with missing values."""
     try:
         model.margins(rows)
     except ModelError:
@@ -129,7 +129,7 @@ def _takes_missing(model: LoadedModel, rows: FloatArray) -> bool:
 
 
 def _placed(claim: Certified, folder: Path | None) -> dict[str, Any]:
-    """The record of a certificate in its folder; without a folder it was made and checked, and has no file."""
+    """The record of a certificate in `folder`; without a folder, the certificate was made and checked, but has no file."""
     record = certificate_record(claim)
     record["file"] = None if folder is None or not claim.path else str(folder / Path(claim.path).name)
     return record

@@ -1,8 +1,8 @@
 """The trees of a model that split on some features, their means over these features, and the trees that a writer gets.
 
-The mean of a tree over the features F is a sum of trees without splits on F: one copy per combination of directions that values
-of F take at these splits, weighted by the share of table rows with it. Copies with equal splits are merged; their leaves hold
-the weighted sums.
+The mean of a tree over the features F is a sum of trees without splits on F: one copy per combination of directions at the
+splits on F, weighted by the share of the table's rows with this combination. Copies with equal splits are merged; their leaves
+are the weighted sums.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from treesens.errors import ModelError
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """A tree with the splits of `tree`, except those on some features.
+    """A copy of `tree` without the splits on some features.
 
-    `node` int32[N] are the ensemble's nodes whose splits it has, parents first and siblings side by side; `left` and `right`
-    int32[N] are positions among them, -1 at leaves. Leaf `position[i]` holds `weight[i]` of the ensemble's leaf `leaf[i]`: a
-    row of `answers` (node -> goes left) leads a row of the table through it.
+    `node` int32[N] are the nodes of the ensemble whose splits are copied, parents first and siblings next to each other; `left`
+    and `right` int32[N] are positions among them, -1 at leaves. Leaf `position[i]` gets `weight[i]` times the ensemble's leaf
+    `leaf[i]`, for the share of the table's rows that take the directions to this leaf.
     """
 
     tree: int
@@ -42,13 +42,13 @@ class Copy:
 
     @cached_property
     def leaves(self) -> Int32Array:
-        """The positions of its leaves, int32[L]."""
+        """The positions of the leaves, int32[L]."""
         return np.flatnonzero(self.left < 0).astype(np.int32)
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A node of a copy under construction: `node` of the ensemble, and its children (None at a leaf)."""
+    """A node of a copy under construction: `node` is its index in the ensemble; the children are None at a leaf."""
 
     node: int
     left: _Part | None = None
@@ -56,10 +56,10 @@ class _Part:
 
 
 class Forest:
-    """An ensemble with the trees that split on features `varied` or `ordered`, except those that split on `kept`; those that
-    split on `varied` are `averaged` over them.
+    """An ensemble, and its trees that split on features in `varied` or `ordered` but not in `kept`; those that split on
+    `varied` are in `averaged`.
 
-    ModelError for leaves with several raw scores: such models cannot be written to a file.
+    Raises ModelError if leaves have several raw scores: such models cannot be written to a file.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Forest:
         return list(pairwise(offset))
 
     def rows(self, matrix: FloatArray) -> Int32Array:
-        """Rows float64[rows, features] as cells int32[rows, features]; NaN is missing."""
+        """The rows of `matrix`, float64[rows, features], as cells int32[rows, features]; NaN is missing."""
         with np.errstate(over="ignore", invalid="ignore"):
             return cells_of_rows(self.cells.grid, matrix)
 
@@ -97,7 +97,7 @@ class Forest:
         return self._left[node]
 
     def copies(self, tree: int, cells: Int32Array) -> list[Copy]:
-        """The mean of a tree over the features that vary, weighted by rows of cells int32[rows, features]."""
+        """The mean of a tree over the varied features, weighted by the rows of `cells`, int32[rows, features]."""
         start, end = self._spans[tree]
         inner = [n for n in range(start, end) if int(self.ensemble.node_feature[n]) in self.varied]
         answers = np.stack([self.left_cells(n)[cells[:, self.ensemble.node_feature[n]]] for n in inner], axis=1)
@@ -121,7 +121,7 @@ class Forest:
         return _Part(node, left, right)
 
     def _key(self, part: _Part) -> Any:
-        """Equal for copies with the same splits."""
+        """A key that is equal for copies with the same splits."""
         if part.left is None or part.right is None:
             return None
         feature = int(self.cells.feature[part.node])
@@ -135,7 +135,7 @@ class Forest:
         return Copy(tree, node, left, right, np.tile(at, len(members)), leaf, weight)
 
     def reached(self, copy: Copy, cells: Int32Array) -> Int64Array:
-        """The leaf of a copy that every row reaches, int64[rows]: its number among the copy's leaves."""
+        """The leaf of a copy that every row reaches, int64[rows], as an index into the leaves of the copy."""
         at = np.zeros(len(cells), dtype=np.int64)
         for position, (node, left) in enumerate(zip(copy.node.tolist(), copy.left.tolist(), strict=True)):
             if left < 0:
@@ -147,7 +147,7 @@ class Forest:
 
 
 def _laid_out(part: _Part) -> tuple[list[int], list[int], list[int]]:
-    """Node numbers level by level, siblings side by side, and the positions of their children."""
+    """Node numbers level by level, siblings next to each other, and the positions of the children."""
     parts, left, right = [part], [], []
     for one in parts:
         if one.left is None or one.right is None:
@@ -162,10 +162,10 @@ def _laid_out(part: _Part) -> tuple[list[int], list[int], list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A tree to write: the splits of `copy`, or (None) of tree `source`, with new leaves.
+    """A tree to write: the splits of `copy` or, if it is None, of tree `source`, with new leaves.
 
-    `values` float64[leaves of the tree, W] are its leaf values, in the order of the ensemble or of `copy.leaves`; None keeps
-    the file's tree.
+    `values`, float64[leaves of the tree, W], are its leaf values, in the order of the ensemble or of `copy.leaves`; None keeps
+    the tree as it is in the file.
     """
 
     source: int
@@ -174,21 +174,21 @@ class Tree:
 
 
 class Writer(Protocol):
-    """Writes trees into a loaded model file. `leaf_type` is the number type of the file's leaves."""
+    """Writes trees into a loaded model file. `leaf_type` is the number type of leaves in the file."""
 
     leaf_type: NumberType
 
     def written(self, trees: Sequence[Tree]) -> bytes:
-        """The content of the file with other trees; those of one source are together, in source order."""
+        """The content of the file with other trees; trees with the same source are adjacent, in the order of sources."""
         ...
 
 
 def nodes_in_file(
     ensemble: Ensemble, tree: int, left: Sequence[int], right: Sequence[int], root: int = 0
 ) -> dict[int, int]:
-    """The file's node for every node of an ensemble's tree: both are walked in parallel from their roots.
+    """The node in the file for every node of an ensemble's tree; both trees are walked in parallel from their roots.
 
-    `left` and `right` are the file's own children within the tree.
+    `left` and `right` are the children according to the file, as indices within the tree.
     """
     found, todo = {}, [(int(ensemble.tree_offset[tree]), root)]
     while todo:
@@ -201,17 +201,17 @@ def nodes_in_file(
 
 
 def leaves_of_trees(ensemble: Ensemble) -> list[Int32Array]:
-    """The leaf numbers of every tree, int32[its leaves]."""
+    """The leaf numbers of every tree, one int32[leaves of the tree] each."""
     order = np.argsort(ensemble.leaf_tree, kind="stable").astype(np.int32)
     ends = np.cumsum(np.bincount(ensemble.leaf_tree, minlength=ensemble.n_trees))
     return np.split(order, ends[:-1])
 
 
 def contributions(ensemble: Ensemble) -> FloatArray:
-    """The contribution of every leaf to the margins, float64[leaves, W], rounded: no proof depends on it."""
+    """The contribution of every leaf to the margins, float64[leaves, W]; rounded, since no proof depends on it."""
     return np.asarray(units(ensemble)[ensemble.leaf_tree][:, None] * ensemble.leaf_value)
 
 
 def units(ensemble: Ensemble) -> FloatArray:
-    """The margin of a leaf value of 1 in each tree, float64[trees]."""
+    """The margin that a leaf value of 1 adds in each tree, float64[trees]."""
     return np.asarray(ensemble.tree_weight / ensemble.average)

@@ -1,4 +1,4 @@
-"""Rows whose scores must stay: linear equations in the leaves, which copies can satisfy without splits on varied features."""
+"""Rows whose scores must stay: linear equations in the leaves, solved by copies, which have no splits on varied features."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from treesens.extensions.repair.program import Variables
 
 MOST_ROWS = 500
 TOLERANCE = 1e-4
-"""In raw score: tolerance for rounding. The library itself compares the written file."""
+"""In raw score: the tolerance for rounding. The final check compares the library's own scores for the written file."""
 _SOLVED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """Rows float64[rows, features]. The sums of the changed trees are forms in the variables, one per row and output; `sums` is
-    their value in the original model.
+    """Rows float64[rows, features]. `forms` are the sums of changed trees as forms in the variables, one per row and output;
+    `sums` holds their values in the original model.
     """
 
     rows: FloatArray
@@ -31,10 +31,10 @@ class KeptRows:
 
     @classmethod
     def of(cls, variables: Variables, rows: FloatArray) -> KeptRows:
-        """The rows of a table. UsageError for too many."""
+        """The rows of a table. Raises UsageError if there are too many."""
         if len(rows) > MOST_ROWS:
             raise UsageError(
-                f"{len(rows)} rows are to be kept, at most {MOST_ROWS} can be",
+                f"--keep-rows has {len(rows)} rows, but at most {MOST_ROWS} can be kept",
                 remedy=f"name at most {MOST_ROWS} in --keep-rows",
             )
         columns = variables.columns(variables.forest.rows(rows))
@@ -46,8 +46,8 @@ class KeptRows:
         return cls(rows, forms, np.asarray(forms @ variables.original), len(variables.own))
 
     def kept(self, values: FloatArray, metric: FloatArray) -> FloatArray:
-        """The nearest values whose copies preserve the rows' scores. UsageError if there are none: rows that differ only in
-        varied features cannot both stay.
+        """The nearest values whose copies preserve the rows' scores. Raises UsageError if there are none: rows that differ only
+        in varied features cannot both stay.
         """
         missing = self.sums - self.forms @ values
         forms = self.forms.copy()[:, self.own :]
@@ -59,7 +59,7 @@ class KeptRows:
         if (wrong > _SOLVED).any():
             row = int(wrong.argmax()) * len(self.rows) // len(self.sums)
             raise UsageError(
-                f"row {row} of those to keep cannot stay unchanged with the others: another one differs only in the varied "
+                f"the score of row {row} of --keep-rows cannot be kept with the others: another row differs only in the varied "
                 "features, or reaches the same leaves",
                 remedy="leave one of them out of --keep-rows",
             )

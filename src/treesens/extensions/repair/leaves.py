@@ -1,11 +1,11 @@
-"""The search for the best leaves: cuts by pairs of inputs, and proofs between the mean and the optimum for known pairs.
+"""The search for the best leaves: limits from pairs of inputs, and proofs between the mean and the optimum for the known pairs.
 
-The optimum for known pairs breaks promises, by pairs that are still unknown. Table rows and climbing from them give many of
-these at no cost. Between the mean, which breaks none, and that optimum the score of every pair changes linearly; so a point on
-the way is tried, which costs less than the proved leaves if it is far enough. The engine proves it, or returns one more pair
+The optimum for the known pairs breaks promises for pairs that are still unknown. Table rows, and climbing from them, give many
+such pairs at no cost. Between the mean, which keeps all promises, and that optimum, the score of every pair changes linearly.
+So the search tries a point on the way that costs less than the proved leaves. The engine proves it, or returns one more pair
 (in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
 
-`Search` proves leaves in memory and mixes the model with its mean; `LeafSearch` starts from that mixture.
+`Search` proves leaves in memory, and mixes the model with its mean; `LeafSearch` starts from the mixture.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Search:
         self._first = 0
 
     def holds(self, values: FloatArray, seconds: float | None = None) -> bool:
-        """True if all promises are proved for leaves within so many seconds each (by default those of a search, so that the
-        written file is easy to prove); `broken` keeps a counterexample.
+        """True if all promises are proved for the leaf values within `seconds` each (by default few, so that the written file
+        is easy to prove); `broken` is set to a counterexample, if there is one.
         """
         options, self.broken = self.repair.options, None
         seconds = min(options.proof_time, max(1.0, options.time_limit / 30)) if seconds is None else seconds
@@ -59,14 +59,14 @@ class Search:
         return True
 
     def blended(self, mean: FloatArray | None = None) -> FloatArray:
-        """The smallest share of the mean (or of other leaves float64[variables] that keep the promise) that is proved when
-        mixed with the start leaves.
+        """A mixture of the start leaves and the mean (or other leaves float64[variables] that keep the promise), with the
+        smallest share of the mean for which the promise is proved.
         """
         start, mean = self.repair.start, self.repair.mean if mean is None else mean
         if self.repair.order is not None and self.holds(start, self.repair.options.proof_time):
-            return start  # the original model breaks a promise; in order it may keep all
+            return start  # the original model breaks a promise, but ordered it may keep all
         low, high, options = 0.0, 1.0, self.repair.options
-        seconds = min(options.proof_time, max(3.0, options.time_limit / 10))  # few proofs, on which the rest depends
+        seconds = min(options.proof_time, max(3.0, options.time_limit / 10))  # few proofs, but important ones
         for _ in range(8):
             if self.repair.stop.is_set():
                 break
@@ -80,23 +80,23 @@ class Search:
 
 
 _STEPS = 5
-"""Steps of the program, before pairs are searched again."""
+"""Steps of the program before the next search for pairs."""
 _MORE_STEPS = 40
-"""Steps until the leaves of the copies alone are nearest to the model."""
+"""Steps of the program that moves the leaves of the copies alone toward the model."""
 _TRIES = 2
-"""Rounds of pairs among rows before the engine runs."""
+"""Rounds of pairs among rows before the engine is called."""
 _QUESTIONS = 10
-"""Calls of the engine before the program continues."""
+"""Maximum of calls of the engine before the program continues."""
 _LEAST_SHARE = 1e-3
 _EVALUATED = 4_000
-"""Inputs evaluated at once when searching pairs among rows."""
+"""Number of inputs evaluated at once in the search for pairs among rows."""
 _NEAR = 1e-9
-"""Relative change of a loss below which there is no gain."""
+"""Decrease of a loss below which leaves count as no better."""
 _HALVINGS = 20
 
 
 class LeafSearch:
-    """The search for the leaves of one size; `search` proves."""
+    """The search for the leaves of one size; `search` proves candidates."""
 
     def __init__(self, repair: Repair, search: Search) -> None:
         self.repair, self.search, self.program = repair, search, repair.program()
@@ -112,7 +112,7 @@ class LeafSearch:
         self._ways = {climber: Ways(repair.variables, climber, self.model.ensemble) for climber in self.climbers}
 
     def best(self, blend: FloatArray) -> FloatArray:
-        """Proved leaves that are better than the blend on rows set aside; otherwise the blend."""
+        """Proved leaves that are better than the blend on the rows set aside; otherwise the blend."""
         repair, program = self.repair, self.program
         first = self._first(blend)
         deadline = time.monotonic() + repair.options.time_limit
@@ -154,8 +154,8 @@ class LeafSearch:
     def _first(self, blend: FloatArray) -> FloatArray:
         """Proved leaves to start from: the blend, or a mixture with copies that compensate for the loss of the mean.
 
-        The copies have no splits on varied features, so their leaves affect no pair. Those nearest to the model replace the
-        mean, if they are also nearer on rows set aside.
+        The copies have no splits on varied features, so their leaves affect no pair. Copies nearest to the model replace the
+        mean if they are nearer also on the rows set aside.
         """
         repair, aside = self.repair, self.repair.aside()
         if not self.climbers or repair.stop.is_set():
@@ -172,7 +172,7 @@ class LeafSearch:
         return min((blend, mixed), key=aside.divergence)
 
     def _first_pairs(self, first: FloatArray) -> None:
-        """Pairs among rows, before the first proof: for the original model, and for the optimum under these."""
+        """Collects pairs among rows before the first proof: for the original model, then for the optimum under these limits."""
         self.program.stay_near(first, RIDGES[0])
         self._separate(self.repair.start, 50)
         for _ in range(_TRIES):
@@ -180,8 +180,8 @@ class LeafSearch:
                 break
 
     def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
-        """The next leaves for the engine: a point on the way from the mean, or the midpoint between proved and unproved ones;
-        without known pairs, the unproved ones. None if they cost no less than the proved ones.
+        """The next leaves for the engine: a point on the way from the mean, or the midpoint between proved and unproved leaves;
+        without known pairs, the unproved leaves. None if they do not cost less than the proved leaves.
         """
         if not self.climbers:
             return self._between(inside, outside, 1.0)
@@ -191,8 +191,8 @@ class LeafSearch:
         return between if self.program.value(between) < self.program.value(inside) - _NEAR else None
 
     def _between(self, inside: FloatArray, outside: FloatArray, share: float) -> FloatArray | None:
-        """A point on the way from the mean outwards: `share` of the part that costs less than the inner leaves; None without
-        one.
+        """A point between the mean and the outer leaves: `share` of the part of the way that costs less than the inner leaves;
+        None if even the outer leaves do not cost less.
         """
         mean, value = self.mean, self.program.value
         limit = value(inside) - _NEAR
@@ -206,8 +206,8 @@ class LeafSearch:
         return np.asarray((1 - part) * mean + part * outside)
 
     def _separate(self, values: FloatArray, most: int) -> int:
-        """Pairs among rows that break a promise with some leaves, and worse ones found by climbing from the worst, become
-        limits; returns their number.
+        """Turns pairs among rows that break a promise with `values`, and worse pairs found by climbing from the worst, into
+        limits. Returns the number of pairs among rows.
         """
         ensemble, rows, found = self.repair.editor.candidate(values).ensemble, self.repair.train.rows, 0
         for climber in self.climbers:
@@ -220,7 +220,7 @@ class LeafSearch:
         return found
 
     def _learn(self, candidate: FloatArray, outside: FloatArray) -> None:
-        """The engine's pair, and worse ones nearby, become limits."""
+        """Turns the engine's pair, and worse pairs nearby, into limits."""
         assert self.search.broken is not None
         number, pair = self.search.broken
         climber, model_of = self.climbers[number], self.repair.editor.candidate
@@ -229,7 +229,7 @@ class LeafSearch:
             self._cut(climber, climber.climb(model_of(values).ensemble, pair[0], pair[1]), values)
 
     def _cut(self, climber: Climber, pairs: Pairs, values: FloatArray) -> None:
-        """Pairs become rows of the program, each of which prevents its pair from breaking the promise."""
+        """Adds a row to the program for each pair, which prevents the pair from breaking the promise."""
         ways = self._ways[climber]
         for form, limit in ways.of(pairs, values, self.mean):
             self.program.limits.add(form, limit)

@@ -1,4 +1,4 @@
-"""Other trees in a LightGBM text file: new entries in the lines of trees, everything else unchanged."""
+"""LightGBM text files with other trees: the lines of trees get new entries, everything else is unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAVES = frozenset(["leaf_value", "leaf_weight", "leaf_count"])
 
 
 class LightGBMWriter:
-    """Writes the text format. ModelError for repairs that the file cannot express."""
+    """Writes the text format. Raises ModelError for repairs that the file cannot express."""
 
     leaf_type = NumberType.FLOAT64
 
@@ -40,7 +40,7 @@ class LightGBMWriter:
         self._leaves = leaves_of_trees(ensemble)
 
     def written(self, trees: Sequence[Tree]) -> bytes:
-        """The content of the file with other trees: copies come last, as rounds of their own."""
+        """The content of the file with other trees; copies come last, in rounds of their own."""
         outputs = self._ensemble.n_outputs
         first = {tree.source: tree for tree in reversed(trees)}
         made = [self._tree(first[t]) if t in first else _empty() for t in range(self._ensemble.n_trees)]
@@ -72,7 +72,7 @@ class LightGBMWriter:
         inner = int(lines["num_leaves"]) - 1
 
         def children(key: str) -> list[int]:
-            # Leaves follow the inner nodes here; the file writes leaf n as ~n.
+            # In `copy.left`, leaves follow the inner nodes; the file writes leaf n as ~n.
             return [c if c >= 0 else inner + ~c for c in map(int, lines.get(key, "").split())]
 
         root = 0 if inner else inner

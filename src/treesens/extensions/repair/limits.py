@@ -1,7 +1,7 @@
-"""Linear limits of leaf values: pairs of inputs whose scores stay near each other, and rows whose scores stay.
+"""Linear limits on leaf values: for pairs of inputs whose scores must stay close, and for rows whose scores must stay.
 
-The projection onto them in the metric of the rows is a quadratic program, which Clarabel solves in its dual variables, one per
-limit.
+The projection onto the limits, in the metric of the rows, is a quadratic program, which Clarabel solves in its dual variables,
+one per limit.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.errors import MissingPackageError
 
 _EQUAL = 1e-9
-"""Tolerance for rows that stay."""
+"""Tolerance for the equations of rows whose scores must stay."""
 
 
 class Limits:
-    """Limits form @ values <= limit, preceded by equations; `metric` float64[variables] weights squares."""
+    """Limits of the form form @ values <= limit, preceded by equations; `metric` float64[variables] weights squares."""
 
     def __init__(self, metric: FloatArray) -> None:
         self.metric = metric
@@ -31,7 +31,7 @@ class Limits:
         return len(self._limits)
 
     def equal(self, forms: Any, values: FloatArray) -> None:
-        """Fixes the values of the forms, a sparse matrix; before any other limit."""
+        """Fixes the values of `forms`, a sparse matrix; called before any other limit is added."""
         self._forms, self._limits = list(sparse_matrices().csr_matrix(forms)), values.tolist()
         self._equal, self._stacked = len(values), None
 
@@ -42,12 +42,12 @@ class Limits:
         self._stacked = None
 
     def forget(self) -> None:
-        """Drops the limits of pairs: they belong to one size."""
+        """Drops the limits from pairs, which are valid for one size only."""
         del self._forms[self._equal :], self._limits[self._equal :]
         self._stacked = None
 
     def projected(self, values: FloatArray) -> FloatArray:
-        """The nearest values that every limit allows."""
+        """The nearest values that satisfy every limit."""
         if not self._forms:
             return values
         if self._stacked is None:
@@ -62,7 +62,7 @@ class Limits:
 
 
 def sparse_matrices() -> Any:
-    """scipy's sparse matrices; MissingPackageError without them."""
+    """The module scipy.sparse. Raises MissingPackageError if scipy is missing."""
     try:
         from scipy import sparse
     except ImportError as error:

@@ -1,7 +1,7 @@
-"""Ordered leaves: every tree alone rises, or falls, in some features, and so does their sum, however it is rounded.
+"""Ordered leaves: each tree on its own rises, or falls, in some features, and so does the sum of trees, in any rounding.
 
-Two leaves of a tree are ordered if their boxes overlap in all other features, and one lies below the other in this one. The
-nearest leaves in order are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved tree by tree.
+Two leaves of a tree are ordered in a feature if one lies below the other in it and their boxes overlap in all other features.
+The nearest ordered leaves are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved per tree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Box = Mapping[int, BoolArray]
 
 @dataclass(frozen=True)
 class Direction:
-    """The score with weights float64[outputs] must rise (`sign` 1) or fall (-1) in a feature."""
+    """The score with `weights`, float64[outputs], must rise (`sign` 1) or fall (-1) in a feature."""
 
     feature: int
     sign: int
@@ -30,8 +30,8 @@ class Direction:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One tree: values at `low` may not exceed those at `high`, both int64[pairs] among its variables int64[leaves]; `few` are
-    pairs that imply all others.
+    """The order of one tree: the value at `low` may not exceed the value at `high`, both int64[pairs], indices into `at`, the
+    variables int64[leaves] of the tree; the pairs `few` imply all others.
     """
 
     at: Int64Array
@@ -40,11 +40,11 @@ class _Part:
     few: Int64Array
 
     def is_kept(self, values: FloatArray) -> bool:
-        """True if float64[leaves] are in order."""
+        """True if `values`, float64[leaves], are ordered."""
         return bool((values[self.low] <= values[self.high]).all())
 
     def nearest(self, values: FloatArray, metric: FloatArray) -> FloatArray:
-        """The nearest values in order, exactly in order."""
+        """The nearest ordered values; the order holds exactly."""
         forms = np.zeros((len(self.few), len(values)))
         each = np.arange(len(self.few))
         forms[each, self.low[self.few]] = 1.0
@@ -57,7 +57,7 @@ class _Part:
 
 
 class Order:
-    """The order of the leaves of all changed trees, and of their copies; `metric` float64[variables] weights squares."""
+    """The order of the leaves of all changed trees and of their copies; `metric` float64[variables] weights squares."""
 
     def __init__(self, variables: Variables, directions: Sequence[Direction], metric: FloatArray) -> None:
         self.metric, self.width = metric, variables.width
@@ -79,7 +79,7 @@ class Order:
                     self._parts.append((column, part))
 
     def kept(self, values: FloatArray) -> FloatArray:
-        """The nearest values in order, tree by tree. Leaves of two probabilities keep their sums."""
+        """The nearest ordered values, tree by tree. Leaves with two probabilities keep their sums."""
         result = values.copy()
         for column, part in self._parts:
             at = part.at + column
@@ -93,7 +93,7 @@ class Order:
 
 
 def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], output: int, forest: Forest) -> _Part | None:
-    """The order of a tree's leaves with contributions to one output; None if there is none."""
+    """The order of a tree's leaves in one output; None if no two leaves are ordered."""
     mine = [(d.feature, d.sign * np.sign(d.weights[output])) for d in directions if d.weights[output] != 0]
     before = np.zeros((len(leaves), len(leaves)), dtype=np.bool_)
     for feature, sign in mine:
@@ -106,7 +106,7 @@ def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], outpu
     if not before.any():
         return None
     low, high = np.nonzero(before)
-    # For a < b < c the pair a, c is redundant. In a cycle, where all are equal, nothing is dropped.
+    # For a < b < c the pair a, c is redundant. In a cycle, whose leaves are all equal, no pair is dropped.
     acyclic = not (before & before.T).any()
     between = (before.astype(np.int64) @ before.astype(np.int64)) > 0
     few = np.flatnonzero(~between[low, high]) if acyclic else np.arange(len(low))
@@ -114,7 +114,7 @@ def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], outpu
 
 
 def _ends(mask: BoolArray | None, present: int) -> tuple[int, int]:
-    """The first and the last cell of a leaf with numbers; an unordered pair if there are none."""
+    """The first and the last numeric cell of a leaf; if it has only missing values, a first cell after the last."""
     if mask is None:
         return 0, present - 1
     cells = np.flatnonzero(mask[:present])
@@ -122,7 +122,7 @@ def _ends(mask: BoolArray | None, present: int) -> tuple[int, int]:
 
 
 def _meet(one: _Box, two: _Box, but: int) -> bool:
-    """True if two boxes have common cells in every feature except one."""
+    """True if two boxes have common cells in every feature except `but`."""
     return all(f == but or f not in two or bool((mask & two[f]).any()) for f, mask in one.items())
 
 
@@ -137,7 +137,7 @@ def _boxes_of_tree(forest: Forest, tree: int) -> list[tuple[int, _Box]]:
 def _boxes(
     forest: Forest, node: Sequence[int], left: Sequence[int], right: Sequence[int], root: int
 ) -> list[tuple[int, _Box]]:
-    """The leaves of a tree by position, each with its cells of the features split on along its path."""
+    """The leaves of a tree by position, each with the cells of the features that its path splits on."""
     found: list[tuple[int, _Box]] = []
     todo: list[tuple[int, dict[int, BoolArray]]] = [(root, {})]
     while todo:

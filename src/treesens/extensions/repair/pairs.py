@@ -1,4 +1,4 @@
-"""Pairs of inputs that break a promise, found by climbing, and the linear limits on leaves that prevent it."""
+"""Pairs of inputs that break a promise, found by climbing, and the linear limits on leaves that exclude these pairs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from treesens.extensions.repair.program import ROOM, Variables
 from treesens.extensions.repair.proof import Asking
 
 _MOST_VALUES = 64
-"""Values of a feature tried at once; the others are sampled."""
+"""Maximum of values of a feature that are tried at once; of more values, a sample is tried."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Two inputs each, float64[pairs, features]: the scores of `high` are above those of `low`. `rows` int64[pairs] are the
-    rows that they come from, if any.
+    """Pairs of inputs, float64[pairs, features] each: the scores of `high` are above those of `low`. `rows`, int64[pairs], are
+    the table rows from which the pairs were made, if any.
     """
 
     high: FloatArray
@@ -33,7 +33,7 @@ class Pairs:
 
 
 class Climber:
-    """Looks for pairs of one question in the domain of that question."""
+    """Searches for pairs that break the promise of one question, in the domain of the question."""
 
     def __init__(self, asking: Asking, ensemble: Ensemble, seed: int) -> None:
         self.asking, self.random = asking, np.random.default_rng(seed)
@@ -44,15 +44,15 @@ class Climber:
         self.weights = asking.weights
 
     def scores(self, ensemble: Ensemble, rows: FloatArray) -> FloatArray:
-        """The compared quantity, float64[rows]."""
+        """The quantity that the promise compares, float64[rows]."""
         return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64) @ self.weights
 
     def ways(self, rows: FloatArray) -> int:
-        """The number of value combinations of the varied features in rows, or of those tried."""
+        """The number of combinations of values of the varied features in `rows`, at most `_MOST_VALUES`."""
         return min(_MOST_VALUES, len(np.unique(rows[:, self.varied], axis=0)))
 
     def of_rows(self, ensemble: Ensemble, rows: FloatArray, most: int) -> Pairs:
-        """Pairs of rows that break the promise, with values of varied features from rows, the worst first."""
+        """The pairs among rows that break the promise, with varied features at values from other rows; the worst come first."""
         ways = np.unique(rows[:, self.varied], axis=0)
         if len(ways) > _MOST_VALUES:
             ways = ways[self.random.choice(len(ways), _MOST_VALUES, replace=False)]
@@ -67,14 +67,14 @@ class Climber:
         return Pairs(moved[top[broken], broken], moved[bottom[broken], broken], broken)
 
     def _excess(self, high: FloatArray, low: FloatArray) -> FloatArray:
-        """The amounts by which pairs break the promise."""
+        """The amounts by which pairs break the promise; negative for pairs that keep it."""
         apart = high - low - self.asking.limit
         if self.asking.sides is None:
             return np.asarray(apart)
         return np.minimum(high - self.asking.sides[0], self.asking.sides[1] - low)
 
     def climb(self, ensemble: Ensemble, high: FloatArray, low: FloatArray, steps: int = 40) -> Pairs:
-        """Climbs from one pair to worse ones, one feature at a time: the last pair, if it breaks the promise."""
+        """Climbs from one pair to worse ones, one feature at a time. Returns the last pair if it breaks the promise."""
         best = float("-inf")
         for _ in range(steps):
             ups, downs = self._neighbours(high, low)
@@ -88,7 +88,7 @@ class Climber:
         return Pairs(high[None][: int(found)], low[None][: int(found)])
 
     def _neighbours(self, high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The pair itself, and all that differ from it in one feature (of one input, if that varies)."""
+        """The pair itself, and all pairs that differ from it in one feature (of one input only, if the feature is varied)."""
         ups, downs = [high[None]], [low[None]]
         for f, known in enumerate(self.values):
             values = known if len(known) <= _MOST_VALUES else self.random.choice(known, _MOST_VALUES, replace=False)
@@ -103,7 +103,7 @@ class Climber:
 
 
 def _values(space: Space, feature: int) -> Iterator[float]:
-    """A value in every cell that meets the domain."""
+    """A value from every cell that meets the domain."""
     grid, domain = space.grid[feature], space.domains[feature]
     for cell in range(grid.n_cells):
         try:
@@ -113,19 +113,19 @@ def _values(space: Space, feature: int) -> Iterator[float]:
 
 
 class Ways:
-    """Limits form @ values <= limit of the leaves for pairs of one question.
+    """Limits form @ values <= limit on the leaves, for pairs of one question.
 
-    A pair on both sides of a decision breaks the promise. It does not if the higher score stays below one side, or the lower
-    score above the other: the less violated alternative is used, among those that the leaves without splits on the features
-    satisfy. So these leaves satisfy all limits, and points between two that satisfy them do, too. If only differences count (a
-    swing), the difference of the two scores is limited.
+    A pair on both sides of a decision breaks the promise. The limit keeps the higher score below one side, or the lower score
+    above the other: of these, those that the mean satisfies are allowed, and the less violated one is used. So the mean
+    satisfies all limits, and so do all points between it and leaves that satisfy them. If only differences count (a swing),
+    the difference of the two scores is limited.
     """
 
     def __init__(self, variables: Variables, climber: Climber, ensemble: Ensemble) -> None:
         self.variables, self.climber, self.ensemble = variables, climber, ensemble
 
     def of(self, pairs: Pairs, values: FloatArray, mean: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-        """The limit of each pair, for variable leaves float64[variables], and `mean` ones without splits on the features."""
+        """The limit for each pair at the leaves `values`, float64[variables]; `mean` are the leaves that satisfy all limits."""
         asking = self.climber.asking
         room = ROOM * asking.limit
         highs, lows = self._forms(pairs.high), self._forms(pairs.low)
@@ -144,7 +144,7 @@ class Ways:
                 yield high - low, asking.limit - room - (up - down)
 
     def _forms(self, rows: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-        """The scores of rows float64[rows, features] as linear forms in the variables, each with its constant."""
+        """The scores of `rows`, float64[rows, features], as linear forms in the variables, each with its constant."""
         variables, weights = self.variables, self.climber.weights
         scores, original = self.climber.scores(self.ensemble, rows), variables.original
         columns = variables.columns(variables.forest.rows(rows))

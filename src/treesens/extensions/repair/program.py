@@ -1,15 +1,14 @@
-"""The convex program over leaves: the least change of the predictions of training rows, under linear limits from pairs of
-inputs.
+"""The convex program over leaves: the least change of predictions for training rows, under linear limits from pairs of inputs.
 
-The variables are the leaves of the changed trees, and of their copies, which have no splits on varied features. The objective
-is the loss that the model itself expects: the cross entropy of its own probabilities (squared differences of a regressor),
-which is the divergence of Kullback and Leibler plus a constant. Labels of training rows are not refitted, as that would fit
-noise. It is minimised by accelerated projected gradients (Beck and Teboulle, SIAM J. Imaging Sciences 2009, with restarts);
-every projection is a quadratic program, solved by Clarabel in its dual variables, one per pair. `changes_of` compares the
-result with the model before.
+The variables are the leaves of the changed trees and of their copies, which have no splits on varied features. The objective
+is the loss that the model itself expects: the cross entropy with its own probabilities (for a regressor, squared differences),
+which is the Kullback-Leibler divergence plus a constant. Labels of training rows are not refitted, because this would fit
+noise. The objective is minimised by accelerated projected gradients (Beck and Teboulle, SIAM J. Imaging Sciences 2009, with
+restarts); each projection is a quadratic program, solved by Clarabel in its dual variables, one per pair. `changes_of`
+compares the result with the original model.
 
-Many leaves overfit few rows, and are then worse than the blend between them. So leaves are held near the blend, each as
-strongly as by so many rows (the ridge of Hoerl and Kennard, Technometrics 1970); the strength is chosen on rows set aside.
+Many leaves overfit few rows, and are then worse than the blend. So leaves are held near the blend, each as strongly as this
+many rows would (the ridge of Hoerl and Kennard, Technometrics 1970); the strength is chosen on rows set aside.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from treesens.extensions.repair.limits import Limits, sparse_matrices
 from treesens.extensions.studies.losses import LossName, curvature, expected_loss, expected_slopes, losses
 
 RIDGE = 0.1
-"""Default ridge of a leaf: as strong as so many rows that reach it alone."""
+"""Default ridge of a leaf: as strong as this many rows that reach the leaf alone."""
 ROOM = 1e-3
-"""Margin to a limit, as part of it: for float32 rounding, and pairs next to the found ones."""
+"""Margin to a limit, relative to it: for float32 rounding, and for pairs near the found ones."""
 
 
 class Kept(Protocol):
-    """An order of leaves."""
+    """An order of leaves that `kept` establishes."""
 
     def kept(self, values: FloatArray) -> FloatArray:
         """The nearest ordered values float64[variables]."""
@@ -45,8 +44,8 @@ _STIFF = 1e30
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The leaves that rows reach in the changed trees and their copies: variables int32[rows, columns], and the output
-    int64[columns] that each column adds to.
+    """The leaves that rows reach in the changed trees and their copies: `variable` int32[rows, columns], and `output`
+    int64[columns], the output to which each column adds.
     """
 
     variable: Int32Array
@@ -54,7 +53,7 @@ class Columns:
 
 
 class Variables:
-    """The variables: first the leaves of the changed trees, then the leaves of the copies."""
+    """The variables of the program: first the leaves of the changed trees, then the leaves of the copies."""
 
     def __init__(self, forest: Forest, copies: Sequence[Copy]) -> None:
         self.forest, self.copies = forest, copies
@@ -68,7 +67,7 @@ class Variables:
         self.start = width * len(self.leaf) + np.cumsum([0, *sizes])
         self.count = int(self.start[-1])
         self.own = contributions(ensemble)[self.leaf].ravel()
-        # Every copy's leaves as mixtures of leaves of the changed trees.
+        # The leaves of copies, as mixtures of leaves of the changed trees.
         each = np.arange(width)
         places = [width * np.searchsorted(c.leaves, c.position) + s for c, s in zip(copies, self.start)]  # noqa: B905
         self._to = np.concatenate([np.zeros(0, np.int64), *((place[:, None] + each).ravel() for place in places)])
@@ -81,17 +80,17 @@ class Variables:
 
     @property
     def original(self) -> FloatArray:
-        """The values of the original model: copies add nothing."""
+        """The values of the original model, in which copies add nothing."""
         return np.concatenate([self.own, np.zeros(self.count - len(self.own))])
 
     def averaged(self, values: FloatArray) -> FloatArray:
-        """The values of the mean over varied features: copies replace the trees that split on them."""
+        """The values of the mean over the varied features, in which copies replace the trees that split on them."""
         result = values + np.bincount(self._to, weights=self._weight * values[self._from], minlength=self.count)
         result[self._averaged] = 0.0
         return result
 
     def columns(self, cells: Int32Array) -> Columns:
-        """The leaves that rows of cells int32[rows, features] reach."""
+        """The leaves that each row of `cells`, int32[rows, features], reaches."""
         forest = self.forest
         own = self.of_leaf[forest.cells.leaves(cells)[:, forest.changed]]
         made = [
@@ -106,8 +105,8 @@ class Variables:
         return Columns(reached.astype(np.int32), outputs.astype(np.int64))
 
     def row(self, weights: FloatArray, high: Int32Array, low: Int32Array) -> FloatArray:
-        """The score difference of two rows of cells as a form in the variables, float64[variables]; copies give them equal
-        scores.
+        """The score difference of two rows of cells as a form in the variables, float64[variables]. Copies cancel: they give
+        both rows the same score.
         """
         trees = self.forest.changed
         reached = self.of_leaf[self.forest.cells.leaves(np.stack([high, low]))[:, trees]]
@@ -120,15 +119,15 @@ class Variables:
 
 
 def reaching(variable: Int32Array, count: int) -> Any:
-    """The variables reached by rows, int32[rows, columns], as a sparse matrix of ones with `count` columns."""
+    """The variables that rows reach, int32[rows, columns], as a sparse matrix of ones with `count` columns."""
     rows, columns = variable.shape
     ends = columns * np.arange(rows + 1)
     return sparse_matrices().csr_matrix((np.ones(variable.size), variable.ravel(), ends), shape=(rows, count))
 
 
 class Program:
-    """The program of some training rows with margins float64[rows, outputs] under `limits` and an `order` of leaves. `solve`
-    continues from given values.
+    """The program for training rows with `margins`, float64[rows, outputs], under `limits` and an `order` of leaves. `solve`
+    starts from given values.
     """
 
     def __init__(
@@ -147,8 +146,8 @@ class Program:
         self.stay_near(variables.original, RIDGE)
 
     def stay_near(self, anchor: FloatArray, ridge: float, *, own: bool = True) -> None:
-        """Holds leaves near an anchor float64[variables], each as strongly as by so many rows; without `own` those of the
-        model's trees stay there, and only those of the copies move.
+        """Holds leaf values near `anchor`, float64[variables], each as strongly as `ridge` rows would; with `own=False`, leaves
+        of the model's trees are held fixed, and only the leaves of the copies move.
         """
         self.anchor, self.ridge, self.length = anchor, ridge, 4.0
         self.metric = (self._reached * curvature(self.name) + max(ridge, RIDGE)) / self.count
@@ -164,11 +163,11 @@ class Program:
         return self.fixed + self._sums(values)
 
     def value(self, values: FloatArray) -> float:
-        """The objective."""
+        """The objective at `values`."""
         return self._value(self.margins(values), values)
 
     def expected(self, values: FloatArray) -> float:
-        """The loss that the model itself expects for the rows: the objective without the ridge."""
+        """The loss that the model itself expects for the rows: the objective without the ridge term."""
         return expected_loss(self.name, self.margins(values), self.target)
 
     def _value(self, margins: FloatArray, values: FloatArray) -> float:
@@ -183,12 +182,12 @@ class Program:
         return np.asarray(result / self.count)
 
     def projected(self, values: FloatArray) -> FloatArray:
-        """The nearest values that every limit allows, and then those that keep every order."""
+        """The nearest values that satisfy every limit, made ordered if there is an order."""
         found = self.limits.projected(values)
         return found if self.order is None else self.order.kept(found)
 
     def solve(self, values: FloatArray, steps: int) -> FloatArray:
-        """Values with less loss within the limits, after so many steps."""
+        """Leaf values with a smaller loss within the limits, after `steps` steps."""
         now = ahead = self.projected(values)
         momentum, best = 1.0, self._value(self.margins(now), now)
         for _ in range(steps):
@@ -212,7 +211,7 @@ class Program:
 
 
 def changes_of(variables: Variables, values: FloatArray, *, alone: bool) -> dict[str, Any]:
-    """Changes of trees and leaves, and their sizes."""
+    """The numbers of changed trees and leaves, and the largest change of a leaf."""
     n = len(variables.own)
     ensemble = variables.forest.ensemble
     moved = np.abs(values[:n] - variables.own).reshape(-1, variables.width).max(axis=1, initial=0.0)
@@ -236,38 +235,38 @@ def changes_of(variables: Variables, values: FloatArray, *, alone: bool) -> dict
 
 
 RIDGES = (3.0, 10.0, 30.0, 100.0, 300.0)
-"""Strengths, in rows that reach one leaf alone."""
+"""Strengths of the ridge, in rows that reach one leaf alone."""
 _KEPT = 0.5
-"""Part of the best strength's gain on rows set aside that the chosen strength must keep."""
+"""The part of the best strength's gain on the rows set aside that the chosen strength must keep."""
 _STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Aside:
-    """Rows set aside, as a `program` that is only evaluated, and their labels float64[rows]."""
+    """Rows set aside: a `program` that is only evaluated, and their `labels`, float64[rows]."""
 
     program: Program
     labels: FloatArray
 
     def divergence(self, values: FloatArray) -> float:
-        """The loss of the leaves float64[variables] if labels are as the model expects."""
+        """The loss of leaves float64[variables] if labels are distributed as the model expects."""
         return self.program.expected(values)
 
     def losses(self, values: FloatArray) -> FloatArray:
-        """The losses of the labels, float64[rows]."""
+        """The loss of leaves for each label, float64[rows]."""
         return losses(self.program.name, self.program.margins(values), self.labels)
 
     def is_better(self, values: FloatArray, other: FloatArray) -> bool:
-        """True if leaves lose less than others by more than two standard errors of the difference."""
+        """True if `values` have a smaller loss than `other`, by more than two standard errors of the difference."""
         won = self.losses(other) - self.losses(values)
         return bool(won.mean() > 2 * won.std() / np.sqrt(len(won)))
 
 
 def strength(program: Program, aside: Aside, anchor: FloatArray, *, own: bool = True) -> FloatArray:
-    """Sets the greatest ridge toward an anchor whose leaves keep half of what the best of the ridges wins on rows set aside;
-    these leaves float64[variables]. Without `own` those of the copies alone move.
+    """Sets the greatest ridge toward `anchor` that keeps half of the best ridge's gain on the rows set aside, and returns the
+    leaves float64[variables] for it. With `own=False`, only the leaves of the copies move.
 
-    An overfitted model is nearest to itself with a weak ridge even there; on new rows a strong one costs less.
+    An overfitted model is nearest to itself with a weak ridge even on these rows; on new rows a strong ridge costs less.
     """
     before = aside.divergence(anchor)
     found, won = [anchor], [0.0]

@@ -1,6 +1,4 @@
-"""Promises of a repaired model as questions with the answer `none` over the whole domain, and their answers with
-certificates.
-"""
+"""Promises of a repaired model: questions that must have the answer `none` over the whole domain, with certificates."""
 
 from __future__ import annotations
 
@@ -30,9 +28,9 @@ from treesens.solve.question import answer_question
 
 @dataclass(frozen=True)
 class Promise:
-    """No two inputs that differ in `varied` alone lie on both sides of the decision by `size` (`gap` in probability or in the
-    value of a regressor, `margin` in raw score), or are further than `size` apart in raw score (`swing`). For a direction: the
-    score does not fall (rise) by `size` while the one feature rises and all others stay.
+    """For pairs of inputs that differ in `varied` alone: no pair lies on both sides of the decision by `size` (`gap` in
+    probability, or in a regressor's value, `margin` in raw score), or is further than `size` apart in raw score (`swing`). In a
+    direction, the score does not fall (rise) by `size` while the one feature rises and all others stay.
     """
 
     varied: tuple[str, ...]
@@ -41,7 +39,7 @@ class Promise:
 
     @property
     def is_direction(self) -> bool:
-        """True if it is about the order of scores."""
+        """True if the promise is about the order of scores."""
         return self.kind in ("increasing", "decreasing")
 
     def words(self) -> str:
@@ -53,7 +51,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Decided:
-    """The decision: a cut-off of the probability, or classes by name, and the possible inputs."""
+    """A decision, by a cut-off of the probability or by the names of classes, and the possible inputs."""
 
     threshold: Fraction | None = None
     classes: tuple[str, ...] = ()
@@ -61,7 +59,7 @@ class Decided:
 
 
 def decided_by(options: RepairOptions) -> Decided:
-    """The decision."""
+    """The decision that the options describe."""
     return Decided(options.threshold, tuple(options.classes), tuple(options.domain))
 
 
@@ -75,7 +73,7 @@ class Asking:
 
     @property
     def weights(self) -> FloatArray:
-        """The quantity compared between two inputs: weights float64[outputs] of the margins."""
+        """The weights float64[outputs] of margins in the quantity that is compared between two inputs."""
         weights = np.zeros(self.decision.ensemble.n_outputs)
         if isinstance(self.decision, Between):
             weights[self.decision.first], weights[self.decision.second] = 1.0, -1.0
@@ -85,7 +83,7 @@ class Asking:
 
     @property
     def sides(self) -> tuple[float, float] | None:
-        """The scores that one input must reach, and the other miss, to break the promise; None if only differences count."""
+        """To break the promise, one input must reach the first score, the other not exceed the second. None for differences."""
         size = float(self.promise.size)
         if self.promise.kind == "swing" or self.promise.is_direction or isinstance(self.decision, Apart):
             return None
@@ -100,17 +98,17 @@ class Asking:
 
     @property
     def limit(self) -> float:
-        """A difference of scores below which no pair can break the promise."""
+        """The difference of scores below which no pair can break the promise."""
         return float(self.promise.size) if self.sides is None else self.sides[0] - self.sides[1]
 
     def broken(self, high: FloatArray, low: FloatArray) -> BoolArray:
-        """The pairs of scores float64[pairs] that may break the promise."""
+        """True for the pairs of scores, float64[pairs], that may break the promise."""
         apart = np.asarray(high - low >= self.limit, dtype=np.bool_)
         return apart if self.sides is None else apart & (high >= self.sides[0]) & (low <= self.sides[1])
 
 
 def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Decided) -> list[Asking]:
-    """A question per promise and decision of the model. UsageError for meaningless promises."""
+    """A question per promise and decision of the model. Raises UsageError for meaningless promises."""
     check_features(model, [promise.varied for promise in promises])
     units: list[tuple[Promise, Decision]] = []
     for promise in promises:
@@ -125,7 +123,7 @@ def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Deci
 
 
 def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[Decision]:
-    """The decisions that a promise is about. UsageError for a meaningless one."""
+    """The decisions that a promise is about. Raises UsageError for a meaningless promise."""
     if promise.kind == "gap" or promise.kind == "margin":  # noqa: PLR1714 - narrows the type
         found = decisions_of(model.ensemble, Asked(promise.kind, decided.threshold, decided.classes))
     else:
@@ -135,7 +133,7 @@ def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[D
             raise UsageError("--increasing and --decreasing need a single score", remedy="name the class: --classes C")
         name = promise.varied[0]
         if model.ensemble.features[model.ensemble.feature_names.index(name)].categories:
-            raise UsageError(f"the values of `{name}` have no order", remedy="name a feature of numbers")
+            raise UsageError(f"the values of `{name}` have no order", remedy="name a numeric feature")
         return found
     for decision in found:
         decision.check(promise.size)
@@ -143,7 +141,7 @@ def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[D
 
 
 def _order(promise: Promise) -> ast.Formula:
-    """For a score that must not fall, the input with the higher score has the smaller value of the feature."""
+    """The order of the inputs: if the score must not fall, the input with the higher score has the smaller value."""
     a, b = (ast.FeatureOf(ast.Name(point), ast.Name(promise.varied[0])) for point in ("a", "b"))
     return ast.Comparison(a, "<" if promise.kind == "increasing" else ">", b)
 
@@ -165,7 +163,7 @@ def settle(
     certificates: Path | None = None,
     final: bool = False,
 ) -> Result:
-    """The answer to a question: `none` keeps the promise. If `final` it must hold however the library rounds."""
+    """The answer to a question; `none` keeps the promise. With `final`, it must also hold in the library's rounding."""
     options = Options(
         backend="native", time_limit=seconds, regions=False, certificates=certificates,
         require_certificate=certificates is not None,
@@ -178,8 +176,8 @@ def settle(
 def largest_swing(
     model: LoadedModel, asking: Asking, decided: Decided, *, seconds: float, stop: threading.Event
 ) -> tuple[float | None, float | None]:
-    """The largest difference of scores of two inputs that differ only in the features of a promise: a reached one, and a proved
-    bound; None if neither is known.
+    """The largest difference of scores of two inputs that differ only in the features of a promise: the reached value, and a
+    proved bound; None for an unknown one.
     """
     objective = ast.Objective("maximize", asking.decision.difference())
     order = (_order(asking.promise),) if asking.promise.is_direction else ()
@@ -192,8 +190,8 @@ def largest_swing(
 
 
 def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast.Declaration]) -> list[ast.Declaration]:
-    """The domain: every code of a category without names, also codes that no split lists (they all go one way), every named
-    category, and missing values of the features in the mask `missing` bool[features].
+    """The domain: every code of unnamed categories, also codes that no split lists (they all take one direction), every named
+    category, and missing values of the features in the mask `missing`, bool[features].
     """
     stated = {item.name.text for item in domain if isinstance(item, ast.Feature)}
     found: list[ast.Declaration] = []

@@ -1,4 +1,4 @@
-"""The repair of one model: the available methods, the cheapest of them, and the repaired file."""
+"""The repair of one model: the possible methods, the cheapest of them, and the repaired file."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from treesens.extensions.studies.prices import Moved, price_of
 from treesens.frontends.base import LoadedModel
 
 _MOST_ENTRIES = 4_000_000
-"""Maximum of leaves reached by the program's rows; more rows are sampled."""
+"""Maximum of leaves that the program's rows reach; of more rows, a sample is used."""
 _ASIDE = 3
-"""One in so many training rows is set aside."""
+"""One training row in this many is set aside."""
 _NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
-"""Parts of the mean blended in successively, until the written file is proved."""
+"""Parts of the mean that are blended in, one after the other, until the written file is proved."""
 
 
 @dataclass
 class Repaired:
-    """A repaired model of one size: `content` of its file, None without a proof of the promise."""
+    """A repaired model of one size: `content` is that of its file, or None if the promise is not proved."""
 
     size: Fraction
     method: Method
@@ -45,7 +45,7 @@ class Repaired:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """The facts for JSON."""
+        """The result as JSON."""
         return {
             "size": float(self.size),
             "method": self.method,
@@ -56,9 +56,9 @@ class Repaired:
 
 
 class Repair:
-    """The repair of one model on the rows of one table; `stop` ends the search, and proved results are kept.
+    """The repair of one model on the rows of one table; if `stop` is set, the search ends and proved results are kept.
 
-    UsageError and ModelError for models and promises that cannot be repaired.
+    Raises UsageError or ModelError for models and promises that cannot be repaired.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Repair:
     ) -> None:
         if names := model.ensemble.open_features:
             raise ModelError(
-                f"`{names[0]}` reaches the score by a coefficient: a repair changes leaves, not coefficients",
+                f"`{names[0]}` enters the score with a coefficient: a repair changes leaves, not coefficients",
                 place=model.ensemble.source.path,
                 remedy="repair a model of trees; fit a linear one again without the columns that must not decide",
             )
@@ -96,7 +96,7 @@ class Repair:
         self.variables = Variables(self.forest, copies)
         if self.variables.width > 1 and options.method == "leaves":
             raise UsageError(
-                "the leaves of this forest hold probabilities, which other leaves need not add up to",
+                "the leaves of this forest are probabilities, and changed leaves need not add up to 1",
                 remedy="choose --method blend or average: means of probabilities are probabilities",
             )
         self.editor = Editor(model, self.variables)
@@ -105,7 +105,7 @@ class Repair:
         self.kept = None if kept is None else KeptRows.of(self.variables, kept)
         if self.kept is not None and ordered:
             raise UsageError(
-                "rows that must stay exclude a direction",
+                "--keep-rows cannot be combined with a direction",
                 remedy="give --keep-rows or a direction, not both",
             )
         self.proofs = FileProof(model, self.forest, train.rows, options, stop, kept)
@@ -130,16 +130,16 @@ class Repair:
         return [*found, *(Promise((name,), kind, LEAST_FALL) for name, kind in options.directions.items())]
 
     def toward_mean(self, values: FloatArray, part: float) -> FloatArray:
-        """(1 - part) of some leaves, plus part of the mean: this preserves orders and kept rows."""
+        """(1 - part) of `values` plus part of the mean; this preserves orders and kept rows."""
         return np.asarray((1 - part) * values + part * self.mean)
 
     def _metric(self) -> FloatArray:
-        """Weights of squared changes of leaves, float64[variables]: the numbers of training rows that reach them."""
+        """Weights of squared changes of leaves, float64[variables]: the number of training rows that reach them, plus RIDGE."""
         reached = self.variables.columns(self.cells[self._split()[0]]).variable
         return np.bincount(reached.ravel(), minlength=self.variables.count).astype(np.float64) + RIDGE
 
     def _order(self) -> Order | None:
-        """The order of leaves that directions require."""
+        """The order of leaves that directions require; None without directions."""
         promises = [promise for promise in self.promises(self.options.sizes[0]) if promise.is_direction]
         if not promises:
             return None
@@ -156,7 +156,7 @@ class Repair:
         return Order(self.variables, directions, self._metric())
 
     def reach(self, size: Fraction, say: Say) -> Repaired:
-        """The repaired model of one size. UsageError if no method can reach it."""
+        """The repaired model of one size. Raises UsageError if no method can reach it."""
         start = time.monotonic()
         search = Search(self, size, say)
         found = self._values(search)
@@ -167,7 +167,7 @@ class Repair:
         return result
 
     def _values(self, search: Search) -> tuple[Method, FloatArray, bool] | None:
-        """The cheapest method, its leaves, and true if copies replace their trees; None if interrupted before any proof."""
+        """The cheapest method, its leaves, and True if copies replace their trees; None if interrupted before any proof."""
         method, original = self.options.method, self.variables.original
         if search.holds(original, self.options.proof_time):
             search.say("the promise holds already")
@@ -194,11 +194,11 @@ class Repair:
                 found.append(("leaves", LeafSearch(self, search).best(blend), False))
         if len(found) == 1:
             return found[0]
-        # The first of equal losses: leaves equal to the blend are called blend.
+        # At equal losses the first one wins: leaves equal to the blend are reported as the blend.
         return min(found, key=lambda one: float(self.aside().losses(one[1]).mean()))
 
     def aside(self) -> Aside:
-        """The training rows held out from the program."""
+        """The training rows that are set aside from the program."""
         if self._aside is None:
             rows = self._split()[1]
             part = Labelled(self.train.rows[rows], self.train.labels[rows])
@@ -207,18 +207,18 @@ class Repair:
         return self._aside
 
     def _prices(self, model: LoadedModel) -> dict[str, Any]:
-        """The prices on training rows, and on held-out rows (the ones that count)."""
+        """The prices on training rows, and on held-out rows if there are any."""
         moved = Moved.of(sorted(self.forest.varied), self.train.rows)
         parts = {"train": self.train} if self.test is None else {"train": self.train, "test": self.test}
         return {name: price_of(self.model.ensemble, model.ensemble, part, moved) for name, part in parts.items()}
 
     @staticmethod
     def margins(model: LoadedModel, rows: FloatArray) -> FloatArray:
-        """The library's margins of rows, float64[rows, outputs], in its arithmetic."""
+        """The margins of rows in the library's arithmetic, float64[rows, outputs]."""
         return np.asarray(model.ensemble.margins_emulated(rows), dtype=np.float64)
 
     def program(self) -> Program:
-        """The convex program of training rows."""
+        """The convex program for the training rows."""
         if self._program is None:
             rows = self._split()[0]
             margins = self.margins(self.model, self.train.rows[rows])
@@ -228,7 +228,7 @@ class Repair:
         return self._program
 
     def _split(self) -> tuple[Int64Array, Int64Array]:
-        """The numbers of the training rows for the program, and of those set aside, or fixed samples of both."""
+        """The indices of the training rows for the program, and of the rows set aside, or fixed samples of both."""
         columns = len(self.forest.changed) + len(self.variables.copies)
         most, count = max(200, _MOST_ENTRIES // max(1, columns)), len(self.cells)
         order = np.random.default_rng(self.options.seed).permutation(count)
@@ -237,7 +237,7 @@ class Repair:
         return np.sort(order[:first]), np.sort(aside if len(aside) else order)
 
     def _proved(self, search: Search, method: Method, values: FloatArray, alone: bool) -> Repaired:
-        """The written file, read again by both readers and proved; blended a little more where rounding broke the promise."""
+        """The written file, read again by both readers and proved; blended a little more if rounding breaks the promise."""
         reason = ""
         for part in _NUDGES:
             if part:

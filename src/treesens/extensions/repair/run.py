@@ -1,7 +1,7 @@
 """The study `repair`: models and tables in, files and records out, size by size.
 
 `--pairs` writes rows for retraining: each in the two versions that are furthest apart, both with the row's own label, so that
-varied features do not decide.
+the varied features do not decide.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from treesens.records.plain import ABSENT, plain, recorded
 
 
 def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
-    """The results of the study; a file is written once it is proved."""
+    """The results of the study; a file is written as soon as it is proved."""
     options, train = asked.options, asked.table
     if options.decision is not None:
         raise UsageError(
-            f"a repair moves one score, and the decision `{options.decision.name.text}` has outcomes",
+            f"a repair is about one cut-off, but the decision `{options.decision.name.text}` has several outcomes",
             remedy="repair around each of its cut-offs, e.g. --threshold 0.8; `treesens audit --decision` is about outcomes",
         )
     if train is None or train.label is None:
@@ -58,8 +58,8 @@ def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
 
 
 def _sizes(asked: study.Asking[RepairOptions], train: Table, repair: Repair | None) -> Iterator[dict[str, Any]]:
-    """A record per size, the largest first, up to an interruption. UsageError if the first size is impossible; a later one is
-    reported as not proved, since larger ones are already written.
+    """A record per size, the largest first, until an interruption. Raises UsageError if the first size is impossible; a later
+    size is reported as not proved, since files of larger sizes may already be written.
     """
     options, done = asked.options, 0
     sizes = sorted(options.sizes, reverse=True)
@@ -96,7 +96,7 @@ def _sizes(asked: study.Asking[RepairOptions], train: Table, repair: Repair | No
 
 
 def _written(place: Path, content: bytes) -> dict[str, str]:
-    """The path of the written model, or why it could not be written: its proof and prices stay valid."""
+    """The path of the written model, or the reason why it could not be written, which does not affect its proof and prices."""
     try:
         write_atomically(place, content)
     except UsageError as error:
@@ -105,13 +105,13 @@ def _written(place: Path, content: bytes) -> dict[str, str]:
 
 
 def _write_pairs(asked: study.Asking[RepairOptions], train: Table, repair: Repair, place: Path) -> None:
-    """The rows that break the promise of the smallest size, each in two versions."""
+    """Writes the rows that break the promise of the smallest size, each in two versions."""
     options = asked.options
     if options.kind not in KINDS:
         raise UsageError("a direction has no pairs of rows with one label", remedy="leave out --pairs")
     text = twins_of_rows(repair, align_table(asked.model, train), min(options.sizes))
     write_atomically(place, text)
-    asked.say(f"{place}: {text.count(chr(10)) - 1} rows to train again with")
+    asked.say(f"{place}: {text.count(chr(10)) - 1} rows for retraining")
 
 
 def _repair(asked: study.Asking[RepairOptions], train: Table) -> Repair:
@@ -127,7 +127,7 @@ def _repair(asked: study.Asking[RepairOptions], train: Table) -> Repair:
 
 
 def _key(asked: study.Asking[RepairOptions], size: Fraction) -> str:
-    """The inputs of the repair of one size besides the model and the training rows."""
+    """The inputs of the repair of one size, except for the model and the training rows."""
     o = asked.options
     tables = [None if table is None else cast("Table", table).sha256 for table in (o.test, o.keep_rows)]
     promises = [o.kind, str(size), o.groups, str(o.swing_besides), o.directions, o.threshold, o.classes, o.domain]
@@ -136,7 +136,7 @@ def _key(asked: study.Asking[RepairOptions], size: Fraction) -> str:
 
 
 def _known(asked: study.Asking[RepairOptions], key: str, size: Fraction) -> dict[str, Any] | None:
-    """The record of an earlier run, if its file is unchanged."""
+    """The record of an earlier run; None if there is none, or if its file has changed."""
     record = None if asked.memory is None else asked.memory.known(key)
     if record is None or asked.options.output is None:
         return record
@@ -154,8 +154,8 @@ def place_of(output: Path, size: Fraction, options: RepairOptions) -> Path:
 
 
 def twins_of_rows(repair: Repair, table: Table, size: Fraction) -> str:
-    """The pairs among the rows of an aligned and labelled table that break the promise of one size, as CSV with its columns:
-    two lines per flipping row and set of features, with other rows' values of these features.
+    """The pairs among the rows of an aligned and labelled table that break the promise of one size, as CSV with the table's
+    columns: two lines per flipping row and set of features, with other rows' values of these features.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -181,13 +181,13 @@ def _broken(repair: Repair, asking: Asking) -> Iterator[tuple[int, int, int]]:
 
 
 def _first(rows: Any, wanted: Any) -> int:
-    """The first row with some values; missing ones are equal."""
+    """The index of the first row with the given values; missing values are equal to each other."""
     same = (rows == wanted) | (np.isnan(rows) & np.isnan(wanted))
     return int(same.all(axis=1).argmax())
 
 
 def _shown(table: Table, name: str, row: int) -> Any:
-    """A value as CSV readers parse it back: empty for a missing one."""
+    """A value in the form that CSV readers parse back; empty if missing."""
     value = table.columns[name][row]
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""

@@ -1,10 +1,10 @@
-"""Other trees in a fitted scikit-learn estimator, in the original kind of file: skops, pickle or joblib, with its compression.
+"""Fitted scikit-learn estimators with other trees, in the original kind of file: skops, pickle or joblib, with its compression.
 
-Changed estimators are copied; the rest of the file is unchanged. Boosters get their copies as additional rounds. A forest is a
-mean: it gets empty trees up to 2^k times its size, and all leaves are multiplied by 2^k, which changes no bit of unrepaired
+Changed estimators are copied; the rest of the file is unchanged. Boosters get copies as additional rounds. A forest is a mean:
+it is filled up with empty trees to 2^k times its size, and all leaves are multiplied by 2^k, which changes no bit of unrepaired
 values.
 
-Only files that were already opened, because users trust them or because skops found only plain data, are reopened.
+Only files that were opened before, because the user trusts them or because skops found only plain data, are opened again.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _FIRST_PROTOCOL = 2
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Reads the object of a file, and writes the file with another object."""
+    """The object in a file, and a function that returns the content of the file with another object."""
 
     model: Any
     content: Callable[[Any], bytes]
 
 
 def stored(source: ModelSource, data: bytes) -> Store:
-    """The object in the content of a trusted file."""
+    """The object stored in a trusted file with this content."""
     if source.format.startswith("sklearn-skops"):
         return Store(open_skops(data, source.path), _as_skops)
     squeeze: _Way = bytes
@@ -78,7 +78,7 @@ def _as_joblib(model: Any) -> bytes:
 
 
 def _as_pickle(data: bytes) -> Callable[[Any], bytes]:
-    """Writes pickles with the protocol of another one."""
+    """Writes pickles with the protocol of `data`."""
     protocol = data[1] if data[:1] == b"\x80" and data[1] <= pickle.HIGHEST_PROTOCOL else _FIRST_PROTOCOL
     return lambda model: pickle.dumps(model, protocol=protocol)
 
@@ -87,7 +87,7 @@ _NO_CHILD, _NO_FEATURE = -1, -2
 
 
 class SklearnWriter:
-    """Writes estimators, and pipelines that end with one. ModelError for repairs that the file cannot express."""
+    """Writes estimators, and pipelines that end with one. Raises ModelError for repairs that the file cannot express."""
 
     leaf_type = NumberType.FLOAT64
 
@@ -117,7 +117,7 @@ class SklearnWriter:
         return self._store.content(made)
 
     def in_rounds(self, trees: Sequence[Tree]) -> list[list[Tree | None]]:
-        """The trees as one round per output: those of the file, then the copies; None adds nothing."""
+        """Trees in rounds with one tree per output: first those of the file, then copies; None is a tree that adds nothing."""
         outputs = self._ensemble.n_outputs
         first = {tree.source: tree for tree in reversed(trees)}
         rows: list[Tree | None] = [first.get(t) for t in range(self._ensemble.n_trees)]
@@ -128,7 +128,7 @@ class SklearnWriter:
         return [rows[at : at + outputs] for at in range(0, len(rows), outputs)]
 
     def decision_tree(self, members: Sequence[Any], tree: Tree | None, scale: float = 1.0) -> Any:
-        """A tree estimator for a tree to write; `members` are those of the file."""
+        """The tree estimator for a tree to write; `members` are the estimators of the file."""
         source = members[0 if tree is None else tree.source]
         if tree is not None and tree.values is None and scale == 1.0:
             return source
@@ -155,7 +155,7 @@ class SklearnWriter:
         return estimator
 
     def predictor(self, members: Sequence[Any], tree: Tree | None) -> Any:
-        """A `TreePredictor` of histogram boosting for a tree to write."""
+        """The `TreePredictor` of histogram boosting for a tree to write."""
         source = members[0 if tree is None else tree.source]
         if tree is not None and tree.values is None:
             return source
@@ -176,7 +176,7 @@ class SklearnWriter:
         return made
 
     def forest(self, trees: Sequence[Tree]) -> Any:
-        """A random forest or extra trees."""
+        """The random forest (or extra trees) with other trees."""
         made, members = copying.copy(self._inside), self._inside.estimators_
         count = len(members)
         while count < len(trees):
@@ -187,7 +187,7 @@ class SklearnWriter:
         return made
 
     def gradient_boosting(self, trees: Sequence[Tree]) -> Any:
-        """Gradient boosting with exact splits."""
+        """The gradient boosting estimator, with exact splits, with other trees."""
         made, members = copying.copy(self._inside), self._inside.estimators_.ravel().tolist()
         rounds = self.in_rounds(trees)
         made.estimators_ = np.empty((len(rounds), self._ensemble.n_outputs), dtype=object)
@@ -197,7 +197,7 @@ class SklearnWriter:
         return made
 
     def histogram_boosting(self, trees: Sequence[Tree]) -> Any:
-        """Gradient boosting with histograms."""
+        """The histogram gradient boosting estimator with other trees."""
         made, members = copying.copy(self._inside), [tree for one in self._inside._predictors for tree in one]
         made._predictors = [[self.predictor(members, tree) for tree in one] for one in self.in_rounds(trees)]
         return made.set_params(max_iter=len(made._predictors))
@@ -210,7 +210,7 @@ def _end(nodes: Any, leaves: Any) -> None:
 
 
 def _shaped(tree: Tree, values: Any) -> Any:
-    """Leaves float64[leaves, W] in the library's layout: one output of W classes, or W outputs."""
+    """The leaves float64[leaves, W] in the library's layout: one output with W classes, or W outputs."""
     assert tree.values is not None
     return tree.values.reshape(len(tree.values), *values.shape[1:])
 
@@ -226,4 +226,4 @@ _WRITERS: dict[str, _Write] = {
         ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), SklearnWriter.histogram_boosting
     ),
 }
-"""Writers by estimator class."""
+"""The writer of each estimator class."""

@@ -23,20 +23,20 @@ Method = Literal["auto", "average", "blend", "leaves"]
 METHODS: tuple[Method, ...] = ("auto", "average", "blend", "leaves")
 PromiseKind = Literal["gap", "margin", "swing", "increasing", "decreasing"]
 KINDS: tuple[PromiseKind, ...] = ("gap", "margin", "swing")
-"""Promises with a size."""
+"""The kinds of promises that have a size."""
 LEAST_FALL = Fraction(1, 10**6)
-"""In raw score: for a direction it is proved that no score falls (rises) by so much."""
+"""In raw score: for a direction, no score falls (rises) by this much or more (proved)."""
 
 SWING = Option(
     Sizes(),
-    "No pair further apart than this raw score.",
+    "No pair is further apart than this in raw score.",
     more="With --gap or --margin it is a single number, required in addition.",
 )
 INCREASING = Option(Names(), "Features, as a,b, in which the score must not fall (by 0.000001), all others equal.")
 DECREASING = Option(Names(), "The same for a score that must not rise.")
 KEEP_ROWS = Option(
     TableFile(),
-    "Rows whose raw scores must stay, to 0.0001.",
+    "Rows whose raw scores must not change by more than 0.0001.",
     more="At most 500; not together with --increasing and --decreasing.",
 )
 TEST = Option(TableFile(), "Held-out rows, for prices.")
@@ -45,8 +45,8 @@ OUTPUT = Option(
 )
 PAIRS = Option(
     OutputPath(),
-    "A CSV file for training again: rows that break the promise, each in two versions with its own label.",
-    more="The versions use values of other rows. Of several sizes the smallest counts.",
+    "A CSV file for retraining: rows that break the promise, each in two versions with its own label.",
+    more="The versions use values of other rows. With several sizes, the smallest is used.",
 )
 METHOD = Option(Choice(METHODS), "The method; auto is the one with the least loss on rows set aside.")
 KEEP = Option(Names(), "Features, as a,b, whose trees stay unchanged.")
@@ -68,8 +68,8 @@ class RepairOptions:
     gap: Sequence[str] = given(
         shared.GAP,
         (),
-        "The promise: no pair across the cut-off by this probability (regressors: value), e.g. 0.1 or 0.05,0.1.",
-        "Each size makes a file with the size in its name; 0 is any change of the decision.",
+        "The promise: no pair crosses the cut-off by this probability (regressors: value), e.g. 0.1 or 0.05,0.1.",
+        "Each size gives a file with the size in its name; 0 means any change of the decision.",
     )
     margin: Sequence[str] = given(shared.MARGIN, (), "The same in raw score.")
     swing: Sequence[str] = given(SWING, ())
@@ -96,8 +96,8 @@ class RepairOptions:
         shared.DOMAIN,
         (),
         "A .sens file whose `feature` and `onehot` lines declare the domain (default: all numbers).",
-        "Without it the promise is also about codes of categories, and about missing values of features that miss some in "
-        "the tables.",
+        "Without it the promise is also about codes of categories, and about missing values of features with missing "
+        "values in the tables.",
     )
     time_limit: float = given(shared.TIME_LIMIT, 120.0, "Seconds per size for the search for the best leaves.")
     proof_time: float = given(PROOF_TIME, 60.0)
@@ -111,38 +111,37 @@ class RepairOptions:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Sets of features; every set keeps its promise by itself. UsageError if there are neither sets nor directions."""
+        """Sets of features; each keeps the promise by itself. Raises UsageError if there are neither sets nor directions."""
         if not self.vary and not self.directions:
             raise UsageError("no feature is named", remedy="name one: vary=['sex']")
         return tuple(dict.fromkeys(tuple(group) for group in self.vary or ()))
 
     @property
     def directions(self) -> dict[str, PromiseKind]:
-        """Features with a direction of the score. UsageError for both directions at once."""
+        """Features with the direction of the score. Raises UsageError if a feature has both directions."""
         if both := sorted(set(self.increasing) & set(self.decreasing)):
-            raise UsageError(f"`{both[0]}` is to be increasing and decreasing", remedy="leave one out")
+            raise UsageError(f"`{both[0]}` cannot be both increasing and decreasing", remedy="leave one out")
         return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
 
     @property
     def kind(self) -> PromiseKind:
-        """The meaning of `sizes`: gaps in probability (values of a regressor), margins of both sides, or swings of the raw
-        score; a direction, which has no size, if nothing else is promised. UsageError for sizes without features, or features
-        without.
+        """The meaning of `sizes`: gaps in probability (or a regressor's value), margins on both sides, or swings of raw scores;
+        without any, a direction, which has no size. Raises UsageError for sizes without features, or features without sizes.
         """
         named = [kind for kind in KINDS if getattr(self, kind)]
         if self.gap and self.margin:
-            raise UsageError("--gap and --margin say the same in two units", remedy="give one of them")
+            raise UsageError("--gap and --margin state the same promise in two units", remedy="give one of them")
         if not named and not self.vary and self.directions:
             return next(iter(self.directions.values()))
         if not named:
             raise UsageError("a repair needs one of --gap, --margin and --swing", remedy="write e.g. --gap 0.1")
         if not self.vary:
-            raise UsageError(f"--{named[0]} is about features that vary", remedy="name one: --vary sex")
+            raise UsageError(f"--{named[0]} needs features that vary", remedy="name one: --vary sex")
         return named[0]
 
     @property
     def sizes(self) -> tuple[Fraction, ...]:
-        """One repaired model each. UsageError for anything but sizes."""
+        """The sizes, one per repaired model. Raises UsageError for anything but sizes."""
         kind = self.kind
         return (
             tuple(dict.fromkeys(_size(kind, text) for text in getattr(self, kind))) if kind in KINDS else (Fraction(0),)
@@ -150,11 +149,11 @@ class RepairOptions:
 
     @property
     def swing_besides(self) -> Fraction | None:
-        """The swing promised in addition to a gap or a margin. UsageError for several."""
+        """The swing promised in addition to a gap or a margin. Raises UsageError if there are several."""
         if self.kind == "swing" or not self.swing:
             return None
         if len(self.swing) > 1:
-            raise UsageError(f"--swing with --{self.kind} is one number", remedy="give one, e.g. --swing 1")
+            raise UsageError(f"--swing is a single number with --{self.kind}", remedy="give one, e.g. --swing 1")
         return _size("swing", self.swing[0])
 
 
@@ -170,7 +169,7 @@ def _size(kind: str, text: str) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class SwingRecord:
-    """The largest swing of the original and of the new model, each with its proved bound."""
+    """The largest swing of the original and of the repaired model, each with its proved bound."""
 
     before: float | None
     before_bound: float | None
@@ -180,8 +179,8 @@ class SwingRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PromiseRecord:
-    """A promise that the written file keeps, with its proof. The `kind` is that of the option. A direction also has a size; its
-    largest swing is the largest fall (rise for `decreasing`).
+    """A promise that the written file keeps, with its proof; `kind` is the name of the option. A direction has a size too; its
+    largest swing is the largest fall (for `decreasing`, the largest rise).
     """
 
     kind: str
@@ -205,7 +204,7 @@ class PricesRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesRecord:
-    """The changed trees and leaves, and the sizes of changes."""
+    """The numbers of changed trees and leaves, and the largest change of a leaf."""
 
     trees: int
     trees_that_ask: int
@@ -219,7 +218,7 @@ class ChangesRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptRowsRecord:
-    """Rows whose raw scores had to stay, and the largest change of one by the library's own predictions."""
+    """The rows whose raw scores had to stay, and the largest change of a score in the library's own predictions."""
 
     rows: int
     largest_change_of_a_score: float
@@ -245,7 +244,7 @@ class RepairRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairDocument:
-    """All sizes, the largest first."""
+    """The repaired models of all sizes, the largest first."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -271,21 +270,21 @@ STUDY = Study(
     name="repair",
     title="repaired models: treesens repair --json",
     text="""Changes the trees that split on the features of --vary, as little as possible, until no pair of inputs
-    breaks the promise, and proves that of the written file. Each size makes a file, and --plot draws a curve of their
+    breaks the promise, and proves this for the written file. Each size gives a file, and --plot draws a curve of their
     prices. The score can also be made increasing or decreasing in features.
 
     Exit codes: 0 proved and written, 5 not proved (then there is no file), 1 usage, 2 unreadable input, 130 interrupted
     (proved files are written).
     """,
     call="""\
-    A model file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
-    file `output` (one per size), and only with a proof about that file.
+    Repairs a model so that it is less sensitive to the features of `vary`, like `treesens repair`. The model is written to
+    `output` in the format of its library (one file per size), and only with a proof about the file.
 
     `data` holds the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
     `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
     In the features of `increasing` the score does not fall, in those of `decreasing` it does not rise. The raw scores of
-    `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that the kept features and rows rule
-    out.
+    `keep_rows`, a table, stay to 0.0001. Times are in seconds. Raises UsageError for a promise that the kept features and
+    rows rule out.
     """,
     options=RepairOptions,
     ask="treesens.extensions.repair.run:ask",

@@ -1,4 +1,4 @@
-"""Training within a budget, from Python: callbacks of the libraries."""
+"""Training within a budget from Python, by callbacks of the libraries."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from treesens.python.settings import check_seconds, path_of
 
 
 class SwingBudget:
-    """Keeps a model insensitive during training: after every round it is proved that no two inputs that differ only in `vary`
-    are further than `swing` apart in raw score.
+    """Limits the sensitivity of a model during training: after every round it is proved that no two inputs that differ only in
+    `vary` are further than `swing` apart in raw score.
 
-    A round that breaks this is repeated with a half and a quarter of the learning rate, and then without the features.
-    `vary` names features; a set of several, as in `[("race", "age")]`, changes together. The proof is about all inputs, with
-    missing values of all features (but categories with names), or about those of the `.sens` file `domain`.
-    A proof that takes longer than `time_limit` seconds fails. UsageError for features that the rows do not have, and
-    for boosters whose rounds change earlier ones (DART, random forests).
+    A round that exceeds the limit is repeated with a half and a quarter of the learning rate, and then without the features.
+    `vary` names features; the features of a set, as in `[("race", "age")]`, change together. The proof is about all inputs,
+    with missing values of all features (except categories with names), or about those that the `.sens` file `domain` allows.
+    A proof that takes longer than `time_limit` seconds fails. Raises UsageError for features that the rows do not have, and
+    for boosters whose rounds change earlier rounds (DART, random forests).
     """
 
     def __init__(
@@ -36,20 +36,20 @@ class SwingBudget:
         except (ValueError, ZeroDivisionError):
             raise UsageError(f"`swing` is {swing!r}, which is not a number", remedy="write e.g. 0.8") from None
         if size <= 0:
-            raise UsageError(f"`swing` is {swing!r}", remedy="it is above 0; for 0, leave the features out of the rows")
+            raise UsageError(f"`swing` is {swing!r}", remedy="make it > 0; for 0, leave the features out of the rows")
         groups = tuple(tuple(group) for group in sets_of(vary))
         declared = read_domain(None if domain is None else path_of("domain", domain))
         self._within = Within(groups, size, declared, float(time_limit))
         self._trainings: list[Rounds] = []
 
     def xgboost(self, train: Any) -> Any:
-        """A callback of `xgboost.train`, for the DMatrix `train` that the model is trained on."""
+        """A callback for `xgboost.train`, for training on the DMatrix `train`."""
         from treesens.extensions.repair.training.xgboost_rounds import callback_of
 
         return callback_of(self._rounds(), train)
 
     def lightgbm(self) -> Any:
-        """A callback of `lightgbm.train`."""
+        """A callback for `lightgbm.train`."""
         from treesens.extensions.repair.training.lightgbm_rounds import callback_of
 
         return callback_of(self._rounds())
@@ -60,7 +60,7 @@ class SwingBudget:
 
     @property
     def rounds(self) -> dict[str, int]:
-        """The numbers of rounds of the last training by outcome: split on `other features`, stayed `as it was`, became
-        `smaller`, or were made `without` the features of `vary`.
+        """The numbers of rounds of the last training by outcome: rounds that split on `other features`, stayed `as it was`,
+        became `smaller`, or were repeated `without` the features of `vary`.
         """
         return dict(Counter(self._trainings[-1].made)) if self._trainings else {}

@@ -1,6 +1,6 @@
-"""Other trees in an XGBoost file: the original document with the arrays of its trees replaced.
+"""XGBoost files with other trees: the original document with the arrays of its trees replaced.
 
-Copies of a tree are in the round of that tree, so that round numbers, such as `best_iteration`, stay valid.
+Copies of a tree are placed in the round of that tree, so that round numbers, such as `best_iteration`, stay valid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_PARENT = 2147483647
 
 
 class XGBoostWriter:
-    """Writes JSON or UBJSON, like the original. ModelError for repairs that the file cannot express."""
+    """Writes JSON or UBJSON, like the original file. Raises ModelError for repairs that the file cannot express."""
 
     leaf_type = NumberType.FLOAT32
 
@@ -51,14 +51,14 @@ class XGBoostWriter:
             )
         if "iteration_indptr" not in self._model and "best_iteration" in learner.get("attributes", {}):
             raise ModelError(
-                "the file names a best round, and is so old that no tree can be added to a round",
+                "the file names a best round, but its old format does not allow trees to be added to a round",
                 place=self._place,
                 remedy="load it with xgboost 3 and save it again",
             )
 
     def written(self, trees: Sequence[Tree]) -> bytes:
         """The content of the file with other trees."""
-        # A model without trees is read as a leaf of 0, which no file has.
+        # A model without trees is loaded as one leaf of 0, which is not in the file.
         trees = [tree for tree in trees if tree.source < len(self._model["trees"])]
         documents, sources = [self._tree(tree) for tree in trees], [tree.source for tree in trees]
         info = list(map(int, self._model["tree_info"]))
@@ -84,11 +84,11 @@ class XGBoostWriter:
         return _as_ubjson(text) if self._binary else text
 
     def _fill_round(self, documents: list[dict[str, Any]], groups: list[int]) -> None:
-        """Empty trees, until the last round is complete: files before 1.7 do not say where rounds end."""
+        """Appends empty trees until the last round is complete, because files before 1.7 do not say where rounds end."""
         per_round = self._ensemble.n_outputs * int(self._model["gbtree_model_param"].get("num_parallel_tree", 1))
         if self._booster["name"] == "dart" and len(documents) != self._ensemble.n_trees:
             raise ModelError(
-                "the file is so old that no tree can be added to a round",
+                "the old format of the file does not allow trees to be added to a round",
                 place=self._place,
                 remedy="load it with xgboost 3 and save it again",
             )
@@ -136,7 +136,7 @@ class XGBoostWriter:
 
 
 def _categories(document: Mapping[str, Any], ids: Sequence[int], copy: Copy) -> dict[str, Any]:
-    """The category sets of some nodes, under their new numbers."""
+    """The category sets of some nodes, stored under their new numbers."""
     starts, sizes = document["categories_segments"], document["categories_sizes"]
     sets = {
         int(node): document["categories"][start : start + size]
@@ -153,7 +153,7 @@ def _categories(document: Mapping[str, Any], ids: Sequence[int], copy: Copy) -> 
 
 
 def _set_leaves(document: dict[str, Any], ids: Sequence[int], values: FloatArray) -> None:
-    """The values of leaves in float32, by the shortest decimals that parse to the same number."""
+    """Writes leaf values in float32, as the shortest decimals that parse to the same number."""
     for key in ("split_conditions", "base_weights"):
         document[key] = list(document[key])
     for at, value in zip(ids, np.asarray(values[:, 0], dtype=np.float32), strict=True):

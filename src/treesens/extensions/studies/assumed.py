@@ -1,7 +1,7 @@
-"""Defaults that a study assumes because nothing states them: labels, possible inputs, cut-off, class, sizes and measures.
+"""Defaults that a study assumes where nothing is stated: labels, possible inputs, cut-off, class, sizes and measures.
 
-A choice that decides a result is stated in every output: as lines of the command, in its JSON, in the notes of a call, and on
-the page of an audit. The options of a study determine its choices; a choice that a caller has made is not listed.
+Every output states the choices on which a result depends: as lines of the command, in its JSON, in the notes of a call, and
+on the page of an audit. The options of a study determine its choices; choices that the caller made are not listed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Assumed:
-    """One choice: its topic, the assumed value in words, and the option that changes it (empty: no option does)."""
+    """One choice: its topic, the assumed value in words, and the option that changes it (empty if no option does)."""
 
     what: str
     value: str
@@ -35,12 +35,12 @@ class Assumed:
     remedy: str
 
     def line(self) -> str:
-        """The choice as a line of a command."""
+        """The choice as an output line of a command."""
         return f"assumed: {self.value}" + (f" ({self.remedy})" if self.remedy else "")
 
 
 def assumed_of(study: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> list[Assumed]:
-    """The choices left to defaults, in the order of the module's first line; `warnings` are those of the study."""
+    """The choices left to defaults, in the order of the module's first line; `warnings` are the warnings of the study."""
     return [one for choice in _CHOICES for one in choice(study, asked, warnings)]
 
 
@@ -50,7 +50,7 @@ def without_assumed(warnings: Iterable[str]) -> tuple[str, ...]:
 
 
 def at_command(note: str) -> str:
-    """A note whose remedy is an option of the command instead of a declaration; the shell sees a name as one word."""
+    """A note whose remedy is a command-line option instead of a declaration; names are quoted for the shell."""
     return REAL.sub(lambda found: f"add `--real {shlex.quote(found[1] or found[2])}` if fractions can occur", note)
 
 
@@ -59,7 +59,7 @@ def _label(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Iter
     if table is None or table.label is not None:
         return
     if not study.models:
-        yield _stated("label", "no column holds labels: rules are about every column", "--label")
+        yield _stated("label", "no column holds labels: rules cover every column", "--label")
         return
     known = {name for model in asked.models for name in model.ensemble.feature_names}
     by = {name for group in getattr(asked.options, "by", ()) for name in group}
@@ -70,7 +70,7 @@ def _label(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Iter
 
 
 def _domain(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Iterator[Assumed]:
-    """Possible values, and missing ones, of features without declared domains."""
+    """The assumptions about features without declared domains: their possible values, and whether values may be missing."""
     if study.table is None or not study.models or getattr(asked.options, "range", None) is not None:
         return
     declared = {name for item in getattr(asked.options, "domain", ()) for name in _named(item)}
@@ -92,7 +92,7 @@ def _domain(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Ite
 
 
 def _whole(_: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> Iterator[Assumed]:
-    """Features that take whole numbers, as the binder has noted."""
+    """Features that take whole numbers, according to the notes of the binder."""
     for warning in warnings:
         if found := _WHOLE.match(warning):
             value = f"whole numbers for {found[1]}"
@@ -104,7 +104,7 @@ def _whole(_: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> I
 
 
 def _threshold(_: Study[Any, Any], asked: Asking[Any], __: Sequence[str]) -> Iterator[Assumed]:
-    """The rule by which a classifier of two classes decides."""
+    """The rule by which a model with two classes decides."""
     from treesens.binder.terms import predicts_probabilities
     from treesens.extensions.studies.decisions import cut_of
 
@@ -117,7 +117,7 @@ def _threshold(_: Study[Any, Any], asked: Asking[Any], __: Sequence[str]) -> Ite
 
 
 def _class(_: Study[Any, Any], asked: Asking[Any], __: Sequence[str]) -> Iterator[Assumed]:
-    """The class whose score is meant, if there are two."""
+    """The class whose score is used, if there are two classes."""
     if not _silent(asked, "classes") or not _has_one_score(asked.model.ensemble):
         return
     label = str(asked.model.ensemble.classes[1])
@@ -126,7 +126,7 @@ def _class(_: Study[Any, Any], asked: Asking[Any], __: Sequence[str]) -> Iterato
 
 
 def _sizes(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Iterator[Assumed]:
-    """Gaps that suit the model, and the unit of the largest one."""
+    """The default gaps of the model, and the unit of the largest gap."""
     from treesens.extensions.studies.decisions import default_sizes, natural_question
 
     options = asked.options
@@ -146,7 +146,7 @@ _UNITS = {"gap": "probability", "margin": "raw score"}
 
 
 def _ways(_: Study[Any, Any], asked: Asking[Any], __: Sequence[str]) -> Iterator[Assumed]:
-    """The measure of shares, and how distances are measured."""
+    """The measure of shares, and the norm of distances."""
     for name, words in (("measure", "shares are by the measure"), ("norm", "distances are measured by")):
         value = getattr(asked.options, name, None)
         if value is not None and name not in asked.chosen:
@@ -162,7 +162,7 @@ def _stated(what: str, value: str, option: str) -> Assumed:
 
 
 def _silent(asked: Asking[Any], name: str) -> bool:
-    """True if an option about scores exists and is not given."""
+    """True if the study has an option about scores, and the caller did not give it."""
     options = asked.options
     return hasattr(options, name) and not getattr(options, name) and getattr(options, "decision", None) is None
 
@@ -178,7 +178,7 @@ def _named(item: ast.Declaration) -> list[str]:
 
 
 def _lacks(columns: Any, name: str) -> bool:
-    """True if some row lacks the value of a feature."""
+    """True if a feature's value is missing in some row."""
     column: NDArray[Any] | None = next((columns[n] for n in columns if name in (n, n.replace(" ", "_"))), None)
     if column is None:
         return False

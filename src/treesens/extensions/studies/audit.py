@@ -1,4 +1,4 @@
-"""Declares `audit`: every feature and gap on real rows. `audit_search.py` answers it."""
+"""Declares `audit`: tries every feature and gap on real rows. The search is in `audit_search.py`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNITS = ("raw score", "lead of one class", "value", "probability")
 
 @dataclass(frozen=True, kw_only=True)
 class NearestRowRecord:
-    """The row that is nearest to the pair; distances in the euclidean norm, with the proved bound."""
+    """The row nearest to the pair; distances are Euclidean, and `bound_l2` is the proved lower bound."""
 
     data: str
     index: int
@@ -42,7 +42,7 @@ class NearestRowRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class NearMissRecord:
-    """How near a search came to a pair."""
+    """How close a search came to a pair: the best slack that it reached, and the bound on the slack."""
 
     best_slack: float | Absent = ABSENT
     slack_bound: float | Absent = ABSENT
@@ -58,7 +58,7 @@ class ScoredPoints:
 
 @dataclass(frozen=True, kw_only=True)
 class TypicalPart:
-    """The same question about typical inputs."""
+    """The answer to the same question among typical inputs."""
 
     percent: float
     way: str
@@ -74,7 +74,7 @@ class TypicalPart:
 
 @dataclass(frozen=True, kw_only=True)
 class SharePart:
-    """How much of a measure is concerned."""
+    """The affected share of a measure."""
 
     measure: str
     lower: float
@@ -87,7 +87,7 @@ class SharePart:
 
 @dataclass(frozen=True, kw_only=True)
 class ShapePart:
-    """The shape of the score in a feature, and the largest reversals (see `ShapeRecord`)."""
+    """The shape of the score in a feature, and its largest fall and rise (see `ShapeRecord`)."""
 
     shape: Annotated[str, OneOf(SHAPES)]
     declared: Annotated[str, OneOf(DIRECTIONS)] | None
@@ -109,7 +109,7 @@ class ModelRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditRecord:
-    """One set of features, decision and gap; points in the user's own labels."""
+    """The answer for one set of features, decision and gap; points are in the user's own labels."""
 
     varied: list[str] = column()
     protected: bool | Absent = ABSENT
@@ -187,7 +187,7 @@ class AuditedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class DomainRecord:
-    """The possible values of one feature, and where they come from."""
+    """The possible values of one feature, and their source."""
 
     feature: str
     missing: bool
@@ -201,8 +201,8 @@ class DomainRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ProxyRecord:
-    """A feature that carries a protected one: the part of its entropy, from the table; the known facts about the feature's
-    largest swing, from the model.
+    """A feature that acts as a proxy for a protected one: `told` is the part of the entropy of `of` that the feature
+    explains in the table; the other numbers are the known facts about the feature's largest swing in the model.
     """
 
     of: str
@@ -215,8 +215,8 @@ class ProxyRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class MeaningRecord:
-    """The stated meaning of the model: protected features, names of classes by label, the class that people wish for; with
-    the file that states it, and a text that states all of it. `notes` say why proxies are missing.
+    """The stated meaning of the model: protected features, names of classes by label, and the favourable class; with the file
+    that states it, and all of it as TOML text. `notes` say why proxies are missing.
     """
 
     notes: list[str] | Absent = ABSENT
@@ -231,7 +231,7 @@ class MeaningRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class MendedSet:
-    """The price of a repair for one set of features, on rows that the repair has not seen."""
+    """The price of a repair for one set of features, on rows held out from the repair."""
 
     varied: list[str]
     method: str | None
@@ -256,7 +256,7 @@ class MendingRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditDocument:
-    """All records, with everything that a reader needs to judge and to repeat them."""
+    """All records, with the facts that a reader needs to assess and to reproduce them."""
 
     schema_version: int = SCHEMA_VERSION
     treesens: str
@@ -276,7 +276,7 @@ class AuditDocument:
 
 SHAPE = Option(
     Flag(),
-    "Also whether the score is increasing or decreasing in each feature (`treesens shape`).",
+    "Also report whether the score is increasing or decreasing in each feature (`treesens shape`).",
     more="It is `shape` in the records of single features, and takes up to a second more for each.",
 )
 REPAIR_GAP = Option(
@@ -305,10 +305,10 @@ DATE = Option(Text(), "The date of the report, YYYY-MM-DD (default: SOURCE_DATE_
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions(shared.Certifying):
-    """What is audited: `time_limit` in seconds for each set of features.
+    """The settings of an audit; `time_limit` is in seconds for each set of features.
 
-    With a `measure` every record has the share of it that is concerned, which takes `time_limit` once more for every gap; with
-    `typical` it says what is left among typical inputs, which takes it once more for every set.
+    With a `measure`, every record has the affected share, which takes up to `time_limit` once more for every gap; with
+    `typical`, it has the answer among typical inputs, which takes up to `time_limit` once more for every set.
     """
 
     gap: Sequence[str] = given(shared.GAP, ())
@@ -353,12 +353,12 @@ class AuditOptions(shared.Certifying):
 
     @property
     def near_enough(self) -> Tolerance:
-        """How near the bound of a largest swing has to be to its value."""
+        """The allowed distance between the value of a largest swing and its bound."""
         return Tolerance(0.0, 0.0) if self.optimal else Tolerance(self.tolerance, self.absolute_tolerance)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a reader has to know of how the answers were searched for."""
+        """The settings of the search that a reader needs to know."""
         from treesens.grammar.printing.printer import identity
 
         return {
@@ -371,7 +371,7 @@ class AuditOptions(shared.Certifying):
 
 
 def document(asked: Asking[AuditOptions], found: Found[AuditRecord]) -> AuditDocument:
-    """All records, with the facts that a reader needs to judge and to repeat them."""
+    """All records, with the facts that a reader needs to assess and to reproduce them."""
     from treesens.extensions.studies.report.audit_facts import audit_facts
     from treesens.records.plain import recorded
 
@@ -390,7 +390,7 @@ def document(asked: Asking[AuditOptions], found: Found[AuditRecord]) -> AuditDoc
 
 STUDY = Study(
     name="audit",
-    title="an audit: treesens audit --json, and the JSON beside its page",
+    title="an audit: treesens audit --json, and the JSON next to its page",
     text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair and its
     nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have a question per pair
     of classes, regressors one about their value; with --decision there is one per pair of outcomes.

@@ -1,13 +1,13 @@
 """The audit: every feature (or set of features) and every gap over one model and one table, without a question file.
 
-For a set F the rows come first: a row that flips is a verified pair at distance 0 from the data. If no row flips a search goes
-on from the smallest gap: a proof at a smaller gap answers larger ones, and so does a bound on the largest swing, which is
-searched for in the time that is left. Where one score decides, one exact sweep over the rows answers all gaps at once, and
-promising rows seed the searches. Outcomes of a decision, votes and averaged probabilities are audited the same way, each event
-with rows of its own (`rows.py`).
+For a set F the rows come first: a row that flips is a verified pair at distance 0 from the data. If no row flips, a search
+starts at the smallest gap: a proof at a smaller gap also answers larger gaps, and so does a bound on the largest swing, which
+is searched for in the remaining time. Where one score decides, one exact sweep over the rows answers all gaps at once, and
+promising rows seed the searches. Outcomes of a decision, votes and averaged probabilities are audited the same way, each
+event with rows of its own (`rows.py`).
 
-The price of a repair comes from the study `repair`, one set of features at a time; no file is kept. Every second row serves as
-a training row, and the others are held out: the price is that of the latter.
+The price of a repair comes from the study `repair`, one set of features at a time; no file is kept. Every second row is a
+training row; the price is computed on the other rows, which are held out.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ from treesens.values.verify import Witness, verify_values
 
 
 def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
-    """Audits every set of features; then shapes and the prices of repairs, if they are options."""
+    """Audits every set of features, and then adds the shapes and the prices of repairs that the options request."""
     assert asked.table is not None
     options = asked.options
     check_options(asked.model, options)
@@ -108,26 +108,26 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
 
 
 def _evidence(record: dict[str, Any], found: Audit) -> Iterator[Evidence]:
-    """The answer of a record by itself, with the bound of the largest swing and the share."""
+    """The evidence of a record: its answer, the bound on the largest swing, and the share."""
     title, made = f"{', '.join(record['varied'])} {size_of_record(record)}", certified_of(record)
     if not made:
         yield Open(title, record["reason"] or "nothing is proved")
     assert found.query is not None
     for claim in dict.fromkeys(one.claim for one in made):
-        # Cases of one proof hold together only.
+        # The cases of one proof hold only together.
         yield Made(f"{title}: {claim}", [(found.query, [one for one in made if one.claim == claim])])
     if record.get("max_swing_bound") is not None and all(one.claim != "bound" for one in made):
         yield Open(f"the largest swing of {', '.join(record['varied'])}", "its bound has no certificate")
     if record.get("share") is not None:
         yield _share_evidence(f"{title}: share", record, found)
     if record.get("typical") is not None:
-        yield Open(f"{title}: typical", "what an audit says of typical inputs has none")
+        yield Open(f"{title}: typical", "results about typical inputs have no certificate")
 
 
 def _share_evidence(title: str, record: dict[str, Any], found: Audit) -> Evidence:
     share, unit = record["share"], found.questions.get(key_of(record))
     if unit is None:
-        return Open(title, "rows that several scores decide are not proved one by one")
+        return Open(title, "rows decided by several scores are not proved one by one")
     reason = share.get("reason") or ""
     if share["measure"] != "rows":
         measure = measure_of(share["measure"], unit)
@@ -139,7 +139,7 @@ def _share_evidence(title: str, record: dict[str, Any], found: Audit) -> Evidenc
 
 
 def size_of_record(record: dict[str, Any]) -> str:
-    """The gap of a record, or its outcomes."""
+    """The gap of a record, or its outcomes, in words."""
     if "outcomes" in record:
         return f"from {' to '.join(record['outcomes'])}"
     return next(f"at {kind} {record[kind]}" for kind in ("gap", "margin") if kind in record)
@@ -154,12 +154,12 @@ def certified_of(record: dict[str, Any]) -> list[Certified]:
 
 
 def key_of(record: Mapping[str, Any]) -> tuple[object, ...]:
-    """The subject of a record: features, gap and question."""
+    """The key of a record: its features, gap and question."""
     return (*record["varied"], record.get("gap"), record.get("margin"), record["question"])
 
 
 def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
-    """Puts the shape of every single feature into its records."""
+    """Adds the shape of every single feature to its records."""
     options = asked.options
     names = tuple(dict.fromkeys(one["varied"][0] for one in found.records if len(one["varied"]) == 1))
     if not names:
@@ -176,13 +176,13 @@ def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
         if one is not None:
             item["shape"] = {name: getattr(one, name) for name in told}
             if item["max_swing_unit"] == "raw score":
-                # A missing value is in no order: falls and rises leave it out. Bounds with a certificate stay as they are.
+                # A missing value has no place in the order: falls and rises ignore it. Certified bounds stay as they are.
                 bounded = not may_miss.get(one.feature, True) and options.certificates is None
                 item.update(_with_shape(item, one, options, bounded=bounded))
 
 
 def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOptions, *, bounded: bool) -> dict[str, Any]:
-    """The largest swing of a record, which is the larger one of the largest fall and the largest rise."""
+    """The largest swing of a record: the maximum of its own, the largest fall and the largest rise."""
     reached = (record["max_swing"], shape.largest_fall, shape.largest_rise)
     values = [one for one in reached if one is not None]
     bounds = [one for one in (record["max_swing_bound"],) if one is not None]
@@ -195,7 +195,7 @@ def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOption
 
 
 def total(asked: Asking[AuditOptions]) -> int:
-    """How many records there will be."""
+    """The number of records to expect."""
     options, gaps, model = asked.options, _gaps(asked), asked.model.ensemble
     sets = len(options.vary) if options.vary is not None else model.n_features
     if options.decision is not None:
@@ -212,14 +212,14 @@ def _gaps(asked: Asking[AuditOptions]) -> list[Gap]:
 
 
 def _marked(record: dict[str, Any], model: LoadedModel) -> dict[str, Any]:
-    """A record that says so if it is about a protected feature."""
+    """The record, marked as `protected` if it is about a protected feature."""
     if not model.meaning.is_protected(record["varied"]):
         return record
     return {"varied": record["varied"], "protected": True, **record}
 
 
 def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
-    """A warning about sets of features that have one value each in the data: nothing can change there."""
+    """A warning about sets of features that are constant in the data, where nothing can change."""
     single = {name for group in groups for name in group if name in table and distinct(table, name) < 2}
     listed = [" and ".join(f"`{name}`" for name in group) for group in groups if single.issuperset(group)]
     if not listed:
@@ -231,7 +231,7 @@ def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
 
 
 def check_options(model: LoadedModel, options: AuditOptions) -> None:
-    """UsageError for options that say nothing of outcomes, of averaged probabilities, or of votes."""
+    """Raises UsageError for options that do not apply to decisions with outcomes, averaged probabilities or votes."""
     sizes = [(word, getattr(options, word)) for word in ("gap", "margin", "threshold", "classes")]
     refuse_beside(options.decision, sizes)
     several = model.ensemble.link.several
@@ -240,7 +240,7 @@ def check_options(model: LoadedModel, options: AuditOptions) -> None:
         return
     if options.measure not in (None, "rows"):
         raise UsageError(
-            f"a share by --measure {options.measure} is one of regions of one score, and {why}",
+            f"--measure {options.measure} measures regions of one score, and {why}",
             remedy="count the rows of the table: --measure rows",
         )
     if options.repair_gap:
@@ -251,7 +251,7 @@ def check_options(model: LoadedModel, options: AuditOptions) -> None:
 
 
 def _kept(one: SetAudit) -> Callable[[], list[dict[str, Any]]]:
-    """The audit of a set, whose failure costs no other set its answers."""
+    """The audit of a set; if it fails, the other sets keep their answers."""
     return lambda: answered(f"the audit of {' and '.join(one.varied)}", one.run, one.lost)
 
 
@@ -264,7 +264,7 @@ def _units(
     diagnostics: Diagnostics,
     halt: threading.Event,
 ) -> Sequence[SetAudit]:
-    """The audit of every set of features and family of events."""
+    """The audits of all sets of features, one per set and family of events."""
     library = library_of(model, options.replay)
     level = typical_level(options.typical, options.typical_by, has_table=True)
     questions = questions_of(
@@ -292,7 +292,7 @@ def audit(
     stop: threading.Event | None = None,
     on_record: Callable[[dict[str, Any]], None] | None = None,
 ) -> Audit:
-    """Runs the audit; a set event ends it with the records so far. Records arrive set by set, as they are finished."""
+    """Runs the audit; if the event `stop` is set, it ends with the records so far. `on_record` gets each finished record."""
     start = time.perf_counter()
     table = align_table(model, table)
     groups = sets_of(model, varied)
@@ -322,14 +322,14 @@ def audit(
 
 
 _MOMENT = 0.2
-"""Fewest seconds for one search of an audit."""
+"""Minimum number of seconds for one search of an audit."""
 _ROWS_SHARE, _SEARCH_SHARE = 0.4, 0.6
-"""Shares of the remaining time for the rows of one event, and for its search; later events get the rest."""
+"""Shares of the remaining time for the rows of one event, and for its search; later events share the rest."""
 _EXACT = ("native", "compiler")
-"""Backends whose bounds are exact, up to the rounding of the value shown."""
+"""Backends whose bounds are exact, apart from the rounding of the displayed value."""
 _ROUNDINGS, _BITS = Fraction(1, 1 << 48), 128
 LISTED = 100
-"""Numbers of flipping rows that a record lists, the clearest first."""
+"""Maximum number of flipping rows listed in a record, the clearest first."""
 NO_ROWS: dict[str, Any] = {"rows": 0, "rows_flipped": 0, "rows_complete": False, "flipped_rows": []}
 NO_SWING: dict[str, Any] = {"max_swing": None, "max_swing_bound": None, "worst": None}
 _OF_TYPICAL = ("verdict", "reason", "proof", "points", "scores")
@@ -337,7 +337,7 @@ _OF_TYPICAL = ("verdict", "reason", "proof", "points", "scores")
 
 @dataclass
 class Audited:
-    """An event with the rows and the answer."""
+    """The rows of an event, and its answer."""
 
     asked: EventQuestion
     rows: EventRows
@@ -345,7 +345,7 @@ class Audited:
 
 
 class SetAudit:
-    """One set of features and a family of events: the rows, every event, and the largest swing."""
+    """The audit of one set of features and a family of events: the rows, every event, and the largest swing."""
 
     def __init__(
         self,
@@ -363,7 +363,7 @@ class SetAudit:
         self.budget = Budget.of(0.0, stop)
         self.sweep: ScoreSweep | None = None
         if self.score is not None and options.measure is not None:
-            # Before any search: an audit must not end in an error after all of its work.
+            # Checked before any search, so that an audit does not fail after all of its work.
             check_countable(first, options.measure)
         table = table_in_play(first)
         assert table is not None
@@ -376,7 +376,7 @@ class SetAudit:
         ).asking_for(options.near_enough)
 
     def run(self) -> list[dict[str, Any]]:
-        """The records of all events; those that were not reached after an interruption are left out."""
+        """The records of all events, without the events that an interruption left untried."""
         if self.stop.is_set():
             return []
         start, first = time.monotonic(), self.questions.asked[0]
@@ -409,7 +409,7 @@ class SetAudit:
         return records
 
     def lost(self, reason: str) -> list[dict[str, Any]]:
-        """The records of a set about which nothing is known, not even of the rows."""
+        """The records of a set if its audit failed: nothing is known, not even about the rows."""
         return [
             self._put(one, unknown(one.query.query, reason), unknown(one.query.query, reason), 0.0, NO_ROWS)
             for one in self.questions.asked
@@ -423,7 +423,7 @@ class SetAudit:
         return self.sweep.of(query, asked.event.size)
 
     def _audited(self, asked: EventQuestion, before: Sequence[Result]) -> Audited:
-        """The rows of an event, and its answer: a pair from a search comes as near to a row as time allows."""
+        """The rows of an event, and its answer; a pair found by a search is moved as near to a row as time allows."""
         rows = self._rows(asked)
         if len(rows) == 0:
             raise DataError("no row of the table lies in the domain", place=self.name)
@@ -434,7 +434,7 @@ class SetAudit:
         return Audited(asked, rows, result)
 
     def _answer(self, asked: EventQuestion, rows: EventRows, before: Sequence[Result]) -> Result:
-        """Rows first; then what easier events have settled; then a search."""
+        """Tries the rows first, then the results of easier events, and then a search."""
         query, pair = asked.query, rows.witness(self.base)
         if pair is not None:
             bare = leave_open(query.name, witness=pair[1], backend="rows")
@@ -448,7 +448,7 @@ class SetAudit:
         return located(query, answer(query.query, options, part), options)
 
     def _nearer(self, query: ResolvedQuestion, result: Result) -> Result:
-        """The nearest pair that a share of the time finds, if it is nearer than the one that is known."""
+        """The nearest pair found in a share of the time, if it is nearer than the known one."""
         part = self.budget.share(_SEARCH_SHARE).at_least(_MOMENT)
         found = located(query, answer(query.query, self.base, part), self.base)
         if found.nearest is None or (result.nearest is not None and result.nearest.distance <= found.nearest.distance):
@@ -458,7 +458,7 @@ class SetAudit:
         )
 
     def _most(self) -> Result:
-        """The largest swing: of a score that of a search or of a row, bounded by the leaves; of a probability by halving."""
+        """The largest swing. For a score: from a search or a row, bounded by the leaves. For a probability: by halving."""
         assert self.questions.swing is not None
         query = self.questions.swing.query
         return answered("largest swing", partial(self._swing, query), partial(unknown, query))
@@ -477,8 +477,8 @@ class SetAudit:
         return replace(result, objective=replace(known, bound=bound))
 
     def _swing_of_rows(self, query: Query, rows: ScoreRows, bound: float, result: Result) -> Result:
-        """A search that found nothing in its time: the row that swings most, if it is one score that swings, and the bound that
-        the leaves give.
+        """The result if the search found no pair in its time: for one score, the row with the largest swing, with the bound
+        that the leaves give.
         """
         if isinstance(self.score, Between):
             return result
@@ -493,7 +493,7 @@ class SetAudit:
         return replace(result, witness=pair, objective=known)
 
     def _settled(self, asked: EventQuestion, result: Result, swing: Result, sweep: ScoreSweep) -> Result:
-        """An open event after the largest swing: the bound of the swing may be a proof, and its pair an answer."""
+        """Settles an open event by the largest swing: its bound may be a proof, and its pair an answer."""
         if result.verdict is not Verdict.UNKNOWN or swing.objective is None:
             return result
         query, bound = asked.query, exact_bound(swing, sweep.swing_bound())
@@ -508,10 +508,10 @@ class SetAudit:
         return result
 
     def _certified_swing(self, swing: Result) -> tuple[Certified, ...]:
-        """The certificate of the bound of the largest swing."""
+        """The certificate of the bound on the largest swing."""
         assert self.questions.swing is not None
         query = replace(self.questions.swing.query, name=f"{'_'.join(self.varied)}.swing")
-        # Its pair belongs to no event: only the bound counts here.
+        # The pair belongs to no event: only the bound counts here.
         bare = replace(swing, verdict=Verdict.UNKNOWN, witness=None)
         options = replace(self.base, certificates=self.certificates)
         return with_study_certificates(query, bare, options, self.limit).certificates
@@ -520,14 +520,14 @@ class SetAudit:
         event = asked.event
         about = ["_".join(self.varied), *map(str, event.facts.get("classes", ())), event.name.replace(" ", "_")]
         options = replace(self.base, certificates=self.certificates)
-        # The record speaks of the pair, not of the nearest one that was looked for on the way.
+        # The record is about the pair itself, not about the nearest pair that was searched for on the way.
         query, bare = replace(asked.query.query, name=".".join(about)), replace(result, objective=None)
         made = with_study_certificates(query, bare, options, self.limit)
         return replace(result, certificates=(*made.certificates, *more))
 
     @staticmethod
     def _untold(answers: list[Audited], notes: list[str], reason: str) -> list[dict[str, Any]]:
-        """Nothing about typical inputs; why becomes a note."""
+        """Leaves out the parts about typical inputs, and adds the reason to `notes`."""
         notes.append(reason)
         return [{} for _ in answers]
 
@@ -542,7 +542,7 @@ class SetAudit:
         return [{"typical": {**self.level.record(), **self._left(one, budget), **swing}} for one in answers]
 
     def _left(self, one: Audited, budget: Budget) -> dict[str, Any]:
-        """An event among typical inputs: excluded if no input at all answers it. Rows first, then a search."""
+        """The answer among typical inputs: none if no input at all answers the event. Rows are tried first, then a search."""
         question = one.asked.typical
         assert question is not None
         if one.result.verdict is Verdict.NONE:
@@ -564,8 +564,8 @@ class SetAudit:
         return answer(question.query, replace(self.base, hints=rows.hints()), budget)
 
     def _share(self, one: Audited) -> dict[str, Any]:
-        """The concerned share of the measure: 0 without a pair, searched for otherwise. If no single score decides, it is the
-        share of rows that flip; rows that were not tried leave it open.
+        """The affected share of the measure: 0 if it is proved that no pair exists, searched for otherwise. If no single score
+        decides, it is the share of rows that flip; it stays open while rows are untried.
         """
         if self.measure is None:
             return {}
@@ -584,7 +584,7 @@ class SetAudit:
     def _put(
         self, asked: EventQuestion, result: Result, swing: Result | None, seconds: float, of_rows: dict[str, Any]
     ) -> dict[str, Any]:
-        """A record: the answer about the set of features, with its rows and the largest swing."""
+        """A record: the answer for the set of features, with its rows and the largest swing."""
         query = asked.query
         data = record(query.query, result)
         for name in ("query", "expect", "as_expected", "objective", "attempts", "size", "query_sha256"):
@@ -610,12 +610,12 @@ class SetAudit:
 
 
 def unknown(query: Query, reason: str) -> Result:
-    """An open answer, with a note that stays if the largest swing settles it."""
+    """An open answer, with a note that stays even if the largest swing settles the answer."""
     return Result(query.name, Verdict.UNKNOWN, reason, notes=(reason,))
 
 
 def _of_rows(rows: EventRows) -> dict[str, Any]:
-    """Which rows flip; down are those that are the first point as they are, up those that are the second."""
+    """The fields of a record about rows that flip: down are unchanged rows that are the first point, up the second point."""
     order, sides = rows.order(), rows.sides()
     known = {
         "rows": len(rows),
@@ -629,7 +629,7 @@ def _of_rows(rows: EventRows) -> dict[str, Any]:
 
 
 def _row_labels(query: ResolvedQuestion, row: FloatArray) -> dict[str, Any]:
-    """The values of a row as people read them."""
+    """The values of a row in the user's own labels."""
     space = query.query.space
     return {
         name: label_of(domain, float(grid.number_type.cast(value)), grid.number_type.dtype)
@@ -638,7 +638,7 @@ def _row_labels(query: ResolvedQuestion, row: FloatArray) -> dict[str, Any]:
 
 
 def _swing_part(question: ResolvedQuestion, result: Result) -> dict[str, Any]:
-    """The largest swing of typical inputs, its bound, and the pair whose scores are so far apart."""
+    """The largest swing of typical inputs, its bound, and the pair that reaches it."""
     known, full = result.objective, record(question.query, result)
     return {
         "max_swing": None if known is None else known.value,
@@ -648,10 +648,10 @@ def _swing_part(question: ResolvedQuestion, result: Result) -> dict[str, Any]:
 
 
 def exact_bound(swing: Result, leaves: float) -> Fraction:
-    """An upper bound on all swings: that of the leaves, which is rounded upwards, or the one of an exact search.
+    """An upper bound on all swings: the bound of the leaves, rounded upwards, or the bound of an exact search.
 
-    A bound of a search is shown as the nearest float, after a few roundings of half a unit each; one of a solver that rounds
-    proves nothing without its tolerance.
+    A search reports its bound as the nearest float, after a few roundings of half a unit each. The bound of a solver that
+    rounds proves nothing without its tolerance.
     """
     bound = None if swing.objective is None or swing.backend not in _EXACT else swing.objective.bound
     return (
@@ -662,7 +662,7 @@ def exact_bound(swing: Result, leaves: float) -> Fraction:
 
 
 def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> Fraction:
-    """The least swing of the margin that the question requires, or slightly less."""
+    """The smallest swing of the margin that the question requires, or slightly less."""
     average = query.query.models[shape.model].ensemble.average
     if shape.swing is not None:
         return shape.swing.enclose(_BITS)[0] / average
@@ -672,19 +672,19 @@ def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> Fraction:
 
 
 _TICK = 0.05
-"""Seconds between two looks at the clock."""
+"""Seconds between two checks of the clock."""
 _TOLD = ("rows", "loss", "loss_before", "loss_after", "auc_before", "auc_after", "decisions_changed")
 
 
 def check_mending(table: Table, options: AuditOptions) -> None:
-    """UsageError for prices of repairs on rows without labels."""
+    """Raises UsageError if prices of repairs are requested on rows without labels."""
     if options.repair_gap and table.label is None:
-        raise UsageError("--repair-gap counts prices on labelled rows", remedy="name the column of labels: --label y")
+        raise UsageError("--repair-gap computes prices on labelled rows", remedy="name the column of labels: --label y")
 
 
 def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A record for every set of features with a verified pair; of the protected ones alone, if there are any. Nothing that
-    fails here costs an answer: the record has the reason.
+    """A record for every set of features with a verified pair, or only for the protected sets among them if there are any. A
+    failure costs no other answer: its record states the reason.
     """
     assert asked.table is not None
     found = [tuple(one["varied"]) for one in records if one["verdict"] == "found"]
@@ -697,7 +697,7 @@ def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> l
             break
         mended.append(
             answered(
-                f"mending {', '.join(varied)}",
+                f"repairing {', '.join(varied)}",
                 partial(_mended, asked.model, (even, odd), varied, asked.options, asked.stop),
                 partial(_open, varied),
             )
@@ -708,7 +708,7 @@ def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> l
 def _mended(
     model: LoadedModel, tables: tuple[Table, Table], varied: tuple[str, ...], audit: AuditOptions, stop: threading.Event
 ) -> dict[str, Any]:
-    """The price of one set of features, within the time limit; the repaired model is proved once more, as a file."""
+    """The price of a repair for one set of features, within the time limit; the repaired file is proved again."""
     repair = study_of("repair")
     options = repair.options(
         vary=[varied],
@@ -739,7 +739,7 @@ def _mended(
 
 
 def _end(over: threading.Event, stop: threading.Event, seconds: float) -> None:
-    """Ends a repair when its time is up or the audit is stopped; returns when it has ended."""
+    """Ends a repair when its time is up or the audit is stopped; returns when the repair has ended."""
     end = time.monotonic() + seconds
     while not over.wait(_TICK):
         if stop.is_set() or time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""What evidence claims, as parts that can have certificates: one function per kind of result."""
+"""Turns evidence into claims, whose parts can have certificates: one method per kind of result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treesens.solve.question import answer
 
 
 def claims_of(asked: Asking[Any], found: Found[Any]) -> Iterator[Claim]:
-    """The claims of every record, in their order, each with the number of its record."""
+    """The claims of every record, in the order of the records, each with the index of its record."""
     options = asked.options
     maker = _Claims(options.time_limit, options.seed, options.certificates)
     for number, pieces in enumerate(found.evidence):
@@ -36,7 +36,7 @@ def claims_of(asked: Asking[Any], found: Found[Any]) -> Iterator[Claim]:
 
 @dataclass(frozen=True)
 class _Claims:
-    """Inputs that an answer does not show are looked for as in the study: those of one claim in the time of one answer."""
+    """Inputs that an answer does not show are searched for again; each claim has the time limit of one answer."""
 
     seconds: float
     seed: int
@@ -88,7 +88,7 @@ class _Claims:
         high = known(query, *made["bound"]) if "bound" in made else not_beyond(query, limit)
         low = None if witness is None else having(query, witness)
         if goal.largest and low is not None:
-            yield each(piece.title, [low, high])  # a largest norm is no row
+            yield each(piece.title, [low, high])  # a largest norm is not a row
         else:
             yield between(piece.title, low, high)
 
@@ -124,7 +124,7 @@ class _Claims:
             return
         cells = rows_of_domain(piece.query, piece.rows, groups_of(piece.query), piece.data)
         if piece.among not in (None, len(cells)):
-            yield open_claim(piece.title, "some rows lie outside of the domain")
+            yield open_claim(piece.title, "some rows lie outside the domain")
         else:
             yield claim_of_counted(piece.title, piece.query, cells, piece.count, self._asking())
 

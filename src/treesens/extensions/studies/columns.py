@@ -1,4 +1,4 @@
-"""How fields of records are shown in tables, in frames of Python, and without certificates: declared on the field."""
+"""Declares, on the fields of records, how they are shown in tables, in Python frames, and without certificates."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shown:
-    """A column of a table: its title (None: no column), in which `{unit}` is that of all records; how a cell is written; and
-    whether it is left out if all cells are empty. Columns are in the order of their `place`, and then of the fields. `frame`
-    says that Python has the field as a column; a `spare` one is left out of a table that is too wide.
+    """A column of a table. `title` is None if there is no column; its `{unit}` is replaced by the unit of all records. `text`
+    writes a cell; with `hide_if_empty`, a column of empty cells is left out. Columns are ordered by `place`, then by field.
+    `frame` is True if Python has the field as a column; a `spare` column is left out of a table that is too wide.
     """
 
     title: str | None
@@ -39,7 +39,7 @@ def column(
     spare: bool = False,
     uncertified: Any = MISSING,
 ) -> Any:
-    """A field of a record with its column. `uncertified` replaces its value where no certificate covers it."""
+    """A field of a record with its column. `uncertified` replaces its value if no certificate covers it."""
     shown = {"shown": Shown(title, text, right, hide_if_empty, frame, place, spare)}
     return field(
         default=default, metadata={**shown, **({} if uncertified is MISSING else {"uncertified": uncertified})}
@@ -47,18 +47,18 @@ def column(
 
 
 def uncertified(instead: Any, default: Any = MISSING) -> Any:
-    """A field that no claim covers, and its value in a study that requires certificates."""
+    """A field that no claim covers; `instead` is its value in a study that requires certificates."""
     return field(default=default, metadata={"uncertified": instead})
 
 
 def shown_fields(kind: type[Any]) -> list[tuple[str, Shown]]:
-    """The fields that declare a column, by their names in JSON, in the order of the columns."""
+    """The fields that declare a column, by their JSON names, in the order of the columns."""
     found = [(one.name.rstrip("_"), one.metadata["shown"]) for one in fields(kind) if "shown" in one.metadata]
     return sorted(found, key=lambda one: one[1].place)
 
 
 def frame_of(kind: type[Any], records: Sequence[Record]) -> dict[str, list[Any]]:
-    """The columns of a frame, a list each. Fields that records need not have are left out if no record has them."""
+    """The columns of a frame, one list each. Optional fields are left out if no record has them."""
     needed = {one.name.rstrip("_") for one in fields(kind) if one.default is MISSING}
     return {
         name: [_plain(name, record.get(name)) for record in records]
@@ -68,7 +68,7 @@ def frame_of(kind: type[Any], records: Sequence[Record]) -> dict[str, list[Any]]
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A value without parts: names in one text, an estimate as its number."""
+    """A value for a cell of a frame: names joined to one text, an estimate as its number."""
     if name == "estimate":
         return None if value is None else value["value"]
     if isinstance(value, list | tuple | Mapping):
@@ -77,39 +77,39 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def names(name: str) -> Callable[[Record], str]:
-    """A list of names."""
+    """The text of a list of names."""
     return lambda record: ", ".join(record[name])
 
 
 def number(name: str, digits: int = 6) -> Callable[[Record], str]:
-    """A number, or a dash for None."""
+    """The text of a number, or a dash for None."""
     return lambda record: "–" if record[name] is None else f"{record[name]:.{digits}g}"
 
 
 def size(name: str) -> Callable[[Record], str]:
-    """A gap or a margin; empty if the record has the other one."""
+    """The text of a gap or a margin; empty if the record does not have it."""
     return lambda record: f"{record[name]:g}" if name in record else ""
 
 
 def seconds(record: Record) -> str:
-    """How long it took."""
+    """The text of the elapsed time."""
     return f"{record['seconds']:.2f}"
 
 
 def how(record: Record) -> str:
-    """Why it is open; or that it is closed."""
+    """The reason why a record is open, or `closed`."""
     return record["reason"] or ("closed" if record["closed"] else "")
 
 
 def closed_words(record: Record) -> str:
-    """`optimal`, or within which tolerance a bound is closed."""
+    """`optimal`, or the tolerance within which a bound is closed."""
     if record["status"] == Closeness.OPTIMAL:
         return "optimal"
     return f"closed within {Tolerance(**record['tolerance']).words()}"
 
 
 def classes(record: Record, name_of: Callable[[Any], str] = str) -> str:
-    """The classes or outcomes that a record is about, and its cut-off; empty without any."""
+    """The classes or outcomes of a record, and its cut-off; empty if it has none."""
     if "outcomes" in record:
         return " / ".join(record["outcomes"])
     cut = f" at {record['threshold']:g}" if "threshold" in record else ""

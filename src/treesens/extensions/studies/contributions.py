@@ -1,8 +1,8 @@
-"""What TreeSHAP says of the features of a row, for those who want to see it beside a proof.
+"""TreeSHAP values for the features of a row, to be shown next to a proof.
 
-The values are those of the package `shap` (interventional TreeSHAP: Lundberg et al., Nature Machine Intelligence 2, 2020) over
-rows of the table as the background. They share out the difference between the score of the row and the mean score of the
-background; they prove nothing about other inputs.
+The values are those of the package `shap` (interventional TreeSHAP: Lundberg et al., Nature Machine Intelligence 2, 2020), with
+rows of the table as the background. They distribute the difference between the score of the row and the mean score of the
+background over the features; they prove nothing about other inputs.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError, UsageError
 
 MOST_BACKGROUND = 100
-"""Rows of the table that stand for all of them, evenly spread: shap takes no more."""
+"""Number of rows, evenly spread, that represent the table: shap uses no more background rows."""
 
 
 class Contributions:
-    """TreeSHAP of one ensemble against a background of rows, float64[rows, features] as the model stores them."""
+    """TreeSHAP for one ensemble, with background rows float64[rows, features] as the model stores them."""
 
     def __init__(self, ensemble: Ensemble, background: FloatArray) -> None:
         if any(feature.categories for feature in ensemble.features):
-            raise ModelError("shap takes no features with categories", remedy="leave `shap` out")
+            raise ModelError("shap does not support features with categories", remedy="leave `shap` out")
         if ensemble.zero_missing.any():
-            raise ModelError("shap takes no zeros that stand for missing values", remedy="leave `shap` out")
+            raise ModelError("shap does not support zeros that mean missing values", remedy="leave `shap` out")
         known = background[~np.isnan(background).any(axis=1)]
         if not len(known):
             raise UsageError("the table has no row without a missing value", remedy="leave `shap` out")
@@ -38,7 +38,7 @@ class Contributions:
         self._explainers: dict[int, Any] = {}
 
     def of(self, row: FloatArray, output: int) -> FloatArray:
-        """The share of every feature in the raw score `output` of a row, float64[features]."""
+        """The contribution of every feature to the raw score `output` of a row, float64[features]."""
         if output not in self._explainers:
             self._explainers[output] = self._explainer(output)
         values = self._explainers[output].shap_values(self._read(row[None]), check_additivity=False)
@@ -58,7 +58,7 @@ class Contributions:
         return int(self._ensemble.tree_output[tree]) in (-1, output)
 
     def _tree(self, tree: int, output: int) -> dict[str, Any]:
-        """A tree in the words of shap: an input goes left if it is at most the threshold."""
+        """A tree in the format of shap: an input goes left if its value is at most the threshold."""
         e = self._ensemble
         start, end = int(e.tree_offset[tree]), int(e.tree_offset[tree + 1])
         leaf = e.node_leaf[start:end] >= 0

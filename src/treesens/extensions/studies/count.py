@@ -1,4 +1,4 @@
-"""Declares `count`: the share of inputs that a change flips. `count_search.py` computes it."""
+"""Declares `count`: the share of inputs that a change flips. The search is in `count_search.py`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "No estimate for a share that is pr
 
 @dataclass(frozen=True, kw_only=True)
 class CountOptions(shared.Certifying):
-    """Which shares, and how precisely: `time_limit` in seconds for every question."""
+    """The settings of shares: the questions, the measure, and the precision; `time_limit` is in seconds for every question."""
 
     measure: MeasureName = given(shared.MEASURE, "uniform")
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
@@ -48,7 +48,7 @@ class CountOptions(shared.Certifying):
 
     @property
     def precision(self) -> Precision:
-        """What is enough."""
+        """The precision at which the count may stop."""
         return Precision(self.epsilon, self.delta, self.negligible)
 
 
@@ -65,7 +65,7 @@ class EstimateRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class TraitRecord:
-    """A statement that holds for more of those concerned than of all inputs."""
+    """A statement that holds for a larger share of affected inputs (`concerned`) than of all inputs (`all`)."""
 
     feature: str
     words: str
@@ -75,7 +75,7 @@ class TraitRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class BoxRecord:
-    """A region in which all inputs are concerned."""
+    """A region in which all inputs are affected."""
 
     share: float
     where: dict[str, str]
@@ -112,7 +112,7 @@ class CountRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class CountSettings:
-    """What estimates depend on."""
+    """The settings on which estimates depend."""
 
     epsilon: float
     delta: float
@@ -122,7 +122,7 @@ class CountSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class CountDocument:
-    """All shares."""
+    """The shares, with the model and the settings."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -132,7 +132,7 @@ class CountDocument:
 
 
 def document(asked: Asking[CountOptions], found: Found[CountRecord]) -> CountDocument:
-    """The shares, and what estimates depend on."""
+    """The document of the shares, with the settings on which estimates depend."""
     mine = asked.options
     settings = CountSettings(epsilon=mine.epsilon, delta=mine.delta, negligible=mine.negligible, seed=mine.seed)
     return CountDocument(

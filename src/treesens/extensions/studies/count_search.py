@@ -1,7 +1,7 @@
-"""How much: the share of inputs for which changing some features alone flips the decision.
+"""Computes the share of inputs for which changing some features alone flips the decision.
 
-Whether an input is concerned depends on its other features only: some values of the varied ones take it past one side of the
-gap, and others past the other side. It is what `sensitive M to F` asks of a pair, and what the audit asks of a row.
+An input is affected if, with all other features fixed, some values of the varied features put its score above the gap and
+others below it. A pair for `sensitive M to F` and a flipping row of the audit satisfy the same condition.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FULL_DRAWS = 5_000
 
 
 def sizes_for(model: LoadedModel, options: CountOptions) -> list[Gap]:
-    """The sizes that are asked about."""
+    """The requested gaps."""
     return sizes_of(model, options.gap, options.margin, options.threshold, options.classes)
 
 
@@ -78,7 +78,7 @@ def units_of(
     options: CountOptions,
     diagnostics: Diagnostics | None = None,
 ) -> list[Unit]:
-    """The questions, bound: they share one space of cells, and one table if there is one."""
+    """The bound questions; they share one space of cells, and one table if there is one."""
     decisions = decisions_of(model.ensemble, Asked(gaps[0].kind, options.threshold, tuple(options.classes)))
     for decision in decisions:
         for gap in gaps:
@@ -97,13 +97,13 @@ _OF_AUDITS = ("measure", "lower", "upper", "estimate", "closed", "reason", "who"
 
 
 def share_record(unit: Unit, options: CountOptions, stop: threading.Event) -> dict[str, Any]:
-    """What an audit tells of a share: nothing that a clock says."""
+    """The fields of a share that an audit records: all except times."""
     found = plain(count_unit(unit, options, stop))
     return {name: found[name] for name in _OF_AUDITS}
 
 
 def check_countable(question: ResolvedQuestion, measure: MeasureName) -> None:
-    """UsageError for a question that shares are not counted of, and for a measure that its domain does not have."""
+    """Raises UsageError if shares of a question cannot be counted, or its domain does not have the measure."""
     counted_of(question.query)
     if measure == "uniform":
         measure_of(measure, question)
@@ -130,7 +130,7 @@ def count_unit(unit: Unit, options: CountOptions, stop: threading.Event) -> Coun
 
 
 def _counted(unit: Unit, options: CountOptions, budget: Budget) -> dict[str, Any]:
-    """What is known of a share at the end of the budget; OutOfTime if the search could not begin."""
+    """The bounds on a share when the budget ends. Raises OutOfTime if the search could not begin."""
     with working_within(budget.at_least(FIRST_MOMENT)):
         counted = _counted_of(unit)
         measure = measure_of(options.measure, unit.question)
@@ -145,18 +145,18 @@ def _counted_of(unit: Unit) -> Counted:
     try:
         return counted_of(unit.question.query)
     except UsageError:
-        # Of some votes the class is decided by each score alone, and can be counted.
+        # For some voting models each score decides the class alone, so that shares can be counted.
         check_regions(unit.decision.ensemble, "count the rows of a table that flip: `treesens audit --measure rows`")
         raise
 
 
 def _unknown_share(reason: str) -> dict[str, Any]:
-    """Any share may be the one."""
+    """The record of a share about which nothing is known."""
     return {"lower": 0.0, "upper": 1.0, "estimate": None, "closed": False, "reason": reason, "who": [], "boxes": []}
 
 
 def _of_rows(unit: Unit, counted: Counted, search: ShareSearch, measure: Measure) -> dict[str, Any]:
-    """Rows are counted one by one."""
+    """The share of rows, which are counted one by one."""
     table = table_in_play(unit.question)
     assert table is not None
     groups = counted.groups
@@ -213,7 +213,7 @@ def _of_share(unit: Unit, counted: Counted, search: ShareSearch, measure: Measur
 
 
 def ask(asked: Asking[CountOptions]) -> Found[CountRecord]:
-    """The share of every set of features, decision and gap. A set event keeps the shares so far."""
+    """Computes the share for every set, decision and gap. If the event `stop` is set, the shares so far are returned."""
     options, model, table, diagnostics = asked.options, asked.model, asked.table, Diagnostics()
     check_measure(options.measure, table is not None)
     table = None if table is None else align_table(model, table)
@@ -232,7 +232,7 @@ def ask(asked: Asking[CountOptions]) -> Found[CountRecord]:
 
 
 def _evidence(unit: Unit, record: CountRecord) -> Evidence:
-    """A share of a measure is an interval, and rows are counted one by one."""
+    """The evidence for a share: an interval for a measure, or the rows counted one by one."""
     title, question = f"the share of {', '.join(record.varied)}, {record.question}", unit.question
     if isinstance(record.rows_concerned, int):
         table = table_in_play(question)
@@ -246,20 +246,20 @@ def _evidence(unit: Unit, record: CountRecord) -> Evidence:
 
 
 def total(asked: Asking[CountOptions]) -> int:
-    """How many shares there are."""
+    """The number of shares to expect."""
     options = asked.options
     sets = len(options.vary) if options.vary is not None else asked.model.ensemble.n_features
     return len(sizes_for(asked.model, options)) * sets
 
 
 _LEAST_DIFFERENCE = 0.03
-"""Of shares that are worth a line."""
+"""The smallest difference of shares that is worth a line."""
 _LISTED = 6
 
 
 @dataclass(frozen=True)
 class Trait:
-    """A statement about one feature that holds for more of those concerned (`concerned`) than of all inputs (`all`)."""
+    """A statement about one feature that holds for a larger share of affected inputs (`concerned`) than of `all` inputs."""
 
     feature: str
     words: str
@@ -268,11 +268,11 @@ class Trait:
 
     @property
     def strength(self) -> float:
-        """Information about the statement, in nats, that "is concerned" carries: the relative entropy of the two shares."""
+        """Information, in nats, about the statement if an input is known to be affected: the relative entropy of the shares."""
         return _entropy(self.concerned, self.all) + _entropy(1 - self.concerned, 1 - self.all)
 
     def record(self) -> TraitRecord:
-        """The facts for JSON."""
+        """The trait as a record."""
         shares = round(self.concerned, 4), round(self.all, 4)
         return TraitRecord(feature=self.feature, words=self.words, concerned=shares[0], all=shares[1])
 
@@ -284,9 +284,9 @@ def _entropy(one: float, two: float) -> float:
 def traits_of(
     space: Space, varied: Collection[int], everyone: Sequence[FloatArray], drawn: Int32Array, weights: FloatArray
 ) -> list[Trait]:
-    """The statement about each feature that tells those concerned from all best, the strongest first.
+    """The statement about each feature that best separates affected inputs from all inputs, the strongest first.
 
-    `everyone[f]` float64[n_cells] are the shares of all inputs, `drawn` int32[rows, features] inputs that are concerned, with
+    `everyone[f]`, float64[n_cells], are the shares of all inputs. `drawn`, int32[rows, features], are affected inputs, with
     weights float64[rows] that add up to 1.
     """
     found = []
@@ -301,7 +301,7 @@ def traits_of(
 
 
 def _statements(space: Space, f: int, mine: FloatArray, everyone: FloatArray) -> Iterator[Trait]:
-    """Everything that is said of a feature: each category, or each end of an order."""
+    """All statements about a feature: one per category, or one per end of the order."""
     name, grid = space.names[f], space.grid[f]
     legal = np.flatnonzero(space.legal[f])
     if grid.missing and space.legal[f][grid.missing_cell]:
@@ -320,7 +320,7 @@ def _statements(space: Space, f: int, mine: FloatArray, everyone: FloatArray) ->
 
 
 def unordered(space: Space, f: int) -> bool:
-    """True if values of a feature are names."""
+    """True if the values of a feature are names."""
     domain = space.domains[f]
     return bool(space.grid[f].categories) or (
         isinstance(domain, ValueDomain) and any(isinstance(label, str) for label in domain.labels)
@@ -328,7 +328,7 @@ def unordered(space: Space, f: int) -> bool:
 
 
 def values_in(space: Space, f: int, first: int, last: int) -> str:
-    """The legal values of a run of present cells as people read them."""
+    """The legal values of a run of present cells, in the user's own labels."""
     domain, grid = space.domains[f], space.grid[f]
     kind = grid.number_type.dtype
     if isinstance(domain, ValueDomain):
@@ -358,7 +358,7 @@ def _listed(labels: Sequence[Any]) -> str:
 
 
 def where(space: Space, varied: Collection[int], low: Int32Array, high: Int32Array) -> dict[str, str]:
-    """A box in words: the features that it restricts, and to what."""
+    """A box in words: the restricted features, each with its remaining values."""
     found = {}
     for f, name in enumerate(space.names):
         legal = np.flatnonzero(space.legal[f])

@@ -1,7 +1,7 @@
-"""What studies ask about two points: how far apart their scores lie, and around what.
+"""The decisions that studies examine: the cut-off or the classes, and the distance between the scores of two points.
 
-A model decides in one of three ways. A classifier of two classes compares one score with a cut-off (`Around`), of more classes
-the greatest score wins (`Between`, one question for two of them), and a regressor, or one chosen score, just moves (`Apart`).
+A model decides in one of three ways. A model of two classes compares one score with a cut-off (`Around`); with more classes the
+greatest score wins (`Between`, one question for each pair); a regressor, or one chosen score, just moves (`Apart`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
 
 
 def label_of_class(ensemble: Ensemble, index: int) -> ast.Label:
-    """The label of a class as the language writes it."""
+    """The label of a class in the syntax of the language."""
     label = str(ensemble.classes[index])
     return ast.Number(Fraction(label)) if _NUMBER.fullmatch(label) else ast.Name(label)
 
@@ -34,7 +34,7 @@ def label_of_class(ensemble: Ensemble, index: int) -> ast.Label:
 class Around:
     """One score on both sides of a cut-off: at least `centre` + g for one point, at most `centre` - g for the other.
 
-    At g = 0 the second point lies below the cut-off. `own` is the rule of the model itself instead, if nobody gave a cut-off.
+    At g = 0 the second point lies below the cut-off. If `own` is True, no cut-off was given and the model's own rule decides.
     """
 
     ensemble: Ensemble
@@ -56,7 +56,7 @@ class Around:
         return ast.Margin(point)
 
     def event(self, gap: Gap, *, harder: bool = False) -> Event:
-        """One point on either side, both by the gap."""
+        """The event of one point on each side of the cut-off, both at a distance of the gap."""
         size = gap.size
         if size == 0 and self.own:
             one, other = (label_of_class(self.ensemble, i) for i in (self.positive, 1 - self.positive))
@@ -66,17 +66,17 @@ class Around:
         return _event(self, gap, (above,), (below,), harder=harder)
 
     def widest(self) -> Event:
-        """Both sides of the cut-off, which itself belongs to both."""
+        """The event of two points on both sides of the cut-off; the cut-off itself belongs to both sides."""
         centre = ast.Number(self.centre)
         return Event((ast.Comparison(self.score(_A), ">=", centre),), (ast.Comparison(self.score(_B), "<=", centre),))
 
     def difference(self) -> ast.Expression:
-        """What the largest swing is about: the raw score, or the probability of a forest."""
+        """The quantity whose largest swing is searched for: the difference of raw scores, or of probabilities for a forest."""
         label = label_of_class(self.ensemble, self.positive) if self.ensemble.n_outputs > 1 else None
         return _minus(ast.Margin(_A, label), ast.Margin(_B, label))
 
     def check(self, size: Fraction) -> None:
-        """UsageError for a gap that no two scores are apart."""
+        """Raises UsageError if no two scores are this gap apart."""
         if self.kind == "margin":
             return
         if size == 0 and self.own and self.ensemble.n_outputs > 1 and not self.ensemble.link.averages:
@@ -85,19 +85,19 @@ class Around:
         inside = low >= 0 and high <= 1 if self.ensemble.n_outputs > 1 else low > 0 and high < 1
         if not inside:
             raise UsageError(
-                f"a gap of {_text(size)} around {_text(self.centre)} asks for probabilities of {_text(high)} and "
-                f"{_text(low)}, which the model never gives both",
+                f"a gap of {_text(size)} around {_text(self.centre)} needs probabilities of {_text(high)} and "
+                f"{_text(low)}, and the model never gives both",
                 remedy=f"a gap lies below {_text(min(self.centre, 1 - self.centre))} here; 0 means any change of the decision",
             )
 
     def words(self, size: Fraction) -> str:
-        """The question in numbers."""
+        """The question in numbers, as a text."""
         name = f"P({self.ensemble.classes[self.positive]})" if self.kind == "gap" else "raw score"
         low = "<" if size == 0 else "<="
         return f"{name} >= {_text(self.centre + size)} for one input, {low} {_text(self.centre - size)} for the other"
 
     def record(self) -> dict[str, Any]:
-        """What records say besides the gap."""
+        """Further fields of records, next to the gap."""
         return {} if self.own else {"threshold": float(self.centre), "classes": [self.ensemble.classes[self.positive]]}
 
 
@@ -128,25 +128,25 @@ class Apart:
         return ast.Margin(point, label_of_class(self.ensemble, self.chosen))
 
     def event(self, gap: Gap, *, harder: bool = False) -> Event:
-        """Two points whose scores are apart by the gap."""
+        """The event of two points whose scores are at least the gap apart."""
         apart = ast.Comparison(self.difference(), ">=", ast.Number(gap.size))
         return _event(self, gap, both=(apart,), harder=harder)
 
     def widest(self) -> Event:
-        """Any two points."""
+        """The event of any two points."""
         return Event()
 
     def difference(self) -> ast.Expression:
-        """What the largest swing is about."""
+        """The quantity whose largest swing is searched for: the difference of the score between the two points."""
         return _minus(self.score(_A), self.score(_B))
 
     def check(self, size: Fraction) -> None:
-        """UsageError for a gap that says nothing."""
+        """Raises UsageError for a gap of 0, which every pair satisfies."""
         if size == 0:
             raise UsageError("every two inputs are at least 0 apart", remedy=f"give a --{self.kind} above 0")
 
     def words(self, size: Fraction) -> str:
-        """The question in numbers."""
+        """The question in numbers, as a text."""
         if self.chosen is None:
             name = "predictions" if self.kind == "gap" else "raw scores"
         else:
@@ -155,13 +155,13 @@ class Apart:
         return f"{name} of the two inputs at least {_text(size)} apart"
 
     def record(self) -> dict[str, Any]:
-        """What records say besides the gap."""
+        """Further fields of records, next to the gap."""
         return {} if self.chosen is None else {"classes": [self.ensemble.classes[self.chosen]]}
 
 
 @dataclass(frozen=True)
 class Between:
-    """One class is predicted for one point and another for the other, each with a lead of m over every other class."""
+    """One class is predicted for one point and another for the other, each with a lead of m over each of the other classes."""
 
     ensemble: Ensemble
     first: int
@@ -179,14 +179,14 @@ class Between:
         return self.first
 
     def event(self, gap: Gap, *, harder: bool = False) -> Event:
-        """The first class for one point and the second for the other, each with a lead of the gap."""
+        """The event of the first class for one point and the second for the other, each with a lead of the gap."""
         lead = ast.Number(gap.size) if gap.size else None
         first, second = (label_of_class(self.ensemble, i) for i in self.classes)
         one, other = ast.ClassIs(_A, first, margin=lead), ast.ClassIs(_B, second, margin=lead)
         return _event(self, gap, (one,), (other,), harder=harder)
 
     def widest(self) -> Event:
-        """Both classes lead by 0 or more, whatever wins a tie: one row for every other class."""
+        """The event in which both classes lead by 0 or more, whichever wins a tie: one row for each of the other classes."""
         one, other = (
             tuple(
                 ast.Comparison(self._ahead(point, wanted, other), ">=", ast.Number(Fraction(0)))
@@ -202,17 +202,17 @@ class Between:
         return _minus(ast.Margin(point, one), ast.Margin(point, two))
 
     def difference(self) -> ast.Expression:
-        """What the largest swing is about: how far ahead of the second class the first one is."""
+        """The quantity whose largest swing is searched for: the lead of the first class over the second."""
         return _minus(self._ahead(_A, self.first, self.second), self._ahead(_B, self.first, self.second))
 
     def check(self, size: Fraction) -> None:
-        """Every lead from 0 on makes sense, but no vote has one."""
+        """Raises UsageError for a lead between votes, which have none. Otherwise a lead may be any number from 0."""
         if size and self.ensemble.link.votes:
             what = "calibrated scores of classes" if self.ensemble.link.compares_members else "votes"
             raise UsageError(f"{what} have no margin", remedy="give --margin 0: any change of the class")
 
     def words(self, size: Fraction) -> str:
-        """The question in numbers."""
+        """The question in numbers, as a text."""
         lead = ""
         if size:
             unit = "of probability" if predicts_probabilities(self.ensemble) else "in raw score"
@@ -221,7 +221,7 @@ class Between:
         return f"class {first} for one input, class {second} for the other{lead}"
 
     def record(self) -> dict[str, Any]:
-        """What records say besides the gap."""
+        """Further fields of records, next to the gap."""
         return {"classes": [self.ensemble.classes[i] for i in self.classes]}
 
 
@@ -244,7 +244,7 @@ def _event(
 
 @dataclass(frozen=True)
 class Asked:
-    """What a user asks for: sizes in one unit, a cut-off of the decision, and classes by name."""
+    """The decision that a user asks about: the unit of its gaps, a cut-off, and classes by name."""
 
     kind: Kind
     threshold: Fraction | None = None
@@ -252,7 +252,7 @@ class Asked:
 
 
 def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
-    """The decisions of a model that a study is about. UsageError, with a remedy, for those that have no meaning."""
+    """The decisions of a model for a study. Raises UsageError, with a remedy, for settings that the model does not support."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
         return [_of_regressor(ensemble, asked)]
     if asked.threshold is None and asked.kind == "gap":
@@ -268,11 +268,11 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
         return [_of_chosen_class(ensemble, asked, chosen[0])]
     if asked.threshold is not None:
         raise UsageError(
-            "a cut-off is one of one probability", remedy="name the class: --classes C (the model has more than two)"
+            "a cut-off needs a single probability", remedy="name the class: --classes C (the model has more than two)"
         )
     if asked.kind == "gap":
         raise UsageError(
-            "a gap is one of one probability, and the model has more than two classes",
+            "a gap needs a single probability, and the model has more than two classes",
             remedy="give --margin M: by how much each class leads (0: any change of the class); or one class: --classes C",
         )
     if ensemble.link.averages:
@@ -285,14 +285,14 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
 
 
 def check_regions(ensemble: Ensemble, remedy: str) -> None:
-    """UsageError with `remedy` for a mean of several models, and for votes, of whose inputs no share is counted by regions."""
+    """Raises UsageError with `remedy` for means of several models and for votes, whose shares are not counted by regions."""
     if ensemble.link.of_several:
         why = f"this model {ensemble.link.several}"
-        raise UsageError(f"a share of inputs is one of regions of one score, and {why}", remedy=remedy)
+        raise UsageError(f"a share of inputs is measured by regions of one score, and {why}", remedy=remedy)
 
 
 def check_votes(ensemble: Ensemble, study: str) -> None:
-    """UsageError for counted votes, in a study that is about scores or probabilities."""
+    """Raises UsageError for counted votes, in a study about scores or probabilities."""
     if ensemble.link.compares_members:
         raise UsageError(
             f"{study} is about scores, and this model compares the calibrated scores of its classes",
@@ -307,7 +307,7 @@ def check_votes(ensemble: Ensemble, study: str) -> None:
 
 
 def check_scores(ensemble: Ensemble, study: str) -> None:
-    """UsageError for a mean of several models, and for votes, in a study that is about scores."""
+    """Raises UsageError for a mean of several models, and for votes, in a study about scores."""
     check_votes(ensemble, study)
     if ensemble.link.averages:
         raise UsageError(
@@ -319,12 +319,12 @@ def check_scores(ensemble: Ensemble, study: str) -> None:
 
 
 def cut_of(ensemble: Ensemble) -> Fraction | None:
-    """The probability around which a model decides, if it is another than 1/2 by what the model itself says."""
+    """The probability at which a model decides, if the model itself states one other than 1/2; else None."""
     return ensemble.probability_cut if ensemble.cutoff is None else ensemble.cutoff
 
 
 def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Sequence[str]) -> tuple[Kind, list[str]]:
-    """The sizes of an audit that names none. UsageError for regressors, whose values have units of their own."""
+    """The default gaps of an audit. Raises UsageError for regressors, whose values have units of their own."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
         raise UsageError("a regressor has no gap of its own", remedy="give --gap in units of its value, e.g. --gap 10")
     threshold = threshold or cut_of(ensemble)
@@ -338,8 +338,8 @@ def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Seque
 
 
 def natural_question(ensemble: Ensemble, threshold: Fraction | None, classes: Sequence[str]) -> Asked:
-    """What the largest gap of a model is measured in, where nobody says it: probabilities of forests, values of regressors,
-    raw scores of all others.
+    """The default unit of a model's largest gap: probabilities for forests, values for regressors, and raw scores for all other
+    models.
     """
     threshold = threshold or cut_of(ensemble)
     plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
@@ -351,16 +351,16 @@ def natural_question(ensemble: Ensemble, threshold: Fraction | None, classes: Se
 
 
 def _of_votes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> list[Decision]:
-    """Any change of the class, for each two of them."""
+    """Any change of the class, for each pair of classes."""
     if asked.kind == "gap" or asked.threshold is not None:
         raise UsageError(
-            "the calibrated scores of classes are compared, and no gap is asked of them"
+            "the calibrated scores of classes are compared, and have no gap"
             if ensemble.link.compares_members
-            else "votes for classes are counted, and nothing is a probability",
+            else "votes for classes are counted, and there are no probabilities",
             remedy="give --margin 0: any change of the class",
         )
     if len(chosen) == 1:
-        raise UsageError("a change of the class is one between two", remedy="name two classes, or none")
+        raise UsageError("a change of the class needs two classes", remedy="name two classes, or none")
     pairs = combinations(sorted(chosen) if chosen else range(len(ensemble.classes)), 2)
     return [Between(ensemble, one, two) for one, two in pairs]
 
@@ -395,10 +395,10 @@ def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> 
                 remedy="give --gap, e.g. 0.1,0.2",
             )
         if asked.threshold is not None:
-            raise UsageError("a cut-off is one of probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
+            raise UsageError("a cut-off needs probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
         return Around(ensemble, "margin", Fraction(0), positive, own=True)
     if not votes and not ensemble.link.is_probability:
-        raise UsageError("the model predicts a raw score, no probability", remedy="give --margin, e.g. 0.5,1")
+        raise UsageError("the model predicts a raw score, not a probability", remedy="give --margin, e.g. 0.5,1")
     centre = Fraction(1, 2) if asked.threshold is None else asked.threshold
     return Around(ensemble, "gap", centre, positive, own=asked.threshold is None)
 
@@ -409,13 +409,13 @@ def _of_chosen_class(ensemble: Ensemble, asked: Asked, chosen: int) -> Decision:
         raise UsageError("a mean of several models has no raw score", remedy="give a cut-off: --threshold 0.5")
     if asked.kind == "gap" and not votes:
         raise UsageError(
-            "the probability of one of several classes depends on the raw scores of all: no bound of it is linear",
+            "the probability of one of several classes depends on the raw scores of all: a bound on it is not linear",
             remedy="give --margin (raw score of the class), or two classes: --classes A,B --margin M; a file of questions may "
             "bound it: `prob(a, CLASS) >= 0.6`",
         )
     if asked.threshold is not None:
         if asked.kind == "margin":
-            raise UsageError("a cut-off is one of probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
+            raise UsageError("a cut-off needs probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
         return Around(ensemble, "gap", asked.threshold, chosen)
     return Apart(ensemble, asked.kind, chosen)
 
@@ -460,7 +460,7 @@ def _text(number: Fraction) -> str:
 
 
 def favourable_clause(ensemble: Ensemble, favourable: int, threshold: Fraction | None) -> ast.Formula:
-    """The point `a` gets the favourable decision."""
+    """The formula that gives the point `a` the favourable decision."""
     point, label = ast.Name("a"), label_of_class(ensemble, favourable)
     if threshold is None:
         return ast.ClassIs(point, label)

@@ -1,4 +1,4 @@
-"""Declares `diff`: two versions of a model compared. `diff_search.py` compares them."""
+"""Declares `diff`: compares two versions of a model. The search is in `diff_search.py`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
 
 CHANGES = ("appears", "goes", "unknown", "stays", "never")
-"""What becomes of a sensitivity, in the order in which tables show it."""
+"""The possible changes of a sensitivity, in the order of tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiffOptions(shared.Certifying):
-    """What is compared: `time_limit` in seconds for every search, `set_limit` for every set of features and model."""
+    """The settings of a comparison; `time_limit` (seconds) is for every search, `set_limit` for every set and model."""
 
     gap: Sequence[str] = given(
         shared.GAP,
@@ -46,22 +46,22 @@ class DiffOptions(shared.Certifying):
         RELATIVE,
         "The relative gap at which a largest difference counts as proved. Equality is proved exactly.",
     )
-    optimal: bool = given(shared.OPTIMAL, False, "Largest differences to the last unit: the tolerance is 0.")
+    optimal: bool = given(shared.OPTIMAL, False, "Prove largest differences to the last unit: the tolerance is 0.")
     seed: int = given(shared.SEED, 0)
 
     @property
     def near_enough(self) -> float:
-        """The relative gap at which a largest difference is known."""
+        """The relative gap at which a largest difference counts as proved."""
         return 0.0 if self.optimal else self.tolerance
 
 
 def status_words(record: Record) -> str:
-    """`optimal`, within which tolerance a bound is closed, or `open`."""
+    """`optimal`, the tolerance within which a bound is closed, or `open`."""
     return closed_words(record) if record["status"] == Closeness.WITHIN else str(record["status"])
 
 
 def input_words(record: Record) -> str:
-    """The input, if it has a difference."""
+    """The values of the input; empty if there is no difference."""
     from treesens.report.tables import value_text
 
     values = (record["input"] or {}).items() if record["largest"] else ()
@@ -70,7 +70,7 @@ def input_words(record: Record) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreDifference:
-    """The largest difference of one score in one direction; the input in the user's own labels."""
+    """The largest difference of one score in one direction; the input is in the user's own labels."""
 
     score: str = column("score", lambda record: str(record["score"]))
     direction: str = column("direction", lambda record: str(record["direction"]))
@@ -84,8 +84,8 @@ class ScoreDifference:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedRows:
-    """The rows that get another class; of regressors, another value. Rows whose exact sums are equal, and which the libraries
-    round differently, are counted as `rounded` and by nothing else, unless their class changes.
+    """The rows that get another class or, for regressors, another value. Rows with equal exact sums that the libraries round
+    differently are counted as `rounded` alone, unless their class changes.
     """
 
     rows: int
@@ -98,8 +98,8 @@ class ChangedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeChange:
-    """Whether some input of the domain has the outcome `old` by the first model and `new` by the second one, and the rows of a
-    table that have.
+    """A change of the outcome from `old`, by the first model, to `new`, by the second: the answer whether an input of the
+    domain has it, and the rows of a table that have it.
     """
 
     decision: str
@@ -117,7 +117,7 @@ class OutcomeChange:
 
 @dataclass(frozen=True, kw_only=True)
 class OneSide:
-    """What the audit of one version says."""
+    """The findings of the audit of one version."""
 
     verdict: VerdictWord
     proof: str | None
@@ -131,7 +131,7 @@ class OneSide:
 
 @dataclass(frozen=True, kw_only=True)
 class SensitivityChange:
-    """One set of features at one gap, and both audits about it."""
+    """The audits of both versions about one set of features at one gap."""
 
     varied: list[str]
     protected: bool | Absent = ABSENT
@@ -146,7 +146,7 @@ class SensitivityChange:
 
 @dataclass(frozen=True, kw_only=True)
 class DiffRecord:
-    """All that is known about two models."""
+    """All findings about two models."""
 
     verdict: Annotated[str, OneOf(("equal", "close", "different", "unknown"))]
     bound: float | None
@@ -160,7 +160,7 @@ class DiffRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedFiles:
-    """The models."""
+    """The files of the two models."""
 
     schema_version: int = SCHEMA_VERSION
     old: ModelFile
@@ -169,11 +169,11 @@ class ComparedFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class DiffDocument(DiffRecord, ComparedFiles):
-    """The models, and then what is known about them."""
+    """The files of the two models, and all findings about them."""
 
 
 def document(asked: Asking[DiffOptions], found: Found[DiffRecord]) -> DiffDocument:
-    """What is known, and the two files."""
+    """The document of the findings, with the two model files."""
     (one,) = found.records
     return DiffDocument(old=asked.file(0), new=asked.file(1), **vars(one))
 

@@ -1,11 +1,11 @@
-"""Two versions of a model: are they equal, how far apart are their scores at most, and which rows do they decide differently?
+"""Compares two versions of a model: equality, the largest differences of their scores, and the rows decided differently.
 
-One search per score and direction maximises the difference of the two models at one input. Its pair reaches the value, its
-proof bounds it; a bound of 0 in both directions is a proof that the models are equal on the domain.
+One search per score and direction maximises the difference of the two models at one input. The input found reaches the value,
+and the proof bounds it; a bound of 0 in both directions proves that the models are equal on the domain.
 
-For every outcome of a decision that becomes another one there is an input, or a proof that there is none. Sensitivities are
-compared by the audits of both versions over one table. One appears if it is proved that no pair flips the old version and a
-verified pair flips the new one; an open answer is neither.
+For every change of a decision's outcome there is an input, or a proof that none exists. Sensitivities are compared by auditing
+both versions over one table. A sensitivity appears if it is proved that no pair flips the old version and a verified pair flips
+the new one; an open answer is neither.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 
 LISTED = 100
-"""Numbers of changed rows that a record lists, those with the largest difference first."""
+"""Maximum number of changed rows listed in a record, largest differences first."""
 _A, _B = ast.Name("a"), ast.Name("b")
 _WORDS = {
     ("none", "found"): "appears",
@@ -66,12 +66,12 @@ _ABOUT: tuple[str, ...] = ("varied", "protected", "gap", "margin", "classes", "q
 _KEPT: tuple[str, ...] = (
     *("verdict", "proof", "reason", "points", "rows_flipped", "rows_complete", "max_swing", "max_swing_bound"),
 )
-"""Fields of the record of an audit that a change repeats."""
+"""Fields that a change copies from the record of an audit."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Largest(Optimum):
-    """The largest difference of one score, the first model's minus the second's or the other way round (`sign` -1)."""
+    """The largest difference of one score: the first model's minus the second's, or the reverse if `sign` is -1."""
 
     score: str
     sign: int
@@ -79,23 +79,23 @@ class Largest(Optimum):
 
     @property
     def way(self) -> str:
-        """Its direction in words."""
+        """The direction in words."""
         return "old - new" if self.sign > 0 else "new - old"
 
     @property
     def is_shown(self) -> bool:
-        """True if the input has other scores in the arithmetic of the library, too: sums that are rounded may be the same."""
+        """True if the scores at the input also differ in the arithmetic of the library, whose rounding may make them equal."""
         witness = self.witness
         if witness is None or self.value is None or self.value <= 0:
             return False
         if self.of_probability:
-            # One score has the probability of the second class alone.
+            # For a single score, only the probability of the second class counts.
             one, other = (p if len(p) > 2 else p[-1:] for p in witness.probabilities)
             return bool(one != other)
         return bool(witness.margins[0] != witness.margins[1])
 
     def record(self) -> dict[str, Any]:
-        """The facts for JSON; the input in the user's own labels."""
+        """The difference as a dict for JSON; the input is in the user's own labels."""
         points = None if self.witness is None else points_of(self.query, self.witness)
         return {
             "score": self.score,
@@ -111,14 +111,14 @@ class Largest(Optimum):
 
 @dataclass
 class Difference:
-    """The findings about two models; rows are those of a table, by their numbers."""
+    """The findings about two models; rows are given by their indices in the table."""
 
     largest: list[Largest] = field(default_factory=list)
     rows: int | None = None
     changed: list[int] | None = None
     largest_on_rows: float | None = None
     rounded: int = 0
-    """Rows whose exact sums are equal, and whose sums in the arithmetic of the libraries are not."""
+    """Number of rows whose exact sums are equal, but whose sums in the arithmetic of the libraries differ."""
     largest_rounding: float = 0.0
     prices: dict[str, Any] | None = None
     """The price of the new model on labelled rows."""
@@ -131,13 +131,13 @@ class Difference:
 
     @property
     def bound(self) -> float | None:
-        """No score of the one model differs from that of the other by more, on the whole domain; None if not all is proved."""
+        """A proved bound on the difference of any score on the whole domain; None if a score has no bound."""
         bounds = [one.bound for one in self.largest]
         return None if not bounds or None in bounds else max(0.0, *(b for b in bounds if b is not None))
 
     @property
     def verdict(self) -> str:
-        """`equal` (proved), `different` (some input shows it), `close` (no input shows it, and `bound` is all that is proved)
+        """`equal` (proved), `different` (an input shows a difference), `close` (no input shows one, and only `bound` is proved)
         or `unknown`.
         """
         if any(one.is_shown for one in self.largest):
@@ -147,7 +147,7 @@ class Difference:
         return "equal" if self.bound == 0.0 else "close"
 
     def record(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """All findings as a dict for JSON."""
         rows = None
         if self.changed is not None:
             rows = {
@@ -171,11 +171,11 @@ class Difference:
 
 
 def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
-    """Compares two models. A largest difference may be `tolerance` of itself away from its bound; that models are equal is
-    always proved exactly. UsageError for models with other outputs.
+    """Compares two models. A largest difference may differ from its bound by the relative `tolerance`; equality is always
+    proved exactly. Raises UsageError for models whose outputs cannot be compared.
 
-    If the table has a column of labels, the new model has a price on its rows, over all and by the groups of `price_by`. With
-    gaps both models are audited over the table, too, and their sensitivities are compared.
+    If the table has a label column, the price of the new model on its rows is added, over all rows and by the groups of
+    `price_by`. With gaps, both models are also audited over the table, and their sensitivities are compared.
     """
     options, (old, new), table = asked.options, asked.models, asked.table
     gaps = gaps_of(options.gap, options.margin) if options.gap or options.margin else []
@@ -221,7 +221,7 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
 
 
 def _evidence(found: Difference, models: tuple[Ensemble, ...]) -> Iterator[Evidence]:
-    """That two models are equal, or the largest difference of every score in both directions; then what changes."""
+    """The evidence for equality, or for the largest difference of every score in both directions; and for all changes."""
     if found.same_trees:
         yield Equal("the models are equal", models, ())
     elif found.verdict == "equal" and not any(one.of_probability for one in found.largest):
@@ -244,7 +244,7 @@ def _searched(score: str, question: ResolvedQuestion, options: Options, stop: th
 
 
 def _are_equal(old: Ensemble, new: Ensemble) -> bool:
-    """True if two models are the same, tree by tree, whatever their files are called."""
+    """True if two models are the same, tree by tree; the names of their files may differ."""
     mine = [f.name for f in fields(Ensemble) if f.name not in {"name", "source"}]
     return all(_is_same(getattr(old, name), getattr(new, name)) for name in mine)
 
@@ -256,14 +256,14 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _nothing_between(question: ResolvedQuestion) -> Result:
-    """The largest difference of a model from itself."""
+    """The largest difference between two equal models, which is 0."""
     goal = question.query.objective
     zero = ObjectiveValue(0.0, 0.0, Sense.MAXIMIZE, "prob" if goal is None else goal.kind)
     return conclude_found(leave_open(question.query.name, objective=zero), "the models are equal, tree by tree")
 
 
 def compare_rows(found: Difference, question: ResolvedQuestion) -> None:
-    """Adds how far apart rows are at most, and which of them the models decide differently."""
+    """Adds the largest difference on rows, and the rows that the models decide differently."""
     rows = question.rows["d"]
     ensembles = [model.ensemble for model in question.query.models]
     scores = [_scores(ensemble, rows) for ensemble in ensembles]
@@ -285,8 +285,8 @@ def compare_rows(found: Difference, question: ResolvedQuestion) -> None:
 def labels_of_rows(
     old: LoadedModel, table: Table | None, price_by: Sequence[Sequence[str]]
 ) -> tuple[Labelled | None, tuple[str, ...]]:
-    """The labels of a table, and their groups; or a note why there are no prices. UsageError and DataError for groups without
-    prices.
+    """The labels of a table with their groups, or a note that says why there are no prices. Raises UsageError or DataError if
+    groups are given but prices are impossible.
     """
     if table is None or table.label is None:
         if price_by:
@@ -305,7 +305,7 @@ def labels_of_rows(
 def price_on_rows(
     question: ResolvedQuestion, labels: Labelled, varied: Sequence[Sequence[str]] | None
 ) -> dict[str, Any]:
-    """The price of the second model on the rows of the question; rows that flip are counted if features are varied."""
+    """The price of the second model on the rows of the question; flipping rows are counted if `varied` names features."""
     old, new = (model.ensemble for model in question.query.models)
     rows = question.rows["d"]
     names = sorted({name for group in varied or () for name in group})
@@ -314,11 +314,11 @@ def price_on_rows(
 
 
 def _by_rounding(ensembles: Sequence[Ensemble], rows: FloatArray, apart: FloatArray) -> BoolArray:
-    """The rows whose exact sums are equal while the libraries' own sums differ: bool[rows]."""
+    """True for rows whose exact sums are equal while the libraries' own sums differ: bool[rows]."""
     result = np.zeros(len(rows), dtype=np.bool_)
     if averages_probabilities(*ensembles) or any(e.blend is not None for e in ensembles):
         return result
-    # Sums that are farther apart than both can be off have other exact ones.
+    # If sums are farther apart than both numerical bands together, the exact sums differ too.
     near = np.flatnonzero((apart > 0) & (apart <= 2 * sum(float(e.band()) for e in ensembles)))
     if len(near):
         one, other = (e.margins_exact(rows[near]) for e in ensembles)
@@ -327,12 +327,12 @@ def _by_rounding(ensembles: Sequence[Ensemble], rows: FloatArray, apart: FloatAr
 
 
 def _scores(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
-    """Raw scores in the library's arithmetic, float64[rows, outputs]."""
+    """The raw scores of `rows` in the library's arithmetic, float64[rows, outputs]."""
     return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64)
 
 
 def _classes(question: ResolvedQuestion, number: int, scores: FloatArray, rows: FloatArray) -> Int64Array | FloatArray:
-    """The class that a model predicts for every row; of a regressor its values themselves."""
+    """The class that a model predicts for every row; for a regressor, the values themselves."""
     e = question.query.models[number].ensemble
     if not e.classes:
         return scores[:, 0]
@@ -340,7 +340,7 @@ def _classes(question: ResolvedQuestion, number: int, scores: FloatArray, rows: 
 
 
 def check_comparable(old: Ensemble, new: Ensemble) -> None:
-    """UsageError for models whose scores, calibrations or classes are not of one kind."""
+    """Raises UsageError for models whose scores, calibrations or classes are not of one kind."""
     for ensemble in (old, new):
         check_votes(ensemble, "a difference")
     if averages_probabilities(old, new):
@@ -362,7 +362,7 @@ def check_comparable(old: Ensemble, new: Ensemble) -> None:
 
 
 def averages_probabilities(old: Ensemble, new: Ensemble) -> bool:
-    """True if one of the models averages the probabilities of several: then probabilities are compared, not scores."""
+    """True if one of the models averages the probabilities of several models, so that probabilities are compared."""
     return old.link.averages or new.link.averages
 
 
@@ -384,8 +384,8 @@ def questions_of_difference(
     diagnostics: Diagnostics,
     decision: ast.Decision | None,
 ) -> tuple[list[tuple[str, int, ResolvedQuestion]], list[ResolvedQuestion]]:
-    """Per score and direction the largest difference at one input, which both models get as a point of their own; and the
-    questions about the outcomes of a decision.
+    """For every score and direction, the question for the largest difference at one input, which each model reads as its own
+    point; and the questions about the outcomes of a decision.
     """
     one, two = ast.Name("old"), ast.Name("new")
     classes, averaged = old.ensemble.classes, averages_probabilities(old.ensemble, new.ensemble)
@@ -420,7 +420,7 @@ def questions_of_difference(
 
 @dataclass(frozen=True, eq=False)
 class ChangedOutcome:
-    """One outcome that becomes another one: the record, the question, and its answer."""
+    """A change from one outcome to another: the record, the question, and its answer."""
 
     record: OutcomeChange
     query: Query
@@ -428,8 +428,8 @@ class ChangedOutcome:
 
 
 def queries_of(decision: ast.Decision, old: ast.Name, new: ast.Name) -> list[ast.Query]:
-    """One question for every outcome that becomes another one: one input, which both models get as a point of their own."""
-    outcome_events(decision)  # one outcome alone is no question
+    """One question for every ordered pair of outcomes, about one input that each model reads as its own point."""
+    outcome_events(decision)  # raises UsageError for a single outcome
     return [
         ast.Query(
             ast.Name(f"o{number}"),
@@ -447,7 +447,7 @@ def queries_of(decision: ast.Decision, old: ast.Name, new: ast.Name) -> list[ast
 
 
 def changes_of(decision: ast.Decision) -> list[tuple[str, str]]:
-    """Every outcome with every other one."""
+    """All ordered pairs of different outcomes."""
     return list(permutations(outcomes(decision), 2))
 
 
@@ -459,7 +459,7 @@ def changed_outcomes(
     *,
     same: bool,
 ) -> list[ChangedOutcome]:
-    """Every change of outcome; those that were not reached after a stop are left out. `same`: the models are one."""
+    """The changes of outcome that were answered before a stop. `same` is True if the models are equal."""
     found = []
     for (before, after), question in zip(changes_of(decision), questions, strict=True):
         if stop.is_set():
@@ -493,12 +493,12 @@ def changed_outcomes(
 
 
 def _nothing(question: ResolvedQuestion) -> Result:
-    """No outcome changes between a model and itself."""
+    """The answer if the models are equal: no outcome changes."""
     return conclude_none(leave_open(question.query.name), "the models are equal, tree by tree")
 
 
 def changed_rows(question: ResolvedQuestion, before: str, after: str) -> tuple[int, list[int]] | None:
-    """How many rows of the table are legal inputs, and the numbers of those whose outcome changes so; None without a table."""
+    """The number of rows that are legal inputs, and the indices of those with this change; None without a table."""
     if "d" not in question.rows:
         return None
     rows = question.rows["d"]
@@ -513,7 +513,7 @@ def _of_point(decided: Sequence[DecidedPoint], point: int) -> DecidedPoint:
 
 @dataclass(frozen=True)
 class ChangedSensitivity:
-    """One set of features at one gap, the records of both audits about it, and a question of each."""
+    """The change for one set of features at one gap: the records of both audits, and a question of each."""
 
     old: dict[str, Any]
     new: dict[str, Any]
@@ -521,11 +521,11 @@ class ChangedSensitivity:
 
     @property
     def change(self) -> str:
-        """`appears`, `goes`, `stays`, `never` (proved of both versions), or `unknown` if one answer is open."""
+        """`appears`, `goes` (disappears), `stays`, `never` (proved for both versions), or `unknown` if an answer is open."""
         return _WORDS.get((self.old["verdict"], self.new["verdict"]), "unknown")
 
     def evidence(self) -> Evidence:
-        """What both audits have found, each with its certificate."""
+        """The evidence for the findings of both audits, each with its certificate."""
         title = f"the sensitivity to {', '.join(self.new['varied'])} {size_of_record(self.new)}: {self.change}"
         if self.change == "unknown" or self.queries is None:
             return Open(title, "one of the answers is open")
@@ -538,7 +538,7 @@ class ChangedSensitivity:
         return Made(title, parts)
 
     def record(self) -> dict[str, Any]:
-        """The facts for JSON; the pairs in the user's own labels."""
+        """The change as a dict for JSON; the pairs are in the user's own labels."""
         about = {name: fact for name, fact in self.new.items() if name in _ABOUT}
         old, new = ({name: side.get(name) for name in _KEPT} for side in (self.old, self.new))
         return {**about, "change": self.change, "old": old, "new": new}
@@ -552,8 +552,8 @@ def changed_sensitivities(
     options: DiffOptions,
     stop: threading.Event,
 ) -> list[ChangedSensitivity]:
-    """The audits of both models over one table, question by question; those that both were asked before a stop. By default of
-    every feature that a tree of one of the models asks about.
+    """The audits of both models over one table, question by question, as far as both were answered before a stop. By default,
+    every feature that a tree of one of the models splits on is audited.
     """
     mine = AuditOptions(
         time_limit=options.set_limit,
@@ -571,5 +571,5 @@ def changed_sensitivities(
 
 
 def _key(record: dict[str, Any]) -> tuple[object, ...]:
-    """The subject of a record."""
+    """The key of a record: its features, gap and classes."""
     return (*record["varied"], record.get("gap"), record.get("margin"), *map(str, record.get("classes", ())))

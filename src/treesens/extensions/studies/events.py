@@ -1,7 +1,7 @@
-"""Events: a pair of inputs of which the first is on one side and the second on another one.
+"""Events: pairs of inputs whose first input is on one side of a decision and whose second is on another side.
 
-Sides are constraints of one point each: above a cut-off and below it, one class and another one, one outcome of a declared
-decision and another one. Where a score just moves, one constraint relates both points.
+Each side is a set of constraints on one point: a score above or below a cut-off, a predicted class, or an outcome of a declared
+decision. Where a score just moves, one constraint relates both points.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import TYPICAL_WAYS
 
 Kind = Literal["gap", "margin"]
-"""The unit of a size: probability (of a regressor: its value), or raw score."""
+"""The unit of a gap: probability (for a regressor, its value), or raw score."""
 _EXAMPLES: dict[Kind, str] = {"gap": "0.1 or 0.05,0.1", "margin": "1 or 0.5,1"}
 
 
 @dataclass(frozen=True)
 class Event:
-    """The constraints on the first point `a` and on the second one `b`; `both` relates them.
+    """The constraints on the first point `a` and on the second point `b`; `both` relates the points.
 
-    `name` is short (`gap 0.1`), `facts` identify the event in records (`gap`, `classes`, `outcomes`, ..), `words` are the
-    question in words, `size` the gap (0 without one). A pair that fulfils a `harder` event fulfils those before it, too.
+    `name` is short (`gap 0.1`); `facts` identify the event in records (`gap`, `classes`, `outcomes`, ..); `words` are the
+    question in words; `size` is the gap, or 0 without one. A pair for a `harder` event is also a pair for all events before it.
     """
 
     one: tuple[ast.Formula, ...] = ()
@@ -54,7 +54,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Gap:
-    """A size as given: `gap` in probability (or in the value of a regressor), or `margin` in raw score; 0 is any change."""
+    """A gap as given: `gap` in probability (for a regressor, in its value), or `margin` in raw score; 0 means any change."""
 
     kind: Kind
     text: str
@@ -69,7 +69,7 @@ class Gap:
 
 
 def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
-    """Gaps from their texts, ascending. UsageError for a text that is not a number, or below 0."""
+    """The gaps that the texts state, in ascending order. Raises UsageError for a text that is not a number, or is below 0."""
     kind: Kind = "gap" if gaps else "margin"
     if gaps and margins:
         raise UsageError("give either gaps (probability) or margins (raw score)")
@@ -79,7 +79,7 @@ def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
         try:
             value = fraction_of(text)
         except (ValueError, ZeroDivisionError):
-            raise UsageError(f"`{text}` is no number", remedy=remedy) from None
+            raise UsageError(f"`{text}` is not a number", remedy=remedy) from None
         if value < 0:
             raise UsageError(f"the {kind} `{text}` is not positive", remedy=remedy)
         found[value] = Gap(kind, text)
@@ -87,13 +87,13 @@ def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
 
 
 def outcome_events(decision: ast.Decision) -> list[Event]:
-    """One outcome for the first input and another one for the second: every two, in the order of the text. UsageError if there
-    is one outcome alone.
+    """One event for each pair of different outcomes, in the order of the text. Raises UsageError if the decision has only one
+    outcome.
     """
     known, name = outcomes(decision), decision.name.text
     if len(known) < 2:
         raise UsageError(
-            f"`{name}` has the outcome `{known[0]}` alone",
+            f"`{name}` has only the outcome `{known[0]}`",
             remedy="declare two outcomes or more: `approve when .. else decline`",
         )
     return [
@@ -109,12 +109,12 @@ def outcome_events(decision: ast.Decision) -> list[Event]:
 
 
 def is_decided(point: str, decision: ast.Decision, outcome: str) -> ast.Formula:
-    """`decision(P, NAME) = OUTCOME`"""
+    """The formula `decision(P, NAME) = OUTCOME`."""
     return Decided(ast.Name(point), decision.name, (ast.Name(outcome),))
 
 
 def refuse_beside(decision: ast.Decision | None, given: Sequence[tuple[str, Any]]) -> None:
-    """UsageError for options that say nothing of outcomes: pairs of their words and values."""
+    """Raises UsageError for options that do not apply to outcomes; `given` are pairs of option names and values."""
     for word, value in given if decision is not None else ():
         if value is not None and value != () and value is not False:
             raise UsageError(
@@ -124,9 +124,9 @@ def refuse_beside(decision: ast.Decision | None, given: Sequence[tuple[str, Any]
 
 
 def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NOTHING_SAID) -> int:
-    """The place of the favourable class: the one with this label, or with this given name (`meaning`); without either, the
-    one stated to be favourable. UsageError if nothing states which one is: a guess would explain the decisions of the wrong
-    people. UsageError if the model has no class of that name, or decides nothing.
+    """The index of the favourable class: the one with the label `name`, or with this name in `meaning`; without a name, the
+    class stated as favourable. Raises UsageError if nothing states one (a guess would explain the decisions of the wrong
+    people), if the model has no such class, or if it is a regressor.
     """
     called = {said: label for label, said in meaning.classes.items()}
     name = meaning.favourable if name is None else called.get(name, name)
@@ -136,7 +136,7 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
     if name is None:
         classes = [f"{label} ({meaning.classes[label]})" if label in meaning.classes else label for label in known[:8]]
         raise UsageError(
-            "which class is favourable? Nothing says so",
+            "no favourable class is stated",
             remedy=f'add --favourable, one of {", ".join(classes)}, or write favourable = "{known[0]}" into treesens.toml',
         )
     if name not in known:
@@ -146,13 +146,13 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
 
 @dataclass(frozen=True)
 class TypicalLevel:
-    """A share of fresh inputs in percent, and the test for typical inputs, learnt from the table `d`."""
+    """A percentage of fresh inputs, and the test for typical inputs that is learnt from the table `d`."""
 
     percent: Fraction
     way: str = TYPICAL_WAYS[0]
 
     def clause(self) -> ast.Formula:
-        """Both points of a study's question are typical."""
+        """The clause that both points of a study's question are typical."""
         points = ast.Name("a"), ast.Name("b")
         return Typical(points, ast.Name("d"), ast.Number(self.percent), self.way)
 
@@ -164,21 +164,21 @@ class TypicalLevel:
 
 
 def typical_level(level: str | None, way: str | None, *, has_table: bool) -> TypicalLevel | None:
-    """From the texts of the options; None without them. UsageError for a text that is not a percentage, and without a table."""
+    """The level that the options state; None without them. Raises UsageError for a text that is not a percentage."""
     if level is None:
         if way is not None:
-            raise UsageError("--typical-by says how, and --typical how much is missing", remedy="add --typical 95%")
+            raise UsageError("--typical-by has no effect without --typical", remedy="add --typical 95%")
         return None
     try:
         percent = Fraction(level.strip().removesuffix("%").strip())
     except (ValueError, ZeroDivisionError):
-        raise UsageError(f"`{level}` is no percentage", remedy="write --typical 95%") from None
+        raise UsageError(f"`{level}` is not a percentage", remedy="write --typical 95%") from None
     if not 0 < percent < 100:
         raise UsageError(f"`{level}` is not a share of inputs", remedy="write a number between 0 and 100")
     if not _is_decimal(percent):
         raise UsageError(f"`{level}` has no finite decimals", remedy="write --typical 95%")
     if not has_table:
-        raise UsageError("what is typical is learnt from rows", remedy="add --data FILE")
+        raise UsageError("typical inputs are learnt from rows", remedy="add --data FILE")
     return TypicalLevel(percent, way or TYPICAL_WAYS[0])
 
 

@@ -1,6 +1,6 @@
-"""Evidence: the questions of a study with their results. What can have a certificate follows from it (`claims.py`).
+"""Evidence: the questions of a study with their results, from which the certificates follow (`claims.py`).
 
-A study keeps, for each of its records, one piece of evidence per statement. Each class is a kind of result.
+A study has one piece of evidence for each statement of a record. Each class is a kind of result.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from treesens.values.verify import Witness
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A statement of a record, by its title."""
+    """The evidence for one statement of a record; `title` names the statement."""
 
     title: str
 
 
 @dataclass(frozen=True, eq=False)
 class Open(Evidence):
-    """Nothing is proved, for a reason."""
+    """A statement without a proof, and the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, eq=False)
 class Made(Evidence):
-    """Certificates that the study has made already, with the questions that they are about."""
+    """Certificates that the study has written already, with their questions."""
 
     parts: Sequence[tuple[Query, Sequence[Certified]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Answered(Evidence):
-    """A pair (or an input), or a proof that there is none."""
+    """A question answered by a pair (or an input), or by a proof that none exists."""
 
     query: Query
     result: Result
@@ -47,7 +47,7 @@ class Answered(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Best(Evidence):
-    """An optimum: a value that is reached and a bound. A `bound` here replaces that of the result; 0 is then exact."""
+    """An optimum: a reached value and a bound. If `bound` is given, it replaces the bound of the result; 0 is then exact."""
 
     query: Query
     result: Result | None
@@ -56,7 +56,7 @@ class Best(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class LargestSlack(Evidence):
-    """A largest gap: the pair passes every row of scores by `value`, and certificates are made of the bound."""
+    """A largest gap: the pair satisfies every row of scores with a slack of `value`; the certificates prove the bound."""
 
     query: Query
     result: Result
@@ -65,7 +65,7 @@ class LargestSlack(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Beyond(Evidence):
-    """That nothing is nearer than a bound, which is infinite if there is nothing at all."""
+    """The statement that no input is nearer than a bound; the bound is infinite if no input exists at all."""
 
     query: Query
     bound: float | None
@@ -74,8 +74,8 @@ class Beyond(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Counted(Evidence):
-    """So many of some rows float64[rows, features] of a table are concerned; all of them lie in the domain, or `among` is None.
-    Open if the number is not known.
+    """The number of rows of a table that are affected; open if it is unknown. `rows` is float64[rows, features]; `among` is the
+    number of rows that have to lie in the domain, or None.
     """
 
     query: Query
@@ -88,7 +88,7 @@ class Counted(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Share(Evidence):
-    """The share of a measure lies from `low` to `high`."""
+    """The share of a measure lies between `low` and `high`."""
 
     query: Query
     measure: Measure
@@ -98,8 +98,8 @@ class Share(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Reason(Evidence):
-    """Features whose values alone keep the class of a row with cells int32[features]; `others` are questions about each other
-    class.
+    """Features whose values alone keep the class of the row with `cells`, int32[features]. `others` holds one question for
+    each of the other classes.
     """
 
     others: Sequence[Query]
@@ -110,8 +110,8 @@ class Reason(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Change(Evidence):
-    """Features whose change alone answers one of some questions about a row with cells int32[features]; with `minimal` none of
-    them can be left out, and there is one question.
+    """Features of the row with `cells`, int32[features], whose change alone answers one of the questions. If `minimal` is True,
+    none of the features can be left out, and there is one question.
     """
 
     queries: Sequence[Query]
@@ -122,8 +122,8 @@ class Change(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Border(Evidence):
-    """The sets of features among `every` with a pair (without a witness it is searched for again), and those proved to lack
-    one; `complete` if they decide about all sets.
+    """The sets of features among `every` that have a pair (searched for again if there is no witness), and those proved to have
+    none. `complete` is True if these sets decide every set.
     """
 
     every: Sequence[int]
@@ -134,7 +134,7 @@ class Border(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Equal(Evidence):
-    """Two models are the same, tree by tree; or no question about a difference of their scores has more than 0."""
+    """Two models are the same, tree by tree; or every question about a difference of their scores has the maximum 0."""
 
     models: tuple[Ensemble, ...]
     queries: Sequence[Query]

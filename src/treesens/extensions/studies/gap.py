@@ -1,4 +1,4 @@
-"""Declares `gap`: the largest certified gap of every feature. `gap_search.py` finds it."""
+"""Declares `gap`: the largest certified gap of every feature. The search is in `gap_search.py`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
 
 CLOSE = 0.02
-"""The search ends where the bound is within this part of the value."""
+"""The search stops when the relative distance between bound and value is at most this."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapOptions(shared.Certifying):
-    """Which gaps, and when a search ends: `time_limit` in seconds for each set of features."""
+    """The settings of the search for gaps; `time_limit` is in seconds for each set of features."""
 
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
     threshold: Fraction | None = given(shared.THRESHOLD, None)
@@ -43,12 +43,12 @@ class GapOptions(shared.Certifying):
 
 
 UNITS = ("raw score", "probability", "value")
-"""What a largest gap is measured in: raw score (log-odds), the probability that a forest averages, the value of a regressor."""
+"""Units of a largest gap: the raw score (log-odds), the probability that a forest averages, or the value of a regressor."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapRecord:
-    """The largest gap of one set of features and one decision; points in the user's own labels."""
+    """The largest gap of one set of features and one decision; points are in the user's own labels."""
 
     varied: list[str] = column("varied", names("varied"))
     threshold: float | Absent = ABSENT
@@ -69,7 +69,7 @@ class GapRecord:
 
 
 def total(asked: Asking[GapOptions]) -> int:
-    """How many gaps there are."""
+    """The number of gaps to expect."""
     from treesens.extensions.studies.decisions import check_votes, decisions_of, natural_question
 
     model, options = asked.model.ensemble, asked.options

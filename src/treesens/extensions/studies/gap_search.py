@@ -1,5 +1,5 @@
-"""The largest certified gap of every set of features (`optima.largest_gap`). Gaps up to its value are `found`, gaps beyond its
-bound are `none`. For a score that just moves (a regressor, one chosen class) it is the largest difference, an objective.
+"""Finds the largest certified gap of every set of features (`optima.largest_gap`). Gaps up to its value are `found`, gaps
+beyond its bound `none`. If a score just moves (regressors, one chosen class), the gap is a largest difference, an objective.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from treesens.solve.options import Options
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LargestGap(Optimum):
-    """The largest gap of one set of features and one decision, in units of the raw score (a forest has probabilities, a
-    regressor values); the verdict is `none` if no pair crosses the threshold: nothing is open then.
+    """The largest gap of one set of features and one decision, in units of the raw score (for a forest, of probabilities; for a
+    regressor, of values). The verdict is `none` if no pair crosses the threshold; the answer is then closed.
     """
 
     varied: tuple[str, ...]
@@ -48,7 +48,7 @@ class LargestGap(Optimum):
     typical: TypicalLevel | None
 
     def record(self) -> GapRecord:
-        """The facts for JSON; points in the user's own labels."""
+        """The gap as a record; points are in the user's own labels."""
         made = [certificate_record(one) for one in self.result.certificates]
         return GapRecord(
             varied=list(self.varied),
@@ -70,7 +70,7 @@ class LargestGap(Optimum):
 
 
 def _unit_of(query: Query) -> str:
-    """The unit of the scores of the model."""
+    """The unit of the model's scores."""
     ensemble = query.models[0].ensemble
     if predicts_probabilities(ensemble) or ensemble.link.averages:
         return "probability"
@@ -79,7 +79,7 @@ def _unit_of(query: Query) -> str:
 
 
 def ask(asked: Asking[GapOptions]) -> Found[GapRecord]:
-    """The largest gap of every set, and between every two classes of a model of several."""
+    """Finds the largest gap of every set; with more than two classes, for each pair of classes."""
     model, options, diagnostics = asked.model, asked.options, Diagnostics()
     table = None if asked.table is None else align_table(model, asked.table)
     varied = sets_of(model, options.vary)
@@ -104,7 +104,7 @@ def ask(asked: Asking[GapOptions]) -> Found[GapRecord]:
 
 
 def _widest(varied: tuple[str, ...], decision: Decision, typical: TypicalLevel | None) -> ast.Find:
-    """Two points on both sides of the decision, or as far apart as they can be."""
+    """The question for two points on both sides of the decision, or as far apart as possible."""
     only = () if typical is None else (typical.clause(),)
     goal = ast.Objective("maximize", decision.difference()) if isinstance(decision, Apart) else None
     return pair_of(varied, (*decision.widest().clauses, *only), goal)
@@ -142,7 +142,7 @@ def _searched(
 
 
 def _with_certificate(found: Optimum, options: GapOptions) -> Optimum:
-    """The gap with the certificate of its bound, or of there being no pair at all."""
+    """The gap, with a certificate for its bound or for the absence of any pair."""
     if options.certificates is None or (found.bound is None and found.verdict is not Verdict.NONE):
         return found
     from treesens.extensions.certify.answers import certified_gap, certified_none
@@ -157,7 +157,7 @@ def _with_certificate(found: Optimum, options: GapOptions) -> Optimum:
 
 
 def _farthest(question: ResolvedQuestion, options: Options, mine: GapOptions, budget: Budget) -> Optimum:
-    """The largest difference of one score, which is maximised: as closely as everywhere, if there is time."""
+    """The largest difference of one score, an objective to maximise: as close as the usual tolerance, if there is time."""
     options = replace(options, tolerance=min(mine.close, RELATIVE))
     start = time.perf_counter()
     found = best(question.query, options, budget)

@@ -1,4 +1,4 @@
-"""Declares `groups`: favourable decisions by group. `groups_search.py` counts them."""
+"""Declares `groups`: favourable decisions by group. The search is in `groups_search.py`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SMALLEST_OPTION = Option(
 
 @dataclass(frozen=True, kw_only=True)
 class GroupOptions(shared.Certifying):
-    """Which groups, and what is counted: `time_limit` in seconds for every group."""
+    """The groups, and the decisions to count; `time_limit` is in seconds for every group."""
 
     by: Sequence[Sequence[str]] = given(BY, REQUIRED)
     favourable: str | None = given(FAVOURABLE, None)
@@ -67,16 +67,16 @@ class GroupOptions(shared.Certifying):
 
     @property
     def precision(self) -> Precision:
-        """What is enough of an estimate."""
+        """The precision at which an estimate may stop."""
         return Precision(self.epsilon, self.delta, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupRecord:
-    """One group, its values in the order of the columns.
+    """One group, with its values in the order of the columns.
 
-    The share of favourable decisions is proved to lie from `lower` to `upper`, and its ratio to the share of the best group of
-    the same columns from `ratio_lower` to `ratio_upper` (null if it is not compared, or no group has any).
+    The share of favourable decisions is proved to lie between `lower` and `upper`, and its ratio to the share of the best group
+    between `ratio_lower` and `ratio_upper` (null if it is not compared, or no group has a favourable decision).
     """
 
     by: list[str]
@@ -96,7 +96,7 @@ class GroupRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupsDocument:
-    """All groups, and what is favourable."""
+    """All groups, with the favourable class and the settings."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -108,7 +108,7 @@ class GroupsDocument:
 
 
 def document(asked: Asking[GroupOptions], found: Found[GroupRecord]) -> GroupsDocument:
-    """The groups, with what was asked."""
+    """The document of the groups, with the options of the study."""
     return GroupsDocument(
         model=asked.file(),
         favourable=found.result,

@@ -1,4 +1,4 @@
-"""Favourable decisions by group: counted over the rows of each group, or measured over inputs like them."""
+"""Favourable decisions by group: counted over the rows of each group, or measured over similar inputs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _A = ast.Name("a")
 
 
 class Counts(NamedTuple):
-    """What is known of the share of one group, exactly; `rows` are those with a favourable decision, if rows were counted."""
+    """The exact bounds on the share of one group; `rows` is the number of favourable rows, if rows were counted."""
 
     lower: Fraction
     upper: Fraction
@@ -52,7 +52,7 @@ class Counts(NamedTuple):
 
 
 def ask(asked: Asking[GroupOptions]) -> Found[GroupRecord]:
-    """Every group of every set of columns."""
+    """Counts every group of every set of columns."""
     assert asked.table is not None
     options, model = asked.options, asked.model
     sets = [groups_of_rows(asked.table, by) for by in options.by]
@@ -82,7 +82,7 @@ def ask(asked: Asking[GroupOptions]) -> Found[GroupRecord]:
 
 
 class Counter:
-    """Counts the favourable decisions of groups of one table."""
+    """Counts favourable decisions in the groups of one table."""
 
     def __init__(
         self, model: LoadedModel, table: Table, options: GroupOptions, positive: int, diagnostics: Diagnostics
@@ -95,15 +95,15 @@ class Counter:
         self.rows = self.question.rows["d"]
         self.as_predicted = options.measure == "rows" and options.threshold is None
         if not self.as_predicted:
-            _ = self.counted  # what cannot be counted is an error, before any group is asked
+            _ = self.counted  # raises errors before any group is counted
 
     @cached_property
     def counted(self) -> Counted:
-        """What shares of inputs need, and the decisions of rows do not: those of a mean of models are counted, too."""
+        """The counted form of the question, for shares of inputs; decisions of rows do not need it."""
         try:
             return counted_of(self.question.query)
         except UsageError:
-            # Of some votes the class is decided by each score alone, and can be counted.
+            # For some voting models each score decides the class alone, so that shares can be counted.
             check_regions(
                 self.ensemble, "count the rows as the library decides them: --measure rows, without --threshold"
             )
@@ -129,7 +129,7 @@ class Counter:
         return Counts(Fraction(share.lower), Fraction(share.upper), estimate, share.closed, share.reason)
 
     def evidence(self, group: Group, record: GroupRecord) -> Evidence:
-        """The share of a group. That of rows is stated of exact scores; it has none if the library decides otherwise."""
+        """The evidence for a group's share. Shares of rows are about exact scores, and open where the library differs."""
         title, query = f"the favourable share of {', '.join(map(str, group.values))}", self.question.query
         if self.options.measure != "rows":
             return MeasuredShare(title, query, self.measure(group), record.lower, record.upper)
@@ -137,7 +137,7 @@ class Counter:
         return CountedRows(title, query, self.rows[group.rows], "d", count, record.reason, among=record.rows)
 
     def _by_library(self, group: Group) -> Counts:
-        """Decisions of the library, bit for bit, row by row."""
+        """The share of rows that the library decides favourably, bit for bit, row by row."""
         rows = self.rows[group.rows]
         margins = np.asarray(self.ensemble.margins_emulated(rows), dtype=np.float64)
         number = int((self.ensemble.predicted_classes(margins, rows) == self.positive).sum())
@@ -145,7 +145,7 @@ class Counter:
         return Counts(share, share, None, True, "", number)
 
     def _by_rows(self, group: Group, search: ShareSearch) -> Counts:
-        """Rows beyond a cut-off in exact arithmetic, one by one."""
+        """The share of rows beyond the cut-off in exact arithmetic, row by row."""
         query, groups = self.question.query, self.counted.groups
         cells = rows_of_domain(query, self.rows[group.rows], groups, "d")
         answers = search.answers(groups.folded_rows(cells))
@@ -155,20 +155,20 @@ class Counter:
         return Counts(Fraction(sure, count), Fraction(maybe, count), None, sure == maybe, reason, sure)
 
     def measure(self, group: Group) -> Measure:
-        """What a share of a group is a share of, if it is not one of rows."""
+        """The measure of a group, for shares that are not shares of rows."""
         name, query, groups = self.options.measure, self.question.query, self.counted.groups
         if name in LEARNT:
             return measure_by(name, query, groups, rows_of_domain(query, self.rows[group.rows], groups, "d"))
         return self._within(measure_by(name, query, groups, None), group)
 
     def _within(self, measure: Measure, group: Group) -> Measure:
-        """A measure of independent features, if those of the group have its values."""
+        """A measure of independent features, restricted to the group's values of its columns."""
         names, folded = self.ensemble.feature_names, self.counted.groups.members
         weights, error = list(measure.weights), measure.error
         for column in group.by:
             if column not in names:
                 raise UsageError(
-                    f"`{column}` is no feature, so `{self.options.measure}` says nothing of its groups",
+                    f"`{column}` is not a feature, so `{self.options.measure}` cannot measure its groups",
                     remedy="leave --measure out, or learn one from the rows: --measure marginals",
                 )
             feature = names.index(column)
@@ -192,7 +192,7 @@ def _unknown(reason: str) -> Counts:
 def _compared(
     counted: Sequence[tuple[Group, Counts, float]], options: GroupOptions, rows: int
 ) -> Iterator[GroupRecord]:
-    """Records with the ratio of every group to the best one that is large enough."""
+    """Records with the ratio of every group to the best of the other large groups."""
     large = [len(group.rows) >= options.smallest * rows for group, _, _ in counted]
     for number, (group, counts, seconds) in enumerate(counted):
         others = [one for i, (_, one, _) in enumerate(counted) if large[i] and i != number]
@@ -215,7 +215,7 @@ def _compared(
 
 
 def _ratio(mine: Counts, others: Sequence[Counts]) -> tuple[Fraction, Fraction] | None:
-    """The interval of a share over the greatest one. It grows with the share, others make it fall; None if all may be 0."""
+    """The interval of a share divided by the greatest share: larger shares of others reduce it. None if all may be 0."""
     best_lower, best_upper = max(one.lower for one in others), max(one.upper for one in others)
     if max(mine.lower, best_lower) == 0:
         return None
@@ -231,7 +231,7 @@ def _reaches(ratio: tuple[Fraction, Fraction] | None, wanted: Fraction) -> str:
 
 
 def _rounded(exact: Fraction, outward: float) -> float:
-    """The nearest float on the right side of a bound."""
+    """The nearest float that does not cut into the interval."""
     near = float(exact)
     beyond = Fraction(near) > exact if outward == 0.0 else Fraction(near) < exact
     return math.nextafter(near, outward) if beyond else near
@@ -242,7 +242,7 @@ _MOST_GROUPS = 200
 
 @dataclass(frozen=True)
 class Group:
-    """The rows int64[..] of a table that have the same values in some columns."""
+    """The rows of a table, int64[..], that have the same values in some columns."""
 
     by: tuple[str, ...]
     values: tuple[Any, ...]
@@ -250,8 +250,8 @@ class Group:
 
 
 def groups_of_rows(table: Table, by: Sequence[str]) -> list[Group]:
-    """The groups of some columns, in the order of their values; missing values are a group. UsageError for an unknown column,
-    and for more groups than a table of them can be read.
+    """The groups of some columns, in the order of their values; missing values form a group. Raises UsageError for an unknown
+    column, and for more than _MOST_GROUPS groups.
     """
     for name in by:
         if name not in table.columns:

@@ -1,7 +1,7 @@
-"""The known facts about a largest value, a swing or a count of rows: numbers with a status.
+"""A largest value, such as a swing or a number of rows, with a status that says how far it is known.
 
-A value that was not audited, one that a search has reached, a proved upper bound and a proved largest value are different
-facts; none of them is 0.
+A value that was not audited, a value reached by a search, a proved upper bound and a proved largest value are different facts;
+none of them means 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from treesens.compiler.base.tolerance import USUAL, Closeness
 
 
 class Status(StrEnum):
-    """What kind of knowledge a fact is."""
+    """How far a largest value is known."""
 
     PROVED = "proved"
     BETWEEN = "between"
@@ -31,8 +31,8 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Largest:
-    """A largest value that is at least 0: `value` is reached by a verified input (None: none is known, or it is 0), `bound`
-    is proved not to be passed (None: nothing is proved).
+    """A largest value that is at least 0. `value` is reached by a verified input (None if no such input is known, or the value
+    is 0); `bound` is a proved upper bound (None if nothing is proved).
     """
 
     value: float | None
@@ -41,7 +41,7 @@ class Largest:
 
     @classmethod
     def of(cls, value: float | None, bound: float | None) -> Largest:
-        """The fact that a value and a bound are; they are the largest value if they agree within the usual tolerance."""
+        """The fact from a value and a bound, which prove the largest value if they agree within the usual tolerance."""
         if bound is not None and USUAL.closeness(value or 0.0, bound) is not Closeness.OPEN:
             return cls(value or 0, bound, Status.PROVED)
         reached = value or None
@@ -51,7 +51,7 @@ class Largest:
 
     @classmethod
     def over(cls, facts: Iterable[Largest]) -> Largest:
-        """The largest of several: reached by one of them, and bounded if all are. NOT_AUDITED without facts."""
+        """The largest of several values: reached by one of them, and bounded if all are. NOT_AUDITED without facts."""
         known = list(facts)
         if not known or any(one.status is Status.NOT_AUDITED for one in known):
             return NOT_AUDITED
@@ -60,23 +60,23 @@ class Largest:
         return cls.of(max(values, default=None), max(bounds) if len(bounds) == len(known) else None)
 
     def record(self) -> dict[str, Any]:
-        """The fact of a swing for JSON."""
+        """The swing as a dict for JSON."""
         return {"max_swing": self.value, "max_swing_bound": self.bound, "max_swing_status": str(self.status)}
 
 
 NOT_AUDITED = Largest(None, None, Status.NOT_AUDITED)
 NOT_USED = Largest(0, 0, Status.NOT_USED)
-"""No tree of the model splits on the feature."""
+"""The largest value for a feature on which no tree of the model splits."""
 
 
 def swing_of_record(record: Mapping[str, Any]) -> Largest:
-    """The largest swing of a record; of a proxy with the status that it has."""
+    """The largest swing of a record, or of a proxy with its stated status."""
     known = Largest.of(record["max_swing"], record["max_swing_bound"])
     status = record.get("max_swing_status")
     return {str(Status.NOT_AUDITED): NOT_AUDITED, str(Status.NOT_USED): NOT_USED}.get(str(status), known)
 
 
 def rows_of_record(record: Mapping[str, Any]) -> Largest:
-    """How many rows flip: exactly, unless not all values were tried for every row."""
+    """The number of flipping rows, exact if all values were tried for every row."""
     flipped: int = record["rows_flipped"]
     return Largest.of(flipped, flipped if record["rows_complete"] else None)

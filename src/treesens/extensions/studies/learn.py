@@ -1,4 +1,4 @@
-"""Declares `learn`: the rules that hold in a table. `learn_search.py` mines them."""
+"""Declares `learn`: the rules that hold in a table. The search is in `learn_search.py`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OUTPUT = Option(OutputPath(), "A file for the text (or the JSON).", short="-o", 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions:
-    """What it takes to be a rule; `time_limit` in seconds for all but the domains."""
+    """The thresholds of a rule; `time_limit` is in seconds for everything except the domains."""
 
     exceptions: float = given(EXCEPTIONS, 0.0)
     rows: int = given(ROWS, 30)
@@ -64,7 +64,7 @@ class RuleRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RulesDocument:
-    """All that holds in a table; `text` is it in the language."""
+    """All domains, groups and rules of a table; `text` states them in the language."""
 
     schema_version: int = SCHEMA_VERSION
     data: str
@@ -78,7 +78,7 @@ class RulesDocument:
 
 
 def document(asked: Asking[LearnOptions], found: Found[RuleRecord]) -> RulesDocument:
-    """Domains, groups and rules."""
+    """The document of the domains, groups and rules."""
     made: RulesDocument = replace(found.result, data=str(asked.files[0]))
     return made
 

@@ -1,4 +1,4 @@
-"""Mined rules as text of the language, and as records."""
+"""Mines the rules of a table, and writes them as text of the language and as records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LISTED = 10
 
 
 def ask(asked: Asking[LearnOptions]) -> Found[RuleRecord]:
-    """What the study finds."""
+    """Mines the rules of a table and returns them as records."""
     assert asked.table is not None
     options = asked.options
     with working_within(Budget.of(options.time_limit, asked.stop)):
@@ -38,34 +38,34 @@ def ask(asked: Asking[LearnOptions]) -> Found[RuleRecord]:
 
 
 def rules_text(mined: Mined) -> str:
-    """A file: `feature` and `onehot` declarations, and each relation as a comment that starts with `# rule:`. What is after
-    it up to the next `#` is a constraint on a point `a`.
+    """The text of a file: `feature` and `onehot` declarations, and each relation as a comment that starts with `# rule:`.
+    Between this mark and the next `#` is a constraint on a point `a`.
     """
     table = mined.table
-    lines = [f"# mined from {table.rows:,} rows; a rule to approve goes into a query, for each of its points"]
+    lines = [f"# mined from {table.rows:,} rows; to approve a rule, write it into a query, for each of its points"]
     lines += [_declaration(domain) for domain in mined.domains]
     lines += [f"onehot {{{', '.join(_name(name) for name in group)}}}" for group in mined.one_hot]
     lines += [f"# rule: {constraint_text(rule, mined)}  # {_support(rule)}" for rule in mined.rules]
     if mined.unfinished:
-        lines.append(f"# the time was over before these were searched through: {', '.join(mined.unfinished)}")
+        lines.append(f"# the time ran out before these searches were complete: {', '.join(mined.unfinished)}")
     if mined.left_out:
         lines.append(f"# {len(mined.left_out)} columns were not searched for relations: too many values in all")
     return "\n".join(lines) + "\n"
 
 
 def first_look(table: Table) -> Mined:
-    """The columns of a table; relations between them, which a first file has no use for, have a second."""
+    """The columns of a table. A first file does not use relations between columns, so these get one second."""
     with working_within(Budget.of(1.0)):
         return mine(table, RuleOptions())
 
 
 def domain_lines(mined: Mined, names: Sequence[str]) -> list[str]:
-    """The declarations of some columns."""
+    """The declarations of the columns in `names`."""
     return [_declaration(domain) for domain in mined.domains if domain.name in names]
 
 
 def rules_document(mined: Mined) -> RulesDocument:
-    """Domains, groups and rules of a table whose name somebody else knows."""
+    """The domains, groups and rules of a table; the caller fills in the name of the table."""
     return RulesDocument(
         data="",
         rows=mined.table.rows,
@@ -79,7 +79,7 @@ def rules_document(mined: Mined) -> RulesDocument:
 
 
 def rule_record(rule: Rule, mined: Mined) -> RuleRecord:
-    """A rule with its support and its exceptions."""
+    """A rule as a record, with its support and its exceptions."""
     return RuleRecord(
         kind=rule.kind,
         columns=[rule.left.column, rule.right.column],
@@ -93,7 +93,7 @@ def rule_record(rule: Rule, mined: Mined) -> RuleRecord:
 
 
 def constraint_text(rule: Rule, mined: Mined) -> str:
-    """A rule as a constraint on the point `a`. A relation of numbers is only about values that are present."""
+    """A rule as a constraint on the point `a`. A relation between numbers applies only to values that are present."""
     left, right = _side(rule.left), _side(rule.right)
     if rule.kind == "equivalence":
         return f"({left} implies {right}) and ({right} implies {left})"
@@ -122,7 +122,7 @@ def _support(rule: Rule) -> str:
 
 
 def _name(name: str) -> str:
-    """A column as the language names it. DataError for one that it cannot."""
+    """The name of a column as the language writes it. Raises DataError if it cannot be written."""
     try:
         return name_text(ast.Name(name))
     except Unwritable:
@@ -154,7 +154,7 @@ def _declaration(domain: ColumnDomain) -> str:
 
 
 def _ends(low: float, high: float) -> Iterator[str]:
-    """Decimals that enclose both numbers as float64 and as float32, which a model may read: an end is never rounded inwards."""
+    """Decimals that enclose both numbers as float64 and as float32, which models may read: ends are never rounded inwards."""
     for value, rounding, end in ((low, ROUND_FLOOR, min), (high, ROUND_CEILING, max)):
         narrow = round_to_float32(Fraction(value))
         reached = end(value, narrow) if np.isfinite(narrow) else value
@@ -162,7 +162,7 @@ def _ends(low: float, high: float) -> Iterator[str]:
 
 
 def _short(written: Decimal, reached: Decimal, rounding: str) -> Decimal:
-    """A decimal of few digits beyond `reached`: the number as it is written, if it is that far out, or with a digit more."""
+    """A decimal with few digits beyond `reached`: the number as written if it lies that far out, or with one more digit."""
     outward = -1 if rounding == ROUND_FLOOR else 1
     step = Decimal(1).scaleb(int(written.as_tuple().exponent) - 1)
     for short in (written, written + outward * step) if len(written.as_tuple().digits) < _DIGITS else ():
@@ -175,28 +175,28 @@ DEVIATIONS = 4.0
 
 
 def surprising(expected: float, observed: int) -> bool:
-    """True if chance would break a rule more often: the exceptions that independent columns would have are at least four
-    standard deviations more than those that there are.
+    """True if chance would break a rule more often: the exceptions expected for independent columns exceed the observed ones by
+    at least four standard deviations.
     """
     return expected > 0 and expected - observed >= DEVIATIONS * expected**0.5
 
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """`rows` and `share`: the least support of a rule; `exceptions`: the share of its support that may break it."""
+    """`rows` and `share` are the least support of a rule; `exceptions` is the share of its support that may break it."""
 
     exceptions: float = 0.0
     rows: int = 30
     share: float = 0.01
 
     def least(self, rows: int) -> float:
-        """The least support in a table of so many rows."""
+        """The least support of a rule in a table of `rows` rows."""
         return max(self.rows, self.share * rows)
 
 
 @dataclass(frozen=True)
 class ValueSet:
-    """A column has one of these values."""
+    """The statement that a column has one of these values."""
 
     column: str
     values: tuple[float | str, ...]
@@ -204,11 +204,11 @@ class ValueSet:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """What holds of every row but the exceptions.
+    """A rule that holds for every row except `exceptions`.
 
-    `left` and `right` are sets of values; those of "order" (left <= right) and "equal" have none and stand for the columns.
-    `support`: rows to which the premise applies (of an equivalence: either side), `exceptions` int64[..]: those that break
-    the rule, by number.
+    `left` and `right` are sets of values; for "order" (left <= right) and "equal" they are empty: the columns are compared.
+    `support` is the number of rows to which the premise applies (for an equivalence, either side), and `exceptions`, int64[..],
+    are the indices of the rows that break the rule.
     """
 
     kind: Literal["implication", "equivalence", "order", "equal"]
@@ -221,9 +221,9 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Mined:
-    """What a table says: a domain per column, groups, rules, and columns that were not searched for rules.
+    """The findings about a table: a domain per column, groups, rules, and the columns that were not searched for rules.
 
-    `unfinished` names what there was no time for.
+    `unfinished` names the searches that the time limit cut short.
     """
 
     table: Table
@@ -236,13 +236,13 @@ class Mined:
 
 @dataclass
 class _Stages:
-    """What was left before its end."""
+    """The stages that the time limit cut short."""
 
     left: list[str] = field(default_factory=list)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """A part of the work that is lost as a whole if there is no time for it."""
+        """Runs a part of the work, whose results are lost completely if the time runs out."""
         try:
             yield
         except OutOfTime:
@@ -250,10 +250,10 @@ class _Stages:
 
 
 def mine(table: Table, options: RuleOptions | None = None) -> Mined:
-    """The rules of a table; its label takes no part. Each holds on all rows but its exceptions.
+    """Mines the rules of a table; its label column is left out. Each rule holds on all rows except its exceptions.
 
-    In a block with an end (base/budget.py) the domains of the columns come in any case, and of the groups, the
-    implications and the orders those that were complete by then.
+    In a block with a time limit (base/budget.py) the domains of the columns are always complete; groups, implications and
+    orders are returned if their search ended in time.
     """
     asked = options or RuleOptions()
     few, stages = few_values(table), _Stages()
@@ -281,7 +281,7 @@ Item = tuple[int, int]
 
 
 class Known:
-    """Pairs of values that no row may hold, and which value leads to which other one without exception."""
+    """Pairs of values that exclude each other, and the values that imply another value without exception."""
 
     def __init__(self, table: Contingency) -> None:
         self.table = table
@@ -289,7 +289,7 @@ class Known:
         self.steps: dict[Item, set[Item]] = {}
 
     def add(self, x: int, value: int, y: int, conclusion: list[int]) -> bool:
-        """Notes that a value of x leaves some values of y; False if this follows from what is known."""
+        """Adds that a value of x leaves some values of y; False if this follows from the known pairs."""
         premise = (x, value)
         others = {(y, v) for v in range(len(self.table.columns[y].values))} - {(y, v) for v in conclusion}
         ways = [premise, *self.steps.get(premise, ())]
@@ -315,7 +315,7 @@ class Implications:
     asked: RuleOptions
 
     def mine(self) -> list[Rule]:
-        """Dependencies first; what follows from them, from an exact copy or from two others is left out."""
+        """The dependencies, and then the implications; rules that follow from two others or from an exact copy are left out."""
         if not self.table.columns:
             return []
         determined = self.table.dependencies(self.asked.exceptions, self._least())
@@ -337,7 +337,7 @@ class Implications:
     def _worth(
         self, pair: tuple[int, int], determined: set[tuple[int, int]], exact: set[tuple[int, int]], copies: set[int]
     ) -> bool:
-        """True if a dependency says more than a group, the other half of an equivalence, a copy, or two others."""
+        """True if a dependency does not follow from a group, an equivalence, a copy, or two other dependencies."""
         x, y = pair
         if frozenset(pair) in self._grouped() or ((y, x) in determined and y < x):
             return False
@@ -354,7 +354,7 @@ class Implications:
         if len(right.values) == 2 and not (left.missing or right.missing):
             rule = self._rule(left, np.flatnonzero(best == 1).tolist(), right, [1], both=True, dependency=True)
             if len(rule.exceptions) <= self.asked.exceptions * rule.support:
-                yield rule  # says both values of y at once
+                yield rule  # covers both values of y at once
                 return
         for value in np.unique(best).tolist():
             chosen = np.flatnonzero(best == value).tolist()
@@ -363,7 +363,7 @@ class Implications:
     def _rules(
         self, left: FewValues, premise: list[int], right: FewValues, conclusion: list[int], both: bool, dependency: bool
     ) -> Iterator[Rule]:
-        """The rule, or the two halves of an equivalence that has too many exceptions as a whole."""
+        """The rule, or the two halves of an equivalence if it has too many exceptions as a whole."""
         rule = self._rule(left, premise, right, conclusion, both, dependency)
         if both and len(rule.exceptions) > self.asked.exceptions * rule.support:
             yield self._rule(left, premise, right, conclusion, False, dependency)
@@ -384,9 +384,9 @@ class Implications:
     def _single(
         self, dependencies: list[tuple[int, int]], related: set[frozenset[int]], copies: set[int]
     ) -> Iterator[Rule]:
-        """Implications from one value, without those that forbid nothing new.
+        """Implications from single values, without those that forbid nothing new.
 
-        Those that others may follow from come first: of single values, of many rows, to a value of few rows.
+        Implications from which others may follow come first: to single values, from many rows, to a value of few rows.
         """
         found, known = [], Known(self.table)
         for x, y in steadily(dependencies):
@@ -415,7 +415,7 @@ class Implications:
     def _said_backwards(
         self, x: int, value: int, y: int, conclusion: list[int], steps: dict[tuple[int, int, int], int]
     ) -> bool:
-        """True if one rule from y to x forbids this pair of values, and others with it: `y is 1 implies x is 2` for all of
+        """True if one rule from y to x forbids this pair of values together with others: `y is 1 implies x is 2` replaces
         `x is 0 implies y is 0`, `x is 1 implies y is 0`, ..
         """
         if len(self.table.columns[y].values) != 2 or len(self.table.columns[x].values) == 2:
@@ -423,7 +423,7 @@ class Implications:
         return steps.get((y, 1 - conclusion[0], x), value) != value
 
     def _conclusion(self, x: int, value: int, y: int) -> list[int]:
-        """The fewest values of y that a value of x leaves; none if they are too many or are what chance would leave."""
+        """The fewest values of y that a value of x leaves; empty if they are too many or no fewer than by chance."""
         counts, total = self.table.row(x, value, y), self.table.count(x, value)
         if total < self._least():
             return []
@@ -439,13 +439,13 @@ class Implications:
 
 
 _SAMPLE = 256
-"""Rows that are looked at first: most pairs of columns fail there."""
+"""Number of rows checked first: most pairs of columns already fail on these."""
 
 Pair = tuple[str, str]
 
 
 def mine_orders(table: Table, few: list[FewValues], related: set[frozenset[str]], asked: RuleOptions) -> list[Rule]:
-    """Rules x <= y and x = y; not those that ranges, dependencies (`related`) or two other exact rules say already."""
+    """Mines rules x <= y and x = y, except those that follow from ranges, dependencies (`related`) or two other exact rules."""
     columns = _numbers(table, few)
     found: dict[Pair, Rule] = {}
     for x in columns:
@@ -458,7 +458,7 @@ def mine_orders(table: Table, few: list[FewValues], related: set[frozenset[str]]
 
 
 def _numbers(table: Table, few: list[FewValues]) -> list[str]:
-    """Columns of finite numbers of more than two values; of few values only if these are whole (others may be codes)."""
+    """Columns of finite numbers with more than two values; with few values only if these are whole (others may be codes)."""
     kept = []
     values = {column.name: column.values for column in few}
     for name in table.inputs:
@@ -504,20 +504,20 @@ def _order(x: str, left: FloatArray, y: str, right: FloatArray, asked: RuleOptio
 
 
 def _expected(left: FloatArray, right: FloatArray) -> float:
-    """How many rows would have left > right if the two columns were independent."""
+    """The number of rows that would have left > right if the two columns were independent."""
     return float(np.searchsorted(np.sort(right), left, side="left").mean())
 
 
 _MOST_ITEMS = 4_000
-"""Values of all columns together; further columns are left out (the table of pairs would not fit)."""
+"""Maximum number of values of all columns together; further columns are left out (the table of pairs would not fit)."""
 
 _BLOCK = 1 << 12
-"""Rows of a product, which takes a second or two at most; counts below 2^24 are exact in float32."""
+"""Rows of one product, which takes at most a second or two; counts below 2^24 are exact in float32."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contingency:
-    """`pairs` int64[items, items]: rows that hold both. The items of a column are its values, in order, and missing last."""
+    """`pairs`, int64[items, items], counts rows with both items. A column's items are its values in order, then missing."""
 
     columns: tuple[FewValues, ...]
     rows: int
@@ -526,7 +526,7 @@ class Contingency:
 
     @classmethod
     def of(cls, columns: Sequence[FewValues], rows: int) -> Contingency:
-        """The table of the first columns whose items are few enough."""
+        """The table of the first columns that together have at most _MOST_ITEMS items."""
         sizes = np.array([len(column.values) + 1 for column in columns], np.int64)
         kept = tuple(columns[: int((np.cumsum(sizes) <= _MOST_ITEMS).sum())])
         start = np.concatenate(([0], np.cumsum(sizes[: len(kept)]))).astype(np.int64)
@@ -540,37 +540,37 @@ class Contingency:
         return cls(kept, rows, start, pairs)
 
     def count(self, x: int, value: int) -> int:
-        """Rows with a value of column x."""
+        """The number of rows with a value of column x."""
         item = self.start[x] + value
         return int(self.pairs[item, item])
 
     def row(self, x: int, value: int, y: int) -> Int64Array:
-        """Rows with a value of x, by the value of y (missing left out), int64[values of y]."""
+        """The numbers of rows with a value of x, by the value of y (missing left out), int64[values of y]."""
         return self.pairs[self.start[x] + value, self.start[y] : self.start[y + 1] - 1]
 
     def best(self, x: int, y: int) -> Int64Array:
-        """For every value of x the value of y that most of its rows have."""
+        """The most frequent value of y for every value of x."""
         block = self.pairs[self.start[x] : self.start[x + 1] - 1, self.start[y] : self.start[y + 1] - 1]
         best: Int64Array = np.argmax(block, axis=1)
         return best
 
     def _premises(self) -> Int64Array:
-        """Rows of every item; 0 for missing."""
+        """The number of rows with each item; 0 for missing."""
         counts = np.diagonal(self.pairs).copy()
         counts[self.start[1:] - 1] = 0
         return counts
 
     def _conclusions(self) -> Int64Array:
-        """The pairs without those whose second value is missing."""
+        """The pairs, with 0 where the second value is missing."""
         pairs = self.pairs.copy()
         pairs[:, self.start[1:] - 1] = 0
         return pairs
 
     def dependencies(self, exceptions: float, least: float) -> set[tuple[int, int]]:
-        """Pairs of columns (x, y): each value of x leaves one value of y, but for a share of the rows with that value.
+        """Pairs of columns (x, y): each value of x leaves one value of y, except in a share of the rows with that value.
 
-        A pair is left out if chance would rarely break it: if all rows but the first of each value of x drew their value of y,
-        fewer than 16 would draw another one than the most frequent.
+        A pair is left out if chance would rarely break it: if all rows but the first of each value of x drew their value of y
+        at random, fewer than 16 would draw another value than the most frequent one.
         """
         counts = self._premises()
         best = np.maximum.reduceat(self._conclusions(), self.start[:-1], axis=1)
@@ -586,7 +586,7 @@ class Contingency:
         return {(int(x), int(y)) for x, y in np.argwhere(fine)}
 
     def candidates(self, exceptions: float, least: float, expected: float) -> Iterator[tuple[int, int, int]]:
-        """(x, value, y): the value of x may exclude values of y that would be in `expected` of its rows by chance."""
+        """Triples (x, value, y): the value of x may exclude values of y that chance would give to `expected` of its rows."""
         counts = self._premises()
         share: FloatArray = np.diagonal(self.pairs) / self.rows
         rare = np.where(self.pairs <= exceptions * counts[:, None], share[None, :], 0.0)
@@ -598,16 +598,16 @@ class Contingency:
 
 
 FEW = 24
-"""A column of at most so many distinct values is a set of values; implications and dependencies are about these."""
+"""A column with at most this many distinct values is treated as a set of values, for implications and dependencies."""
 
 _MOST_STEPS = 10_000
 _GROUP_STEPS = 20_000
-"""Columns that the search for one group tries before it gives up."""
+"""Maximum number of columns that the search for one group tries."""
 
 
 @dataclass(frozen=True, eq=False)
 class FewValues:
-    """A column of few values: `codes` int64[rows] number `values`; len(values) stands for missing."""
+    """A column with few values: `codes`, int64[rows], are indices of `values`; len(values) means missing."""
 
     name: str
     values: tuple[float | str, ...]
@@ -620,9 +620,9 @@ class FewValues:
 
 @dataclass(frozen=True)
 class ColumnDomain:
-    """What a column holds: `values` of a category, `low` and `high` of numbers.
+    """The domain of a column: the `values` of a category, or the ends `low` and `high` of numbers.
 
-    Of the kind "steps" the numbers are low + k (high - low) / steps.
+    For the kind "steps", the numbers are low + k (high - low) / steps.
     """
 
     name: str
@@ -635,14 +635,14 @@ class ColumnDomain:
 
 
 def absent(column: Column) -> BoolArray:
-    """Which fields hold no value, bool[rows]."""
+    """True for fields without a value, bool[rows]."""
     if column.dtype == object:
         return np.array([v is None for v in column], dtype=bool)
     return np.isnan(column)
 
 
 def few_values(table: Table) -> list[FewValues]:
-    """The columns of at most FEW values, in the order of the table; those with infinite values are left out."""
+    """The columns with at most FEW values, in the order of the table; columns with infinite values are left out."""
     found = []
     for name in table.inputs:
         column = table.columns[name]
@@ -657,7 +657,7 @@ def few_values(table: Table) -> list[FewValues]:
 
 
 def _tellable(distinct: Column) -> bool:
-    """True if the values can be written, and are different values for models that read float32, too."""
+    """True if the values can be written, and remain different for models that read float32."""
     if distinct.dtype == object:
         return all(v.isprintable() and '"' not in v for v in distinct)
     with np.errstate(over="ignore"):
@@ -666,11 +666,11 @@ def _tellable(distinct: Column) -> bool:
 
 
 _DECIMALS = 4
-"""Digits after the point of amounts and rates that people write."""
+"""Maximum number of digits after the point in amounts and rates that people write."""
 
 
 def column_domains(table: Table, few: Sequence[FewValues], unscaled: frozenset[str]) -> list[ColumnDomain]:
-    """The domain of every input column; those of `unscaled` keep the numbers of the table as their unit."""
+    """The domain of every input column; columns in `unscaled` keep the numbers of the table as their unit."""
     known = {column.name: column for column in few}
     return [_domain(name, table.columns[name], known.get(name), name not in unscaled) for name in table.inputs]
 
@@ -694,15 +694,15 @@ def _domain(name: str, column: Column, few: FewValues | None, scaled: bool) -> C
 
 
 def _as_people_write(distinct: FloatArray) -> bool:
-    """True if numbers are amounts with a few decimals, such as 28.3, and no whole numbers that were scaled to an interval."""
+    """True if the numbers are amounts with a few decimals, such as 28.3, rather than whole numbers scaled to an interval."""
     if distinct[-1] == 1 and distinct[0] in (0, -1):
         return False
     return all(Decimal(repr(float(v))).as_tuple().exponent >= -_DECIMALS for v in distinct)  # type: ignore[operator]
 
 
 def _steps(distinct: FloatArray) -> int:
-    """Into how many equal steps the numbers divide their range, each the float nearest to its step but for four floats; 0 if
-    they do not.
+    """The number of equal steps into which the numbers divide their range, each within four floats of its step; 0 if they do
+    not divide it.
     """
     span = distinct[-1] - distinct[0]
     count = span / np.diff(distinct).min()
@@ -717,10 +717,10 @@ def _steps(distinct: FloatArray) -> int:
 
 
 def one_hot_groups(few: Sequence[FewValues]) -> list[tuple[str, ...]]:
-    """Disjoint groups of columns of 0 and 1 of which exactly one is 1 in every row.
+    """Disjoint groups of columns of zeros and ones, in which exactly one column is 1 in every row.
 
-    An exact cover of the rows by columns (Knuth's algorithm X, with a limit on its steps): columns that exclude each other and
-    sum to the number of rows.
+    Finds exact covers of the rows by columns (Knuth's algorithm X, with a limit on its steps): columns that exclude each other
+    and sum to the number of rows.
     """
     bits = [column for column in few if column.values == (0.0, 1.0) and not column.missing]
     if not bits:
@@ -744,7 +744,7 @@ class _Cover:
     left: list[int]
 
     def extend(self, chosen: list[int], covered: BoolArray, free: BoolArray) -> list[int]:
-        """A cover that holds the chosen columns, by free ones; empty if there is none or the steps are used up."""
+        """A cover that extends the chosen columns by free ones; empty if none exists or the steps are used up."""
         if covered.all():
             return chosen
         row = int(np.argmin(covered))

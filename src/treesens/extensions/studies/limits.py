@@ -1,7 +1,7 @@
-"""How people may change: features that stay as they are, directions, and the values that others may take.
+"""Limits on how people may change: features that keep their values, directions, and permitted values of other features.
 
-Recourse must not ask for what nobody can do (Ustun, Spangher and Liu, FAT* 2019). A feature that does not change is always
-allowed, whatever its value; one without a value gets none.
+Recourse must not demand impossible changes (Ustun, Spangher and Liu, FAT* 2019). An unchanged feature is always permitted,
+whatever its value; a feature with a missing value keeps it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Range:
 
 
 Permission = Range | tuple[str | Fraction, ...]
-"""Permitted values of a feature: a number between two ends, or one of some values. The notation says which, not the feature."""
+"""Permitted values of a feature: a range of numbers, or a list of values. The notation decides which, not the feature."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a change: features of `held` keep their values; `directions` has `up` or `down` by feature; `permitted` has
-    the permitted values by feature.
+    """Limits on a change. Features in `held` keep their values; `directions` maps features to `up` or `down`; `permitted` maps
+    features to their permitted values.
     """
 
     held: frozenset[str] = frozenset()
@@ -48,25 +48,25 @@ class Limits:
 
     @property
     def bounded(self) -> bool:
-        """True if there is more than features that are held."""
+        """True if the limits include more than held features."""
         return bool(self.directions or self.permitted)
 
     @property
     def names(self) -> Iterable[str]:
-        """All features that it speaks of."""
+        """All features that the limits mention."""
         return (*sorted(self.held), *(self.directions or ()), *(self.permitted or ()))
 
     def check(self, space: Space) -> None:
-        """UsageError for features that there are not, and for a direction of a feature without an order."""
+        """Raises UsageError for unknown features, and for a direction of an unordered feature."""
         for name in self.names:
             if name not in space.names:
                 raise UsageError(f"the model has no feature `{name}`", remedy=did_you_mean(name, space.names))
         for name, way in (self.directions or {}).items():
             if way not in DIRECTIONS:
-                raise UsageError(f"`{way}` is no direction of `{name}`", remedy="write up or down")
+                raise UsageError(f"`{way}` is not a direction of `{name}`", remedy="write up or down")
             if space.grid[space.names.index(name)].categories:
                 raise UsageError(
-                    f"`{name}` is a category, and categories have no direction", remedy="say which values are permitted"
+                    f"`{name}` is a category, and categories have no direction", remedy="list the permitted values"
                 )
         for name, permission in (self.permitted or {}).items():
             if isinstance(permission, Range):
@@ -75,7 +75,7 @@ class Limits:
                 raise UsageError(f"no value of `{name}` is permitted", remedy="name it in `fixed` if it cannot change")
 
     def formulas(self, space: Space, row: int, values: NDArray[np.float64]) -> Iterator[ast.Formula]:
-        """What a change of a row must fulfil; `values` float64[features] are those of the row, NaN for missing."""
+        """The constraints on a change of a row; `values`, float64[features], are those of the row, NaN for missing."""
         held = set(self.held)
         for name in (*(self.directions or ()), *(self.permitted or ())):
             if np.isnan(values[space.names.index(name)]):
@@ -100,22 +100,20 @@ def _feature(name: str) -> ast.FeatureOf:
 
 
 def _as_row(row: int, but: Iterable[str]) -> ast.Formula:
-    """The input is the row in all features but some."""
+    """The formula that the input equals the row in all features except those in `but`."""
     varied = tuple(map(ast.Name, but))
     return ast.PointIsRow(_A, ast.Row(ast.Whole(row), ast.Name("d")), ast.Features(varied) if varied else None)
 
 
 def _check_range(space: Space, name: str, permitted: Range) -> None:
     if space.grid[space.names.index(name)].categories:
-        raise UsageError(
-            f"`{name}` is a category, and categories have no ends", remedy="say which values are permitted"
-        )
+        raise UsageError(f"`{name}` is a category, and categories have no ends", remedy="list the permitted values")
     if permitted.low > permitted.high:
-        raise UsageError(f"the range that is permitted of `{name}` is empty", remedy="give its lower end first")
+        raise UsageError(f"the permitted range of `{name}` is empty", remedy="give its lower end first")
 
 
 def _inside(space: Space, name: str, allowed: Permission) -> ast.Formula:
-    """A number lies between its ends, or a feature has one of the values."""
+    """The formula that a number lies in its range, or that a feature has one of the values."""
     if isinstance(allowed, Range):
         return InInterval(_feature(name), ast.Interval(ast.Number(allowed.low), ast.Number(allowed.high)))
     domain = space.domains[space.names.index(name)]
@@ -124,7 +122,7 @@ def _inside(space: Space, name: str, allowed: Permission) -> ast.Formula:
 
 
 def _label(value: str | Fraction, names: Sequence[str | int | float]) -> ast.Label:
-    """A value as the language writes it: unquoted text is a number if it reads as one and is not the name of a category."""
+    """A value as the language writes it: text that reads as a number is a number unless it is the name of a category."""
     if isinstance(value, str):
         number = None if value in names else decimal_of(value)
         return ast.Name(value) if number is None else ast.Number(number)

@@ -1,4 +1,4 @@
-"""Losses of margins on labelled rows, and what else a price is made of."""
+"""Losses of margins on labelled rows, and other parts of a price."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LossName = Literal["log loss", "squared error", "Brier score"]
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Rows float64[rows, features] as the model takes them, and their labels float64[rows]: class numbers, or values. `groups`
-    are parts of them, whose prices are told apart.
+    """Rows, float64[rows, features], as the model reads them, and their labels, float64[rows]: class indices, or values.
+    `groups` are parts of the rows whose prices are reported separately.
     """
 
     rows: FloatArray
@@ -32,7 +32,7 @@ class Labelled:
 
 
 def loss_name(ensemble: Ensemble) -> LossName:
-    """What the price is counted in. UsageError for models that are trained on another loss."""
+    """The loss in which a price is measured. Raises UsageError for models that are trained on another loss."""
     if ensemble.task is Task.REGRESSION and ensemble.link.is_linear and ensemble.n_outputs == 1:
         return "squared error"
     binary = ensemble.task is Task.BINARY and ensemble.link.has_log_loss and ensemble.n_outputs == 1
@@ -42,14 +42,14 @@ def loss_name(ensemble: Ensemble) -> LossName:
     if predicts_probabilities(ensemble):
         return "Brier score"  # a probability of 0 is common in a forest, and has no finite log loss
     raise UsageError(
-        f"a model of the task `{ensemble.task.value}` with the link `{ensemble.link.name}` has no loss to count a price in",
+        f"a model of the task `{ensemble.task.value}` with the link `{ensemble.link.name}` has no loss for prices",
         remedy="prices and repairs are for classifiers with probabilities (logistic, softmax, forests) and plain regressors",
     )
 
 
 def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence[str]] = ()) -> Labelled:
-    """The rows and labels of an aligned table, with the groups of some columns. DataError for a label that is none, with its
-    row, and without rows; UsageError for columns that make no groups.
+    """The rows and labels of an aligned table, with the groups of some columns. Raises DataError for an invalid label, naming
+    its row, and for a table without rows; raises UsageError for columns that form no groups.
     """
     ensemble = model.ensemble
     if label not in table.columns:
@@ -74,7 +74,7 @@ def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence
             or "a finite number"
         )
         raise DataError(
-            f"`{str(column[row])[:40]}` is no label of the model",
+            f"`{str(column[row])[:40]}` is not a label of the model",
             place=f"{table.name}, row {row}, column `{label}`",
             remedy=f"a label is {'one of ' if ensemble.classes else ''}{known}",
         )
@@ -88,7 +88,7 @@ def rows_of(model: LoadedModel, table: Table) -> FloatArray:
 
 
 def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
-    """How the columns of features with named categories are read."""
+    """The categories with which columns of categorical features are read."""
     return {
         feature.name: Categories(
             {str(label): float(code) for code, label in enumerate(feature.labels or ())},
@@ -103,8 +103,8 @@ def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
 
 
 def _classes(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> FloatArray:
-    """The number of each label's class, -1 for values that are not labels: matched by text or by number. The stated name of a
-    class counts only where the model has no such label.
+    """The index of each label's class, -1 for values that are not labels: matched by text or by number. The stated name of a
+    class counts only if the model has no label with this text.
     """
     labels = np.full(len(column), -1.0)
     if column.dtype == object:
@@ -119,7 +119,7 @@ def _classes(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> Floa
 
 
 def _number(name: str | int) -> float:
-    """The number that names a class (scikit-learn keeps labels like 1.0, which are texts here), NaN for other texts."""
+    """The number that a class label writes (scikit-learn keeps labels like 1.0, which are texts here), NaN for other texts."""
     try:
         return float(name)
     except ValueError:
@@ -140,7 +140,7 @@ def losses(name: LossName, margins: FloatArray, labels: FloatArray) -> FloatArra
 
 
 def expected_loss(name: LossName, margins: FloatArray, target: FloatArray) -> float:
-    """The mean loss of margins if labels are as the margins `target` expect them, both float64[rows, outputs]."""
+    """The mean loss of `margins` if labels are distributed as `target` predicts, both float64[rows, outputs]."""
     if name != "log loss":
         return float(((margins - target) ** 2).sum(axis=1).mean())
     if margins.shape[1] == 1:
@@ -158,7 +158,7 @@ def expected_slopes(name: LossName, margins: FloatArray, target: FloatArray) -> 
 
 
 def _shares(margins: FloatArray) -> FloatArray:
-    """The probabilities of margins, float64[rows, outputs]."""
+    """The probabilities that margins stand for, float64[rows, outputs]."""
     if margins.shape[1] == 1:
         return np.asarray(1 / (1 + np.exp(-np.clip(margins, -500, 500))))
     shares = np.exp(margins - margins.max(axis=1, keepdims=True))
@@ -171,7 +171,7 @@ def curvature(name: LossName) -> float:
 
 
 def area_under_curve(scores: FloatArray, labels: FloatArray) -> float | None:
-    """The share of pairs of a positive and a negative row that the scores order rightly, ties half; None without such pairs."""
+    """The share of pairs of a positive and a negative row in the right order, ties count half; None without such pairs."""
     positive = labels == 1
     many, few = int(positive.sum()), int((~positive).sum())
     if not many or not few:

@@ -1,13 +1,13 @@
 """Optima of studies: the best value of a score or of a difference, with the input that reaches it and a proved bound.
 
 `best` has three searches. An objective is optimised by the usual methods. The largest gap is the greatest g for which the
-answer to `sensitive m to F margin g` is `found`: around a cut-off the lesser distance of both scores from it, between two
-classes the lesser lead. One search of the native engine maximises this lesser slack of both scores (`Solver(mode="slack")`):
-whenever it stops it has a verified pair, which reaches `value`, and a proof that no pair reaches more than `bound`.
+answer to `sensitive m to F margin g` is `found`: around a cut-off, the smaller distance of the two scores from it; between two
+classes, the smaller lead. One search of the native engine maximises this smaller slack (`Solver(mode="slack")`): whenever it
+stops, it has a verified pair that reaches `value`, and a proof that no pair reaches more than `bound`.
 
-Probabilities that are not functions of one score are known by halving. A question that is found raises the value that is
-reached, and one that is refuted lowers the bound. The next one lies halfway between the two, or below a question that was left
-open: there a pair is easier to find.
+Probabilities that are not functions of one score are searched by halving. A question that is found raises the reached value,
+and a refuted question lowers the bound. The next question lies halfway between the two, or below a question that was left
+open, because a pair is easier to find there.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from treesens.solve.question import answer
 from treesens.values.verify import Witness, verify_cells
 
 CLOSE = 1e-6
-"""How closely a difference of probabilities is known at best."""
+"""The best precision of a difference of probabilities."""
 _SHARE = 0.5
-"""Of the time that is left, for one question."""
+"""Share of the remaining time for one question."""
 _FIRST_SHARE = 0.4
-"""Of the time, for the question whether there is any difference."""
+"""Share of the time for the question whether there is any difference."""
 _LEAST = Fraction(1, 1 << 20)
 _LEAST_PROBABILITY = Fraction(1, 1 << 24)
-"""How closely a probability is looked for."""
+"""Precision to which a probability is searched."""
 _NO_CERTIFICATE = Certified("bound", reason="it rests on many questions about a mean of several models")
 _BITS = 128
-"""Of a logarithm in the gap of a pair, which is shown as a float64."""
+"""Bits of a logarithm in the gap of a pair, which is shown as a float64."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Optimum:
-    """A question with its answer. The witness reaches `value`, no input is beyond `bound` (None: nothing is known); `closed`
-    is True if the bound is within the tolerance of the value.
+    """A question with its answer. The witness reaches `value`, and no input is beyond `bound`, which is None if nothing is
+    proved; `closed` is True if the bound is within the tolerance of the value.
     """
 
     question: ResolvedQuestion
@@ -70,7 +70,7 @@ class Optimum:
 
     @classmethod
     def of(cls, question: ResolvedQuestion, result: Result, **more: object) -> Self:
-        """The optimum of an answer; without an objective the value and the bound are unknown."""
+        """The optimum from an answer; without an objective, value and bound are unknown."""
         goal = result.objective
         if goal is None:
             return cls(question=question, result=result, **more)  # type: ignore[arg-type]
@@ -95,12 +95,12 @@ class Optimum:
 
     @property
     def status(self) -> Closeness:
-        """How near the value is to the optimum."""
+        """How close the value is to the optimum."""
         return Closeness.OPEN if self.result.objective is None else self.result.objective.status
 
 
 def score_of(ensemble: Ensemble, point: ast.Name, output: int, *, averaged: bool) -> ast.Expression:
-    """The score of a class (or output) at a point; of a mean of several models its probability."""
+    """The score of a class (or output) at a point; for a mean of several models, its probability."""
     if averaged:
         return ast.Prob(point, label_of_class(ensemble, output))
     if ensemble.n_outputs == 1:
@@ -109,7 +109,7 @@ def score_of(ensemble: Ensemble, point: ast.Name, output: int, *, averaged: bool
 
 
 def largest_of(apart: ast.Expression, *, averaged: bool) -> tuple[tuple[ast.Formula, ...], ast.Objective | None]:
-    """The constraints and the objective of the largest difference. An averaged probability cannot be an objective: its
+    """The constraints and the objective of the largest difference. An averaged probability cannot be an objective; its
     difference is raised above 0 step by step.
     """
     if averaged:
@@ -118,7 +118,7 @@ def largest_of(apart: ast.Expression, *, averaged: bool) -> tuple[tuple[ast.Form
 
 
 def end_of(ensemble: Ensemble, point: ast.Name, output: int, sense: Sense) -> ast.Find:
-    """The question about one end of a score. Every input answers that of a probability (at least 0, or at most 1), which is
+    """The question about one end of a score. For a probability every input answers it (at least 0, or at most 1), and it is
     made harder step by step.
     """
     score = score_of(ensemble, point, output, averaged=ensemble.link.averages)
@@ -130,7 +130,7 @@ def end_of(ensemble: Ensemble, point: ast.Name, output: int, sense: Sense) -> as
 
 
 def best(query: Query, options: Options, budget: Budget, *, end: tuple[int, Sense] | None = None) -> Result:
-    """The best value of an objective, of the difference of two probabilities, or one `end` of that of a class."""
+    """The best value of an objective or of the difference of two probabilities, or one `end` of the probability of a class."""
     if query.objective is not None:
         return answer(query, options, budget)
     return largest_difference(query, options, budget) if end is None else probability_end(query, *end, options, budget)
@@ -138,7 +138,7 @@ def best(query: Query, options: Options, budget: Budget, *, end: tuple[int, Sens
 
 @dataclass(frozen=True)
 class Halved:
-    """The witness reaches `value`, no pair reaches more than `bound`. `empty`: no pair exists."""
+    """The result of halving: the witness reaches `value`, no pair reaches more than `bound`; `empty` if no pair exists."""
 
     empty: bool
     value: float | None
@@ -152,9 +152,9 @@ class Halved:
 def halve_gap(
     query: Query, most: Fraction, options: Options, budget: Budget, close: float, *, least: Fraction = _LEAST
 ) -> Halved:
-    """The largest number by which all probabilities of a question can pass their bounds, if it is at most `most`.
+    """The largest number by which all probabilities of a question can exceed their bounds, if it is at most `most`.
 
-    It is known as closely as `close`, a part of it, or `least`, whichever is more.
+    Its precision is the relative `close`, or `least` if that is larger.
     """
     start = time.perf_counter()
     value, bound, witness, reason = Fraction(-1), most, None, ""
@@ -194,7 +194,7 @@ def _raised(constraints: Sequence[Constraint], gap: Fraction) -> list[Constraint
 
 
 def _reached(query: Query, witness: Witness, asked: Fraction, bound: Fraction, least: Fraction) -> Fraction:
-    """A gap that a witness reaches, close to its largest one."""
+    """A gap that a witness reaches, close to the largest gap that it reaches."""
     x = inputs_of(query, witness.values)
     low, high = asked, bound
     while high - low > least:
@@ -207,13 +207,13 @@ def _reached(query: Query, witness: Witness, asked: Fraction, bound: Fraction, l
 
 
 def largest_difference(query: Query, options: Options, budget: Budget) -> Result:
-    """The largest value of the only sum of probabilities of a question, which requires it to be at least 0.
+    """The largest value of the only sum of probabilities in a question, which requires the sum to be at least 0.
 
-    The value of the answer is 0 if it is proved to be never more, which no number of halvings shows.
+    The value of the answer is 0 if it is proved that the sum is never more, which halving alone cannot show.
     """
     sums = [c for c in query.constraints if isinstance(c, ProbabilitySum)]
     if [c.bound for c in sums] != [0]:
-        return leave_open(query.name, "the question compares no two probabilities")
+        return leave_open(query.name, "the question does not compare two probabilities")
     plain = replace(options, backend="auto", certificates=None)
     above = tuple(replace(c, strict=True) if isinstance(c, ProbabilitySum) else c for c in query.constraints)
     first = answer(replace(query, constraints=above), plain, budget.share(_FIRST_SHARE))
@@ -236,14 +236,14 @@ def _known(found: Result, value: float, bound: float, options: Options) -> Resul
 
 
 def probability_end(query: Query, output: int, sense: Sense, options: Options, budget: Budget) -> Result:
-    """One end of the probability of a class, with the input that reaches it and the bound."""
+    """One end of the probability of a class, with the input that reaches it, and the bound."""
     known = halve_gap(
         query, Fraction(1), replace(options, backend="auto", certificates=None), budget, 0.0, least=_LEAST_PROBABILITY
     )
     if known.witness is None or known.bound is None:
         verdict = "no input lies in the domain" if known.empty else known.reason
         return leave_open(query.name, verdict)
-    # The library's own rounding may be the last digit beyond.
+    # The library's rounding may put the value one digit beyond the bound.
     value, most = known.witness.probabilities[0][output], known.bound
     least = floor_to(1 - Fraction(most), NumberType.FLOAT64)
     bound = max(value, most) if sense is Sense.MAXIMIZE else min(value, least)
@@ -255,7 +255,7 @@ def probability_end(query: Query, output: int, sense: Sense, options: Options, b
 def largest_gap(
     question: ResolvedQuestion, options: Options, budget: Budget, *, close: float, most: Fraction, threads: int
 ) -> Optimum:
-    """The largest gap of a question about a pair, as closely as `close`, a part of it. A probability has room for `most`."""
+    """The largest gap of a question about a pair, to the relative precision `close`. A probability has room for `most`."""
     start = time.perf_counter()
     if names_probabilities(question.query.constraints):
         known = halve_gap(question.query, most, replace(options, backend="auto"), budget, close)
@@ -272,7 +272,7 @@ def largest_gap(
 
 
 def _largest_slack(question: ResolvedQuestion, options: Options, budget: Budget, close: float, threads: int) -> Optimum:
-    """The lesser slack of all rows of scores, which one search maximises."""
+    """The largest value of the smallest slack of all rows of scores, which one search maximises."""
     open_result = leave_open(question.query.name)
     try:
         with working_within(budget.at_least(FIRST_MOMENT)):
@@ -287,7 +287,7 @@ def _largest_slack(question: ResolvedQuestion, options: Options, budget: Budget,
     if artifact.adapted is None:
         return Optimum(question=question, result=replace(open_result, reason="the domain leaves nothing to search for"))
     solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed, threads=threads)
-    # What rounded rows lack comes to the bound after the search.
+    # The rounding of relaxed rows is added to the bound after the search.
     solver.set_gap(relative=close / 2 if artifact.adapted.relaxed else close)
     result = solver.run_within(budget)
     return replace(_judged(question, compilation, artifact, result, options, close), nodes=result.statistics.nodes)
@@ -301,14 +301,14 @@ def _judged(
     options: Options,
     close: float,
 ) -> Optimum:
-    """From the engine's facts to an optimum: a pair counts when it is verified, a bound is a proof."""
+    """The optimum from the engine's result: a pair counts when it is verified, and a bound is a proof."""
     adapted, query = artifact.adapted, question.query
     assert adapted is not None
     assert artifact.postsolve is not None
     whole = Unit(adapted.gap_shift).size
     unit = whole / query.models[0].ensemble.average
     least, most = _rounded_up(query, whole, Unit(adapted.coarsest_shift).size)
-    # A row that is rounded outward has more slack than it should, or up to one unit less: each leaf is rounded by itself.
+    # A row rounded outward has up to one unit more slack than it should, or less: each leaf is rounded by itself.
     less, more = (1, _leaves_summed(query)) if adapted.relaxed else (0, 0)
     upper = None if result.upper is None else result.upper + most + less
     bound = None if upper is None else ceil_to(upper * unit, NumberType.FLOAT64)
@@ -335,12 +335,12 @@ def _judged(
     assert result.level is not None
     near = 1e-9 * (1 + abs(value))
     if not (result.level + least - more) * unit - near <= value <= (result.level + most + less) * unit + near:
-        # Some row is not about scores: the least slack is not a gap, and neither is its bound.
+        # Some row is not about scores: the smallest slack is not a gap, and its bound is not a bound on the gap.
         reason = "the least slack of the search is not the gap of its pair"
         return Optimum(question=question, result=conclude_found(pair, reason), value=value)
     bound = bound if bound is None else max(bound, value)
-    # A finished search may leave a gap: a cut-off between two whole scores leaves the bound a part of a unit above the value.
-    # The search ends at the tolerance itself, and both numbers are rounded once more.
+    # A finished search may leave a gap: if a cut-off lies between two whole scores, the bound is a part of a unit above the
+    # value. The search ends exactly at the tolerance, and both numbers are rounded once more.
     allowed = Tolerance(close * (1 + 1e-9), near)
     near_enough = bound is not None and allowed.closeness(value, bound) is not Closeness.OPEN
     closed = result.status != "open" and near_enough
@@ -350,12 +350,12 @@ def _judged(
 
 
 def _score_rows(query: Query) -> list[AtLeast]:
-    """The rows whose slack is the gap: those of scores, not those about typical inputs."""
+    """The rows whose slack is the gap: rows about scores, not those about typical inputs."""
     return [row for row in linear_constraints(query.constraints) if row.form.scores]
 
 
 def _leaves_summed(query: Query) -> int:
-    """The most leaves that a row of scores adds up, and one for its bound: by so many units rounding moves it at most."""
+    """The most leaves that a row of scores adds up, plus one for its bound: rounding moves a row by at most this many units."""
     sizes = [
         sum(query.models[query.points[term.point].model].ensemble.n_trees + 1 for term in row.form.scores)
         for row in _score_rows(query)
@@ -364,10 +364,10 @@ def _leaves_summed(query: Query) -> int:
 
 
 def _rounded_up(query: Query, unit: Fraction, coarsest: Fraction) -> tuple[Fraction, Fraction]:
-    """By how much the engine's whole bounds lie above the bounds of the rows: the least and the most, in units of the sum.
+    """The least and the most by which the engine's whole bounds lie above the bounds of the rows, in units of the sum.
 
-    Scores are whole numbers of units, cut-offs need not be. A row whose own unit is coarser, up to `coarsest`, was rounded up
-    to that one.
+    Scores are whole numbers of units, cut-offs need not be. A row with a coarser unit, up to `coarsest`, was rounded up to its
+    own unit.
     """
     parts = [Fraction(0), coarsest / unit] if coarsest > unit else []
     for row in _score_rows(query):
@@ -382,7 +382,7 @@ def _rounded_up(query: Query, unit: Fraction, coarsest: Fraction) -> tuple[Fract
 
 
 def _slack_of(query: Query, witness: Witness) -> float:
-    """The gap of a pair: the lesser margin of the two, exact sums rounded once."""
+    """The gap of a pair: the smaller of its margins, from exact sums rounded once."""
     inputs = inputs_of(query, witness.values)
     slacks = [form_value(row.form, inputs) - row.bound.enclose(_BITS)[0] for row in _score_rows(query)]
     return nearest_double(min(slacks) / query.models[0].ensemble.average)

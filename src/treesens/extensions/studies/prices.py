@@ -1,4 +1,4 @@
-"""What one model costs beside another on labelled rows: losses, decisions and flips, over all rows and by group."""
+"""The price of one model compared with another on labelled rows: losses, decisions and flips, over all rows and by group."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from treesens.compiler.model import Ensemble
 from treesens.extensions.studies.losses import Labelled, area_under_curve, loss_name, losses
 
 MOST_WAYS = 32
-"""Of the values that rows have of the varied features, for rows that flip: so many are tried, evenly spread."""
+"""Maximum number of values of the varied features that are tried for flips, evenly spread over those in the rows."""
 _MOST_ROWS = 2000
-"""Rows that are tried for flips, evenly spread."""
+"""Maximum number of rows that are tried for flips, evenly spread."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Features by their numbers, and values float64[ways, features] that rows get in their place, to see which rows flip."""
+    """Features by their indices, and values float64[ways, features] that replace theirs, to see which rows flip."""
 
     features: list[int]
     ways: FloatArray
 
     @classmethod
     def of(cls, features: Sequence[int], rows: FloatArray) -> Moved:
-        """The values that rows float64[rows, features of the model] have of some features, or so many of them."""
+        """At most MOST_WAYS distinct values of some features, evenly spread over those in `rows`, float64[rows, features]."""
         ordered = sorted(features)
         return cls(ordered, _spread(np.unique(rows[:, ordered], axis=0), MOST_WAYS))
 
 
 def price_of(before: Ensemble, after: Ensemble, part: Labelled, moved: Moved | None = None) -> dict[str, Any]:
-    """The record of a price (`PriceRecord`): what the second model costs beside the first on some rows, with rows that flip if
-    some features are moved. Scores are in the arithmetic of the library. UsageError for models without such a loss.
+    """The record of a price (`PriceRecord`) of the second model compared with the first on some rows, with rows that flip if
+    features are moved. Scores are in the arithmetic of the library. Raises UsageError for models without a loss.
     """
     old, new = _margins(before, part.rows), _margins(after, part.rows)
     record = _of_scores(before, old, new, part.labels, part.rows)
@@ -61,7 +61,7 @@ def price_of(before: Ensemble, after: Ensemble, part: Labelled, moved: Moved | N
 def _of_scores(
     ensemble: Ensemble, old: FloatArray, new: FloatArray, labels: FloatArray, rows: FloatArray
 ) -> dict[str, Any]:
-    """Losses, AUC and decisions for margins float64[rows, outputs] of both models."""
+    """Losses, AUC and decisions for the margins of both models, each float64[rows, outputs]."""
     name = loss_name(ensemble)
     record: dict[str, Any] = {
         "rows": len(labels),
@@ -79,7 +79,7 @@ def _of_scores(
 
 
 def _rates(ensemble: Ensemble, old: FloatArray, new: FloatArray, rows: Int64Array) -> dict[str, float]:
-    """The share of some rows that get the second of two classes, by both models."""
+    """The share of some rows that get the second of two classes, by each model."""
     if len(ensemble.classes) != 2:
         return {}
     one, two = (float((ensemble.predicted_classes(m[rows]) == 1).mean()) for m in (old, new))
@@ -87,22 +87,22 @@ def _rates(ensemble: Ensemble, old: FloatArray, new: FloatArray, rows: Int64Arra
 
 
 def _margins(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
-    """float64[rows, outputs]."""
+    """The margins of rows in the arithmetic of the library, float64[rows, outputs]."""
     return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64)
 
 
 def _score(margins: FloatArray) -> FloatArray:
-    """What ranks rows of two classes, float64[rows]: the score, or the lead of the second class."""
+    """The number that ranks rows of two classes, float64[rows]: the score, or the lead of the second class."""
     return margins[:, 0] if margins.shape[1] == 1 else np.asarray(margins[:, 1] - margins[:, 0])
 
 
 def _spread(rows: FloatArray, most: int) -> FloatArray:
-    """The rows, or so many of them, evenly spread."""
+    """The rows, or `most` of them, evenly spread."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
 
 
 def _flips(ensemble: Ensemble, rows: FloatArray, moved: Moved) -> BoolArray:
-    """Which rows get another class with other values of the moved features, bool[rows]."""
+    """True for rows that get another class with other values of the moved features, bool[rows]."""
 
     def classes(these: FloatArray) -> Int64Array:
         return ensemble.predicted_classes(_margins(ensemble, these), these)

@@ -32,9 +32,9 @@ class EventQuestion:
 
 @dataclass(frozen=True, eq=False)
 class SetQuestions:
-    """The questions about one set of features: events that share a budget, and the largest swing, if there is one.
+    """The questions about one set of features: events that share a budget, and the largest swing, if any.
 
-    `score` is the decision of one score; None for outcomes, votes and averaged probabilities.
+    `score` is the decision if one score decides; None for outcomes, votes and averaged probabilities.
     """
 
     varied: tuple[str, ...]
@@ -47,7 +47,7 @@ class SetQuestions:
 
 @dataclass(frozen=True)
 class Family:
-    """Events that share a budget, and the decision whose largest swing counts (None without one)."""
+    """Events that share a budget, and the decision whose largest swing is searched for (None without one)."""
 
     events: list[Event]
     swings: Decision | None
@@ -59,7 +59,7 @@ class Family:
         return None if self.swings is None else self.swings.unit if self.of_score else "probability"
 
     def largest_swing(self) -> tuple[tuple[ast.Formula, ...], ast.Objective | None]:
-        """The constraints and the objective of the largest difference."""
+        """The constraints and the objective of the largest swing."""
         assert self.swings is not None
         if self.of_score:
             return largest_of(self.swings.difference(), averaged=False)
@@ -74,7 +74,7 @@ def sizes_of(
     threshold: Fraction | None = None,
     classes: Sequence[str] = (),
 ) -> list[Gap]:
-    """Gaps from their texts; those that suit the model if none are given."""
+    """The gaps that the texts state; if there are none, the default gaps of the model."""
     if gaps or margins:
         return gaps_of(gaps, margins)
     kind, texts = default_sizes(model.ensemble, threshold, classes)
@@ -82,14 +82,14 @@ def sizes_of(
 
 
 def needs_pairs(model: LoadedModel, decision: ast.Decision | None) -> bool:
-    """True if no question of an audit is about one score."""
+    """True if the model's decision, or `decision`, is not about one score."""
     return decision is not None or model.ensemble.link.of_several
 
 
 def families_of(
     model: LoadedModel, gaps: Sequence[Gap], asked: Asked | None, policy: ast.Decision | None
 ) -> list[Family]:
-    """The events of every set of features. UsageError for gaps without a meaning."""
+    """The families of events for every set of features. Raises UsageError for gaps that the model does not support."""
     if policy is not None:
         return [Family(outcome_events(policy), None, of_score=False)]
     decisions = decisions_of(model.ensemble, asked or Asked(gaps[0].kind))
@@ -116,7 +116,7 @@ def questions_of(
     domain: Sequence[ast.Declaration] = (),
     typical: TypicalLevel | None = None,
 ) -> list[SetQuestions]:
-    """All questions of an audit: for every set of features those of each family of events."""
+    """All questions of an audit: one entry for every set of features and family of events."""
     families = families_of(model, gaps, asked, policy)
     check_features(model, varied)
     units = [(tuple(group), family) for group in varied for family in families]
@@ -136,7 +136,7 @@ def questions_of(
 
 
 def _queries(number: int, group: tuple[str, ...], family: Family, typical: TypicalLevel | None) -> Iterator[ast.Query]:
-    """A pair for every event, the nearest pair for every event, the largest swing; then both again for typical inputs."""
+    """The questions for a pair and for the nearest pair of every event, for the largest swing, and for typical inputs."""
     nearest = ast.Objective("minimize", ast.Distance(_A, ast.NearestRow(ast.Name("d")), "l2"))
     for kind, goal in (("q", None), ("n", nearest)):
         for i, event in enumerate(family.events):
@@ -154,7 +154,7 @@ def _queries(number: int, group: tuple[str, ...], family: Family, typical: Typic
 def pair_of(
     varied: Sequence[str], clauses: tuple[ast.Formula, ...], objective: ast.Objective | None = None
 ) -> ast.Find:
-    """Two points `a` and `b` that agree except on `varied`, under more constraints."""
+    """The question for two points `a` and `b` that agree except on `varied`, under more constraints."""
     alike = ast.PointsEqual(_A, _B, features_node(varied))
     return ast.Find((ast.Point(_A), ast.Point(_B)), (alike, *clauses), objective)
 
@@ -162,7 +162,7 @@ def pair_of(
 def bind_study(
     model: LoadedModel, table: Table | None, declared: Sequence[ast.Declaration], diagnostics: Diagnostics | None
 ) -> Sequence[ResolvedQuestion]:
-    """The typed questions of declarations about the model `m` and the table `d`."""
+    """The bound questions of declarations about the model `m` and the table `d`."""
     return bind(
         ast.File(tuple(declared)),
         Path(),
@@ -173,7 +173,7 @@ def bind_study(
 
 
 def check_features(model: LoadedModel, varied: Sequence[Sequence[str]]) -> None:
-    """UsageError for a feature that the model does not have."""
+    """Raises UsageError for a feature that the model does not have."""
     known = model.ensemble.feature_names
     for name in (name for group in varied for name in group):
         if name not in known:
@@ -181,15 +181,15 @@ def check_features(model: LoadedModel, varied: Sequence[Sequence[str]]) -> None:
 
 
 def features_node(names: Sequence[str]) -> ast.Features:
-    """A set of features; a node holds any name, also one that no text can."""
+    """A set of features as a syntax node, which accepts any name, even one that cannot be written as text."""
     return ast.Features(tuple(ast.Name(name) for name in names))
 
 
 def declarations_of(
     model: LoadedModel, real: Sequence[str], *, has_table: bool, domain: Sequence[ast.Declaration] = ()
 ) -> tuple[ast.Declaration, ...]:
-    """A model `m`, a table `d` that the domains come from, what a user declares of domains, and features that take fractions.
-    UsageError for unknown names.
+    """The model `m`, the table `d` with the domains, the user's declarations of domains, and features that take fractions.
+    Raises UsageError for unknown names.
     """
     known = model.ensemble.feature_names
     for name in real:
@@ -204,8 +204,8 @@ def declarations_of(
 
 
 def sets_of(model: LoadedModel, varied: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
-    """The sets of features that are asked for; every feature that some tree asks about by itself if none are named, protected
-    ones first.
+    """The requested sets of features; if none are named, each feature that a tree splits on, as a set of its own,
+    protected features first.
     """
     if varied is not None:
         return [tuple(group) for group in varied]

@@ -1,4 +1,4 @@
-"""Declares `range`: the smallest and the largest score. `range_search.py` finds them."""
+"""Declares `range`: the smallest and the largest score. The search is in `range_search.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RangeOptions(shared.Certifying):
-    """Which scores, and how near their bounds have to be: `time_limit` in seconds for each end."""
+    """The settings of the search for ends; `time_limit` is in seconds for each end."""
 
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
     classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all of them.")
@@ -34,12 +34,12 @@ class RangeOptions(shared.Certifying):
 
     @property
     def near_enough(self) -> Tolerance:
-        """How near a bound has to be to its value."""
+        """The allowed distance between a bound and its value."""
         return Tolerance(0.0, 0.0) if self.optimal else Tolerance(self.tolerance, self.absolute_tolerance)
 
 
 def probability(record: Record) -> str:
-    """That of the class whose raw score it is."""
+    """The probability of the class with this raw score, as text; empty if there is none."""
     found = (record["scores"] or {}).get("prob")
     if isinstance(found, dict):
         found = found.get(str(record["class"]))
@@ -48,7 +48,7 @@ def probability(record: Record) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RangeRecord:
-    """One end of the range of a score; the input in the user's own labels."""
+    """One end of the range of a score; the input is in the user's own labels."""
 
     class_: str | int | None = column(
         "class", lambda record: "" if record["class"] is None else str(record["class"]), hide_if_empty=True

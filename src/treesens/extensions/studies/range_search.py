@@ -1,7 +1,7 @@
-"""The smallest and the largest score of a model, over everything that can occur: two optima per score, with their proofs.
+"""Finds the smallest and the largest score of a model over all possible inputs: two optima per score, with their proofs.
 
-Scores are raw scores, of several classes one each; those of forests are probabilities, and a regressor has values. A monotone
-link moves no optimum.
+Scores are raw scores, with several classes one per class; forests have probabilities, and regressors values. A monotone link
+function does not move the optima.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RangeEnd(Optimum):
 
     @property
     def score(self) -> str:
-        """The kind of the scores of the model."""
+        """The kind of the model's scores."""
         ensemble = self.question.models[0].ensemble
         if ensemble.task is Task.REGRESSION and ensemble.link.is_linear:
             return "value"
@@ -49,19 +49,19 @@ class RangeEnd(Optimum):
 
     @property
     def title(self) -> str:
-        """The end in words."""
+        """The name of the end in words."""
         of_class = "" if self.label is None else f" of {self.label}"
         return f"the {self.sense.value[:3]}imum of the {self.score}{of_class}"
 
     @property
     def why_open(self) -> str:
-        """Why the end is open; empty if it is not."""
+        """The reason why the end is open; empty if it is closed."""
         if self.closed or self.result.objective is None:
             return "" if self.closed else self.reason
         return "open: not closed in the time given, or by the whole numbers that scores are counted in"
 
     def record(self) -> RangeRecord:
-        """The facts for JSON; the input in the user's own labels."""
+        """The end as a record; the input is in the user's own labels."""
         goal, witness, query = self.result.objective, self.witness, self.query
         return RangeRecord(
             class_=self.label,
@@ -83,9 +83,9 @@ class RangeEnd(Optimum):
 
 
 def ask(asked: Asking[RangeOptions]) -> Found[RangeRecord]:
-    """Both ends of every score (of the `classes` named), over the domains of the table and the declared ones.
+    """Finds both ends of every score (of the `classes` named), over the domains of the table and the declared domains.
 
-    UsageError for a class that the model does not have.
+    Raises UsageError for a class that the model does not have.
     """
     model, mine, diagnostics = asked.model, asked.options, Diagnostics()
     table = None if asked.table is None else align_table(model, asked.table)
@@ -106,7 +106,7 @@ def ask(asked: Asking[RangeOptions]) -> Found[RangeRecord]:
 
 
 def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, Sense]]:
-    """Outputs and senses: one output, or those of the classes that are named."""
+    """The pairs of an output and a sense: for one output, or for those of the named classes."""
     check_votes(ensemble, "a range")
     known = [str(c) for c in ensemble.classes]
     for name in classes:
@@ -138,5 +138,5 @@ def _one(
 
 
 def total(asked: Asking[RangeOptions]) -> int:
-    """How many ends there are."""
+    """The number of ends to expect."""
     return len(ends_of(asked.model.ensemble, asked.options.classes))

@@ -1,13 +1,13 @@
-"""Declares `reasons`: principal reasons of denials, for letters. `reasons_search.py` finds them.
+"""Declares `reasons`: principal reasons of denials, for letters. The search is in `reasons_search.py`.
 
-Phrases and codes of reasons are read from a TOML file that its owner writes: a table per feature.
+Phrases and codes of reasons are read from a TOML file that the user writes, with a table per feature.
 
     [income]
     code = "3"
     phrase = "Income insufficient for amount of credit requested"
 
-`["*"]` stands for every other feature. Codes are those of whoever reads them: HMDA has 1 to 9, the sample forms of Regulation B
-have phrases alone (12 CFR 1002, Appendix C).
+`["*"]` means every other feature. Codes depend on the reader of the letters: HMDA has 1 to 9, while the sample forms of
+Regulation B have only phrases (12 CFR 1002, Appendix C).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MOST = 4
-"""Reasons of one letter: 12 CFR 1002, Supplement I, comment 9(b)(2)-1 (more than four are not likely to be helpful)."""
+"""Maximum number of reasons in a letter: 12 CFR 1002, Supplement I, comment 9(b)(2)-1 (more are not likely to be helpful)."""
 
 ROWS = Option(RowNumbers(), "The rows, as 0,5,10-19, or all. Default: all.", more="Each denied row has a record.")
 PROTECTED = Option(Names(), "Features, as a,b, that are never reasons and never change.")
@@ -56,7 +56,7 @@ OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMA
 
 @dataclass(frozen=True, kw_only=True)
 class ReasonOptions(shared.Certifying):
-    """Which denials, and what may be a reason: `time_limit` in seconds for each of them."""
+    """The denials to explain, and the possible reasons; `time_limit` is in seconds for each denial."""
 
     rows: Sequence[int] | None = given(ROWS, None)
     protected: Sequence[str] = given(PROTECTED, ())
@@ -76,8 +76,8 @@ class ReasonOptions(shared.Certifying):
 
 @dataclass(frozen=True, kw_only=True)
 class PrincipalReason:
-    """One reason: the value of the row, and another one: with it and those of the other reasons the decision is favourable.
-    `rise` is by how much the score could rise if this feature alone changed; None if there was no time to find out.
+    """One reason: the value of the row, and a value to have `instead`; with these values for all reasons the decision is
+    favourable. `rise` is how much a change of this feature alone could raise the score; None if there was no time for it.
     """
 
     feature: str
@@ -92,10 +92,10 @@ class PrincipalReason:
 class DenialRecord:
     """The reasons of one denial, the greatest rise first.
 
-    By `change` they `suffice` if changing them alone makes the decision favourable (a verified input); none of them can be left
-    out, which is proved. `no`: it is proved that no `most` features suffice. Then the reasons are those of the greatest rise
-    among some that do, and at least `needed` features have to change (null if no change helps). By `values` they `suffice` if
-    no input that agrees with the row on them gets the favourable decision (proved); protected features may be anything.
+    With `change`, reasons `suffice` if changing them alone makes the decision favourable (a verified input); it is proved
+    that none of them can be left out. `no` means that no `most` features suffice (proved): the reasons are then those with the
+    greatest rise in a set that does, and at least `needed` features have to change (null if no change helps). With `values`,
+    they `suffice` if no input with the same values gets the favourable decision (proved), whatever protected features are.
     """
 
     row: int
@@ -112,7 +112,7 @@ class DenialRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ReasonsDocument:
-    """All denials; how many there are is null where certificates are required, since none is about that."""
+    """All denials; `denied` and `open` are null if certificates are required, since no certificate covers these numbers."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -129,7 +129,7 @@ class ReasonsDocument:
 
 
 def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> ReasonsDocument:
-    """The denials, and how often so many reasons do not suffice."""
+    """The document of the denials, with the numbers of those for which `most` reasons suffice or do not."""
     words, required = [one.suffice for one in found.records], asked.options.require_certificate
     return ReasonsDocument(
         model=asked.file(),
@@ -180,15 +180,15 @@ OTHERS = "*"
 
 @dataclass(frozen=True)
 class Words:
-    """What a letter says of a feature."""
+    """The wording of a letter about a feature: a phrase and an optional code."""
 
     phrase: str
     code: str | None
 
 
 def read_codes(path: Path | None, features: Sequence[str], needed: Sequence[str]) -> dict[str, Words]:
-    """The words of every feature that is `needed`; its name without a file. UsageError for a file that cannot be read, for
-    features that the model does not have, and if one that is needed has no words.
+    """The wording for every `needed` feature; its name if there is no file. Raises UsageError if the file cannot be read,
+    names an unknown feature, or lacks a needed one.
     """
     if path is None:
         return {name: Words(name, None) for name in needed}
@@ -198,7 +198,7 @@ def read_codes(path: Path | None, features: Sequence[str], needed: Sequence[str]
         raise UsageError(f"the file cannot be read: {error}", place=str(path), remedy="name a TOML file") from None
     except tomllib.TOMLDecodeError as error:
         remedy = 'write [FEATURE], and below it phrase = ".." and code = ".."'
-        raise UsageError(f"this is no TOML: {error}", place=str(path), remedy=remedy) from None
+        raise UsageError(f"invalid TOML: {error}", place=str(path), remedy=remedy) from None
     known = {name: _words(name, entry, str(path)) for name, entry in given.items()}
     for name in known:
         if name not in features and name != OTHERS:
@@ -208,7 +208,7 @@ def read_codes(path: Path | None, features: Sequence[str], needed: Sequence[str]
     if silent and OTHERS not in known:
         listed = ", ".join(f"`{name}`" for name in silent[:8]) + (", …" if len(silent) > 8 else "")
         remedy = f'add [{silent[0]}] with phrase and code, or ["*"] for all others, or make it --protected'
-        raise UsageError(f"there are no words for {listed}", place=str(path), remedy=remedy)
+        raise UsageError(f"there are no phrases for {listed}", place=str(path), remedy=remedy)
     return {name: known.get(name) or known[OTHERS] for name in needed}
 
 
@@ -220,5 +220,5 @@ def _words(name: str, entry: object, place: str) -> Words:
         raise UsageError(f"`{name}` has a field `{unknown[0]}`", place=place, remedy=remedy)
     code = entry.get("code")
     if code is not None and (isinstance(code, bool) or not isinstance(code, str | int)):
-        raise UsageError(f"the code of `{name}` is no text and no whole number", place=place, remedy=remedy)
+        raise UsageError(f"the code of `{name}` is neither a text nor a whole number", place=place, remedy=remedy)
     return Words(entry["phrase"].strip(), None if code is None else str(code))

@@ -1,9 +1,9 @@
-"""The principal reasons of denials: few features whose change alone makes the decision favourable, none of them too many.
+"""Finds the principal reasons of denials: few features whose change alone makes the decision favourable, all of them needed.
 
-All rows are swept at once first: the feature that raises the score most is changed, then the next, until the decision is
-favourable. The other rows are decided one by one (`extensions/answers`). A set of fewest features is the smallest that hits
-every set of features which, kept as it is, keeps the decision: implicit hitting sets (Ignatiev, Narodytska, Asher and
-Marques-Silva, *From contrastive to abductive explanations and back again*, AIxIA 2020).
+First all rows are swept at once: the feature that raises the score most is changed, and then the next one, until the decision
+is favourable. The other rows are searched one by one (`extensions/answers`). A smallest set of features that suffices is a
+minimum hitting set of all sets of features that keep the decision if they stay unchanged: implicit hitting sets (Ignatiev,
+Narodytska, Asher and Marques-Silva, *From contrastive to abductive explanations and back again*, AIxIA 2020).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ NOTHING_HELPS = "no change of the features that may be reasons makes the decisio
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of one denial."""
+    """The findings about one denial."""
 
     features: Features = frozenset()
     other: Other | None = None
@@ -67,7 +67,7 @@ class Known:
 
 
 def ask(asked: Asking[ReasonOptions]) -> Found[DenialRecord]:
-    """The reasons of every denial."""
+    """Finds the reasons of every denial."""
     assert asked.table is not None
     study = _Denials(asked.model, align_table(asked.model, asked.table), asked)
     records = []
@@ -83,13 +83,13 @@ def ask(asked: Asking[ReasonOptions]) -> Found[DenialRecord]:
 
 
 class _Denials:
-    """The denials of one table."""
+    """The denials of one table, and the search for their reasons."""
 
     def __init__(self, model: LoadedModel, table: Table, asked: Asking[ReasonOptions]) -> None:
         options = asked.options
         self.options, self.stop = options, asked.stop
         self.known: dict[int, tuple[Int32Array, Features]] = {}
-        """By row its cells int32[features], and the features that are known to suffice."""
+        """For each row, its cells int32[features] and the features known to suffice."""
         names = model.ensemble.feature_names
         protected = options.protected or model.meaning.protected
         check_features(model, [protected])
@@ -135,8 +135,8 @@ class _Denials:
         self.shap = Contributions(self.ensemble, self.rows) if options.shap and self.denied else None
 
     def _denied(self, count: int) -> list[int]:
-        """The rows without the favourable decision, of those that are asked about: by the library's own class, bit for bit, or
-        by the cut-off in exact arithmetic.
+        """The requested rows without the favourable decision: by the library's own class, bit for bit, or by the cut-off in
+        exact arithmetic.
         """
         wanted = list(range(count)) if self.options.rows is None else list(self.options.rows)
         for row in wanted:
@@ -156,12 +156,12 @@ class _Denials:
         return all(holds(constraint, x) for constraint in query.constraints)
 
     def record(self, place: int) -> DenialRecord:
-        """The reasons of one denial."""
+        """The record of one denial, with its reasons."""
         start, row = time.perf_counter(), self.denied[place]
         if self.outside[place]:
-            return replace(self.unsettled(place, "the row lies outside of the domain"), seconds=0.0)
+            return replace(self.unsettled(place, "the row lies outside the domain"), seconds=0.0)
         if self.options.threshold is None and self._is_favourable(row):
-            return self.unsettled(place, "the sum of the library and the exact one decide differently")
+            return self.unsettled(place, "the sum of the library and the exact sum decide differently")
         options = Options(time_limit=self.options.time_limit, seed=self.options.seed, regions=False)
         budget = Budget.of(self.options.time_limit, self.stop)
         judge = RowDecisions([self.question.query], self.cells[place], budget, options, answer)
@@ -185,7 +185,7 @@ class _Denials:
         )
 
     def evidence(self, record: DenialRecord) -> Evidence:
-        """That the reasons of a denial suffice, and that none can be left out; or that nothing helps."""
+        """The evidence that the reasons of a denial suffice and none can be left out, or that no change helps."""
         title, query = f"the reasons of row {record.row}", self.question.query
         if record.row not in self.known or record.suffice == "open":
             return Open(title, record.reason or "no reasons were found")
@@ -200,7 +200,7 @@ class _Denials:
         return Open(title, f"that {record.reason.removesuffix(' (proved)')} has no certificate")
 
     def _settled(self, judge: RowDecisions, place: int) -> Known:
-        """A set of features whose change suffices, none of which can be left out; or that no `most` of them suffice."""
+        """A set of features whose change suffices and none of which can be left out; or the proof that no `most` suffice."""
         query, known = self.question.query, Known()
         if self.options.way == "values":
             return self._deciding(judge)
@@ -221,7 +221,7 @@ class _Denials:
             return replace(known, reason=judge.unsettled or judge.budget.reason or "the time was over")
 
     def _minimal(self, judge: RowDecisions, found: Other, place: int) -> tuple[Features, Other]:
-        """A part of what an input changes, none of which can be left out; those that raise the score least are tried first."""
+        """A minimal part of the features that an input changes; the features that raise the score least are left out first."""
         freed = judge.changed(found[1])
         for f in sorted(freed, key=lambda f: (int(self.sweep.rises[place, f]), f)):
             if f not in freed:
@@ -232,7 +232,7 @@ class _Denials:
         return freed, found
 
     def _fewest(self, judge: RowDecisions, known: Known) -> Known:
-        """Whether fewer features suffice than those that are known."""
+        """The finding if fewer features suffice than those in `known`, or the proof that no `most` features do."""
         to_hit: list[Features] = []
         while (chosen := hitting_set(to_hit, lambda: judge.budget.over)) is not None:
             if len(chosen) > self.options.most:
@@ -249,7 +249,7 @@ class _Denials:
         return known
 
     def _deciding(self, judge: RowDecisions) -> Known:
-        """Fewest features whose values alone keep the decision: they hit every set of features whose change ends it."""
+        """The fewest features whose values alone keep the decision: they hit every set of features whose change ends it."""
         to_hit: list[Features] = []
         try:
             if judge.other(self.usable) is not None:
@@ -287,7 +287,7 @@ class _Denials:
         return label_of(space.domains[feature], float(kind.cast(np.float64(value))), kind.dtype)
 
     def _against(self, row: int) -> list[str]:
-        """The features of the greatest TreeSHAP against the favourable decision."""
+        """The features with the greatest TreeSHAP values against the favourable decision."""
         assert self.shap is not None
         output = self.favourable if self.ensemble.n_outputs > 1 else 0
         sign = 1 if self.ensemble.n_outputs > 1 or self.favourable == 1 else -1
@@ -300,7 +300,7 @@ class _Denials:
         return str(self.ensemble.classes[int(self.ensemble.predicted_classes(margins)[0])])
 
     def unsettled(self, place: int, why: str = "") -> DenialRecord:
-        """Nothing is known of a denial."""
+        """The record of a denial about which nothing is known."""
         row = self.denied[place]
         return DenialRecord(
             row=row,
@@ -318,8 +318,8 @@ class _Denials:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What single features can do for rows: `rises` int64[rows, features] in units, and `cells` int32[rows, features], changed
-    until the decision is favourable (`reached` bool[rows]) or there is nothing left to change. `swept` bool[features] are the
+    """The effect of changing single features: `rises`, int64[rows, features], in units; and `cells`, int32[rows, features],
+    changed until the decision is favourable (`reached`, bool[rows]) or no change is left. `swept`, bool[features], marks the
     features whose rises are known.
     """
 
@@ -339,11 +339,11 @@ def sweep_denials(
     favourable: int,
     budget: Budget,
 ) -> Sweep:
-    """Changes up to `most` of the usable features of rows of cells int32[rows, features], in every step the one that raises the
-    score most, until the decision that the query asks for is reached. Rows that are `outside` of the domain stay.
+    """Changes up to `most` usable features of each row of `start`, int32[rows, features], greedily: each step changes the
+    feature that raises the score most, until the query's decision is reached. Rows `outside` the domain stay unchanged.
 
-    This only guides: what it finds is verified, and what it does not find is searched for. Features that the budget has no time
-    for come last, and their rises are not known; of a mean of models, or of votes, none is, because there is no one score.
+    The sweep is only a guide: its results are verified, and what it misses is searched for. Features beyond the time budget
+    come last, with unknown rises; for a mean of models and for votes all rises are unknown, because there is no single score.
     """
     model, legal, (count, features) = query.models[0], query.space.legal, start.shape
     rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()
@@ -379,7 +379,7 @@ def sweep_denials(
 
 
 def _goal(query: Query, favourable: int) -> tuple[int, int, Callable[[int], int]]:
-    """The output whose score is to rise (or to fall, -1), and the least that it has to reach, in units of a shift."""
+    """The output whose score has to rise (or to fall, -1), and the least score to reach, in units of a shift."""
     for constraint in query.constraints:
         if isinstance(constraint, AtLeast) and isinstance(constraint.form, LinearForm):
             terms = constraint.form.scores

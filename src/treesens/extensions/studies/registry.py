@@ -1,7 +1,7 @@
-"""The studies: built-in ones and those of other distributions (entry points of the group `treesens.studies`).
+"""The studies: built-in ones, and those of other distributions (entry points of the group `treesens.studies`).
 
-A study is a module with a `STUDY` and a line in `treesens/builtin.py`, or an entry point. It is imported on first use. The core
-reaches studies through the functions of this module.
+A study is a module with a `STUDY`, and a line in `treesens/builtin.py` or an entry point. It is imported on first use. The
+core reaches studies through the functions of this module.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from treesens.compiler.base.option_kinds import Kind
 
 CALLS = {"learn_rules": "learn"}
-"""Calls whose names differ from those of their studies."""
+"""Calls whose names differ from their studies."""
 
 
 def study_of(name: str) -> Study[Any, Any]:
-    """A study by its name. Raises UsageError if it is unknown or cannot be imported."""
+    """The study called `name`. Raises UsageError if it is unknown or cannot be imported."""
     study: Study[Any, Any] = STUDIES.get(name)
     return study
 
@@ -35,7 +35,7 @@ def command_of(name: str) -> click.Command:
 
 
 def call_of(name: str) -> Callable[..., Any] | None:
-    """The Python call of that name, or None."""
+    """The Python call named `name`, or None."""
     study = CALLS.get(name, name)
     if study not in STUDIES.names() or study_of(study).call is None:
         return None
@@ -45,7 +45,7 @@ def call_of(name: str) -> Callable[..., Any] | None:
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of what `--json` prints, made from the classes of its records."""
+    """The JSON Schema (draft 2020-12) of the output of `--json`, made from the classes of its records."""
     from treesens.extensions.studies.assumed import Assumed
     from treesens.extensions.studies.shared_records import ManifestRecord
     from treesens.records.plain import document_schema, schema_of_type
@@ -60,7 +60,7 @@ def schema_of(name: str) -> dict[str, Any]:
 
 
 def arguments() -> dict[str, tuple[str, Kind]]:
-    """Arguments of all calls with their kinds, by their flags without `--`."""
+    """The arguments of all calls with their kinds, keyed by flag without `--`."""
     found: dict[str, tuple[str, Kind]] = {}
     for name in STUDIES.names():
         for one in declared(study_of(name).options, Door.PYTHON):

@@ -1,6 +1,6 @@
-"""Studies with `--require-certificate`: nothing stays that rests on work without an accepted certificate.
+"""Applies `--require-certificate`: removes all results that rest on work without an accepted certificate.
 
-Fields of records that no claim covers declare their replacement (`columns.uncertified`).
+Fields that no claim covers declare their replacement (`columns.uncertified`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from treesens.records.plain import ABSENT
 
 
 def with_nothing_else(found: Found[Any], left: Collection[int]) -> Found[Any]:
-    """What was found, without the records that are `left` without a certificate, and without what no claim is about."""
+    """The findings without the records in `left`, which have no certificates, and without fields that no claim covers."""
     kept = [_bare(one) for number, one in enumerate(found.records) if number not in left]
     if left and found.records and isinstance(found.records[0], DiffRecord):
         kept = [_unknown(found.records[0])]
     if left and kept and isinstance(kept[0], GroupRecord):
-        # Ratios are those to the best group, which may be among what is left.
+        # The best group, to which ratios refer, may be among the removed records.
         kept = [replace(one, ratio_lower=None, ratio_upper=None, reaches="open") for one in kept]
     return replace(found, records=kept, result=_result(found.result, left))
 
@@ -53,9 +53,9 @@ def _unknown(record: DiffRecord) -> DiffRecord:
 
 
 def _result(result: Any, left: Collection[int]) -> Any:
-    """What documents and pictures take from a study besides its records."""
+    """The result that documents and pictures use in addition to the records."""
     if isinstance(result, Robustness):
-        # A row that is left counts as one that is not robust: a part of fewer rows would be another claim.
+        # A removed row counts as not robust: a part of fewer rows would be another claim.
         nothing: dict[str, Any] = {"verdict": Verdict.UNKNOWN, "distance": None, "bound": None, "targets": ()}
         rows = [
             replace(one, **nothing) if number in left and one.verdict is not None else one

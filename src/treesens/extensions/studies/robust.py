@@ -1,4 +1,4 @@
-"""Declares `robust`: the distances of rows to another class. `robust_search.py` computes them."""
+"""Declares `robust`: the distances of rows to another class. The search is in `robust_search.py`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ OUT = Option(OutputPath(), "A CSV file for the nearest inputs of another class."
 
 @dataclass(frozen=True, kw_only=True)
 class RobustOptions(shared.Certifying):
-    """Which rows and distances: `time_limit` in seconds for each row. `range` is the domain of every number; without it the
-    ranges of the table's columns are. Distances are in widths of the domains.
+    """The rows and the distances; `time_limit` is in seconds for each row. `range` is the domain of every number, by default
+    the ranges of the table's columns. Distances are in widths of the domains.
     """
 
     rows: Sequence[int] | None = given(ROWS, None)
@@ -52,12 +52,12 @@ class RobustOptions(shared.Certifying):
 
 
 NONE = ("no other class in the domain", "no input of the domain")
-"""Why a row, and why one of its targets, has no other class."""
+"""Reasons why a row, and one of its targets, has no input of another class."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TargetRecord:
-    """The nearest input of one class."""
+    """The nearest input of one target class."""
 
     target: str | None
     verdict: VerdictWord
@@ -70,7 +70,7 @@ class TargetRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RobustRecord:
-    """One row: its class, the nearest input of another one, and what is proved."""
+    """One row: its class, the nearest input of another class, and the proved bound."""
 
     row: int = column("row", lambda record: str(record["row"]), right=True)
     class_: str = column("class", lambda record: str(record["class"]))
@@ -95,7 +95,7 @@ class CertifiedPart:
 
 @dataclass(frozen=True, kw_only=True)
 class RobustDocument:
-    """All rows, and the curve."""
+    """All rows, and the curve of the certified part."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -106,13 +106,13 @@ class RobustDocument:
 
 
 def total(asked: Asking[RobustOptions]) -> int:
-    """How many rows there are."""
+    """The number of rows to expect."""
     assert asked.table is not None
     return asked.table.rows if asked.options.rows is None else len(asked.options.rows)
 
 
 def document(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> RobustDocument:
-    """The rows, and the curve at the radii that are named, or at ten up to the greatest distance."""
+    """The document of the rows, with the curve at the requested radii, or at ten radii up to the greatest distance."""
     result: Robustness = found.result
     most = max((one.distance or one.bound or 0.0 for one in found.records), default=0.0)
     usual = [most * i / 10 for i in range(11)] if most > 0 else [0.0]

@@ -1,7 +1,7 @@
-"""How far the rows of a table are from another class: a verified nearest input for each, and a proof that none is nearer.
+"""Computes the distance of rows to another class: a verified nearest input for each, and a proof that none is nearer.
 
-One question per row, `find a such that class(a) != C minimize distance(a, row N of d, NORM)`, over one binding of model and
-table; questions of one class are compiled once.
+Each row has one question, `find a such that class(a) != C minimize distance(a, row N of d, NORM)`; the model and the table
+are bound once, and the questions about one class are compiled once.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _A = ast.Name("a")
 
 @dataclass(frozen=True)
 class Nearest:
-    """What is known of the nearest input of another class: `distance` is that of the verified `point`, and none is nearer than
-    `bound` (infinite where there is none at all). `target` is the class that was asked for, None for any other one.
+    """The findings about the nearest input of another class: `distance` is that of the verified `point`, and no input is nearer
+    than `bound` (infinite if none exists). `target` is the requested class, or None for any other class.
     """
 
     target: str | None
@@ -61,16 +61,16 @@ class Nearest:
 
     @property
     def closed(self) -> bool:
-        """True if value and bound agree (sums of costs to a millionth), or there is no such input."""
+        """True if value and bound agree (sums of costs to a millionth), or no such input exists."""
         if self.verdict is Verdict.NONE:
             return True
         if self.distance is None or self.bound is None:
             return False
-        # A search that has closed its gap to a millionth rounds both ends once more.
+        # A search that has closed its gap to a millionth rounds both numbers once more.
         return self.distance - self.bound <= max(1e-9, 1.001e-6 * self.distance)
 
     def record(self) -> dict[str, Any]:
-        """The facts for JSON."""
+        """The findings as a dict for JSON."""
         return {
             "target": self.target,
             "verdict": str(self.verdict),
@@ -83,7 +83,7 @@ class Nearest:
 
     @staticmethod
     def of_record(record: Mapping[str, Any]) -> Nearest:
-        """What `record` has written."""
+        """Rebuilds the findings from the dict that `record` returns."""
         verdict = Verdict(record["verdict"])
         bound = math.inf if verdict is Verdict.NONE else record["bound"]
         return Nearest(record["target"], verdict, record["distance"], bound, record["point"], record["reason"])
@@ -103,8 +103,8 @@ def nearest_of(targets: Sequence[Nearest]) -> Nearest:
 
 @dataclass(frozen=True)
 class RowRobustness:
-    """What is known of one row. `distance` is that of the verified `point`, and no input of another class is nearer than
-    `bound` (infinite where there is none at all). `reason` says why a row has neither. `targets` are the classes one by one.
+    """The findings about one row. `distance` is that of the verified `point`, and no input of another class is nearer than
+    `bound` (infinite if none exists). `reason` says why both are missing. `targets` are the findings for each of the classes.
     """
 
     row: int
@@ -118,10 +118,10 @@ class RowRobustness:
     correct: bool | None = None
     targets: tuple[Nearest, ...] = ()
     queries: tuple[Query, ...] = ()
-    """Of the targets, or the one about any other class, if certificates are wanted."""
+    """The questions about the targets, or about any other class, if certificates are requested."""
 
     def evidence(self) -> Iterator[Evidence]:
-        """That no input of another class is nearer than its bound."""
+        """The evidence that no input of another class is nearer than its bound."""
         if self.verdict is None or not self.queries:
             yield Open(f"row {self.row}", self.reason or "nothing is known")
             return
@@ -132,18 +132,18 @@ class RowRobustness:
 
     @property
     def closed(self) -> bool:
-        """True if value and bound of all that was asked agree, or there is no such input."""
+        """True if value and bound agree for all questions about the row, or no such input exists."""
         if self.verdict is None:
             return False
         whole = Nearest(None, self.verdict, self.distance, self.bound, self.point, self.reason)
         return whole.closed and all(one.closed for one in self.targets)
 
     def certified(self, radius: float) -> bool:
-        """True if no input within a radius has another class: proved."""
+        """True if it is proved that no input within a radius has another class."""
         return self.verdict is Verdict.NONE or (self.bound is not None and self.bound > radius)
 
     def record(self) -> RobustRecord:
-        """The facts for JSON."""
+        """The row as a record."""
         return RobustRecord(
             row=self.row,
             class_=self.predicted,
@@ -161,29 +161,29 @@ class RowRobustness:
 
 @dataclass
 class Robustness:
-    """The rows in the order of the request; those that were not reached are left out."""
+    """The rows in the order of the request, without the rows left untried."""
 
     rows: list[RowRobustness] = field(default_factory=list)
 
     def certified(self, radius: float) -> float:
-        """The part of the rows, of those with a prediction, that are proved robust at a radius; wrong ones do not count."""
+        """The part of the rows with a prediction that are proved robust at a radius; wrongly predicted rows do not count."""
         judged = [row for row in self.rows if row.verdict is not None]
         good = [row for row in judged if row.certified(radius) and row.correct is not False]
         return len(good) / len(judged) if judged else 0.0
 
     def curve(self) -> list[tuple[float, float]]:
-        """Every radius at which the certified part falls, ascending from 0, with the part from there on."""
+        """Every radius at which the certified part drops, ascending from 0, with the part from this radius on."""
         bounds = {row.bound for row in self.rows if row.bound is not None and math.isfinite(row.bound)}
         return [(radius, self.certified(radius)) for radius in sorted({0.0, *bounds})]
 
     @property
     def labelled(self) -> bool:
-        """True if it is known which rows the model gets right."""
+        """True if labels say which rows the model predicts correctly."""
         return any(row.correct is not None for row in self.rows)
 
 
 class RowQuestions:
-    """The questions about single rows of a table, over one binding of a model."""
+    """The questions about single rows of a table, with one binding of the model."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class RowQuestions:
             raise UsageError("a regressor has no classes", remedy="ask about its value in a file: `value(a) >= ..`")
         self.decision = decision
         self.labels = list(map(str, model.ensemble.classes)) if decision is None else outcomes(decision)
-        """What a row can be: a class, or an outcome of the decision."""
+        """The possible answers for a row: the classes, or the outcomes of the decision."""
         self.model, self.table, self.norm, self.seed = model, align_table(model, table), norm, seed
         self._declared = (*_declarations(model, domain), *(() if decision is None else (decision,)))
         self.session = Session(
@@ -208,12 +208,12 @@ class RowQuestions:
             load_model=lambda _path, _format: model,
             load_table=lambda _path, _label, _rows: self.table,
         )
-        # One question about each class says what the classes are.
+        # One question about each class defines the classes.
         self.of_class = [self._bound(ast.Find((ast.Point(_A),), (self._is(c),))) for c in range(len(self.labels))]
         self.rows = self._bound(self._find(0, 0)).rows["d"]
 
     def _is(self, index: int) -> ast.Formula:
-        """The point `a` has a class, or an outcome."""
+        """The formula that the point `a` has a class, or an outcome."""
         if self.decision is not None:
             return is_decided("a", self.decision, self.labels[index])
         return ast.ClassIs(_A, label_of_class(self.model.ensemble, index))
@@ -232,7 +232,7 @@ class RowQuestions:
         norm: str | None = None,
         more: Sequence[ast.Formula] = (),
     ) -> ast.Find:
-        """The nearest input of another class than `index`, or of the target, that fulfils `more`."""
+        """The question for the nearest input of a class other than `index`, or of the target, that satisfies `more`."""
         other = self._is_not(index) if target is None else self._is(target)
         to_row = ast.Distance(_A, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
         return ast.Find((ast.Point(_A),), (other, *more), ast.Objective("minimize", to_row))
@@ -241,7 +241,7 @@ class RowQuestions:
         return self.session.bind(ast.Query(ast.Name("q"), find))
 
     def predicted(self, row: int) -> int | None:
-        """The class of a row in exact arithmetic; None if a value is missing where the model takes none."""
+        """The class of a row in exact arithmetic; None if a missing value is not allowed."""
         values = self.rows[row : row + 1]
         grids = self.of_class[0].query.space.grid
         if any(np.isnan(v) and not grid.missing for v, grid in zip(values[0], grids, strict=True)):
@@ -260,16 +260,16 @@ class RowQuestions:
         norm: str | None = None,
         more: Sequence[ast.Formula] = (),
     ) -> ResolvedQuestion:
-        """The nearest input of another class than that of the row, or of the target. Default: the norm of the questions."""
+        """The question for the nearest input of another class than `predicted`, or of the target, in `norm` or `self.norm`."""
         return self._bound(self._find(predicted, row, target=target, norm=norm, more=more))
 
     def others(self, predicted: int, more: Sequence[ast.Formula]) -> list[ResolvedQuestion]:
-        """For each class but one the question about an input of it that fulfils `more`."""
+        """For each class except `predicted`, the question for an input of the class that satisfies `more`."""
         others = (c for c in range(len(self.labels)) if c != predicted)
         return [self._bound(ast.Find((ast.Point(_A),), (self._is(c), *more))) for c in others]
 
     def identified(self, row: int, predicted: int, target: int | None = None) -> str:
-        """What the answer to this question depends on besides model and table: its text, and the seed."""
+        """A key for everything except model and table on which the answer to this question depends: its text, and the seed."""
         find = identity(ast.Query(ast.Name("q"), self._find(predicted, row, target=target)))
         return f"{self._declarations}\0{find}\0{self.seed}"
 
@@ -292,7 +292,7 @@ def _declarations(model: LoadedModel, given: tuple[Fraction, Fraction] | None) -
 
 
 def _labels(model: LoadedModel, table: Table) -> list[str] | None:
-    """The labels of the table as the model names classes; None where the two have nothing in common."""
+    """The labels of the table as texts; None without labels, or if a label is not a class of the model."""
     if table.label is None:
         return None
     known = {str(c) for c in model.ensemble.classes}
@@ -301,7 +301,7 @@ def _labels(model: LoadedModel, table: Table) -> list[str] | None:
 
 
 def _plain(value: Any) -> str:
-    """A label as a class is called: 1.0 is 1."""
+    """A label as the text of a class: 1.0 becomes 1."""
     return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
 
 
@@ -343,11 +343,11 @@ def nearest_input(
     more: Sequence[ast.Formula] = (),
     stop: threading.Event | None = None,
 ) -> Nearest:
-    """What is found of the nearest input of another class than that of a row, or of the target, that fulfils `more`."""
+    """The findings about the nearest input of another class than that of a row, or of the target, that satisfies `more`."""
     asked = questions.question(row, predicted, target, norm, more)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:
-        # Joined with other classes it would be about two arithmetics (solve/combine.py).
+        # Joined with other classes, the answer would mix two arithmetics (solve/combine.py).
         result = replace(result, verdict=Verdict.UNKNOWN, reason="numerical band: exact arithmetic knows such inputs")
     goal, none = result.objective, result.verdict is Verdict.NONE
     return Nearest(
@@ -369,21 +369,21 @@ def _nearest(
     memory: Memory | None,
     stop: threading.Event | None,
 ) -> Nearest:
-    """The answer to one question, or the one of an earlier run."""
+    """The answer to one question, or its answer from an earlier run."""
     key = "" if memory is None else questions.identified(row, predicted, target)
     record = memory.known(key) if memory is not None else None
     if record is not None:
         return Nearest.of_record(record)
     found = nearest_input(questions, row, predicted, options, target=target, stop=stop)
-    # What an interruption has left open is no answer; what the time limit has, is one for this limit.
+    # A question left open by an interruption has no answer; one left open by the time limit is answered for this limit.
     if memory is not None and (found.closed or stop is None or not stop.is_set()):
         memory.keep(key, str(found.verdict) if found.closed else "unknown", found.record())
     return found
 
 
 def ask(asked: Asking[RobustOptions]) -> Found[RobustRecord]:
-    """The nearest input of another class for every row; `memory` has answers of earlier runs. A set event keeps the rows
-    so far.
+    """Finds the nearest input of another class for every row; `memory` has answers of earlier runs. If the event `stop` is set,
+    the rows answered so far are returned.
 
     Raises UsageError for rows that are not in the table.
     """

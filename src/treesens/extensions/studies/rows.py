@@ -1,10 +1,10 @@
-"""Which rows of a table are on which side of an event, which flip, and with which partner.
+"""Finds the rows of a table on each side of an event, the rows that flip, and their partners.
 
-A row flips if, with its other features as they are, one value of the varied features makes it the first point of the event and
-another one the second. One score that passes two cut-offs is followed through the cells of a feature by the engine
-(`data/flips.py`). The lead of a class over all others is the least of several differences; for it, and for rules between
-features, every combination of cells of the varied features is tried (`joint_flips`). Sides that are no bounds of scores are
-judged by exact arithmetic for every combination (`CombinedRows`).
+A row flips if, with its other features fixed, one value of the varied features makes it the first point of the event and
+another value the second point. One score that passes two cut-offs is followed by the engine through the cells of a feature
+(`data/flips.py`). The lead of a class over all others is the minimum of several differences; for leads, and for rules between
+features, every combination of cells of the varied features is tried (`joint_flips`). If sides are not bounds on scores,
+exact arithmetic decides every combination (`CombinedRows`).
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from treesens.extensions.studies.decisions import Between, Decision
 from treesens.solve.tasks.data_rows import EventRows, ScoreRows, legal_rows
 
 WALKS_PER_SECOND = 60_000_000
-"""Walks through a tree for every second of the limit: several times those of a sweep of all rows."""
+"""Walks through a tree for every second of the limit: several times the walks of a sweep over all rows."""
 LEAST_COMBINATIONS = 16
-"""Combinations of values of several features that are tried for every row in any case."""
+"""Minimum number of combinations of values of several features that are tried for every row."""
 _CHUNK = 4096
 _INPUTS = 1 << 14
-"""Inputs that are judged between two looks at the clock."""
+"""Inputs that are evaluated between two checks of the clock."""
 
 
 @dataclass
 class ScoreSweep:
-    """The extremes of the scores of a decision on rows float64[rows, features] of a table, for one set of features.
+    """The extreme scores of a decision on the rows of `table`, float64[rows, features], for one set of features.
 
-    A decision between classes has two sweeps: at a lead of 0 ties count as the library breaks them.
+    A decision between classes has two sweeps: at a lead of 0, ties are broken as in the library.
     """
 
     decision: Decision
@@ -62,15 +62,15 @@ class ScoreSweep:
     seconds: float
 
     def of(self, query: Query, size: Fraction) -> ScoreRows:
-        """The rows for the question about a size."""
+        """The rows for the question with a gap of `size`."""
         return ScoreRows(query, self.shape(query, size), self.found(size), self.table)
 
     def found(self, size: Fraction) -> Flips:
-        """The extremes of all rows for a size."""
+        """The extreme scores of all rows for a gap of `size`."""
         return self._at_zero if isinstance(self.decision, Between) and size == 0 else self._plain
 
     def widest(self, query: Query, size: Fraction) -> ScoreRows:
-        """The rows for the question about any swing at all."""
+        """The rows for the question about any swing."""
         shape = FlipQuestion(0, 1, self.features, 0, self.decision.output, None, None, LogRational(), True)
         return ScoreRows(query, shape, self.found(size), self.table)
 
@@ -84,11 +84,11 @@ class ScoreSweep:
 
     @cached_property
     def features(self) -> tuple[int, ...]:
-        """The features that vary."""
+        """The varied features."""
         return varied_of(self.query)
 
     def shape(self, query: Query, size: Fraction) -> FlipQuestion:
-        """The question about a size as one about the extremes of rows."""
+        """The question with a gap of `size`, as a question about the extreme scores of rows."""
         if isinstance(self.decision, Between):
             lead = LogRational(size * self.query.models[0].ensemble.average)
             return FlipQuestion(
@@ -99,7 +99,7 @@ class ScoreSweep:
         return found
 
     def swing_bound(self) -> float:
-        """A bound on all swings, from the leaves alone."""
+        """A bound on all swings, computed from the leaves alone."""
         model = self.query.models[0]
         if isinstance(self.decision, Between):
             exact = two_class_swing(model, self.features, *self.decision.classes)
@@ -125,19 +125,19 @@ def varied_of(query: Query) -> tuple[int, ...]:
 
 
 def rules_of(query: Query) -> list[OneHot]:
-    """The `onehot` rules of the first point."""
+    """The `onehot` rules about the first point."""
     return [c for c in query.constraints if isinstance(c, OneHot) and c.point == 0]
 
 
 Sides = Callable[[Int64Array], tuple[Int64Array, Int64Array]]
-"""From all scores int64[rows, outputs] to the number that is high at one point, and the one that is low at the other."""
+"""Maps all scores, int64[rows, outputs], to the number that is high at one point, and the number that is low at the other."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The values of leaves by output, int64[leaves, outputs] in units of 2**-shift, and the base of each output.
+    """The leaf values by output, int64[leaves, outputs], in units of 2**-shift, and the base of each output.
 
-    Values are rounded down where they are too long: an exact score lies in [v, v + slack].
+    Values that are too long are rounded down: the exact score for v lies in [v, v + slack].
     """
 
     leaves: Int64Array
@@ -150,7 +150,7 @@ _SCORES: Kept[Scores] = Kept(4, lambda scores: scores.leaves.nbytes)
 
 
 def scores_of_leaves(model: CellEnsemble) -> Scores:
-    """All outputs in one unit, before averaging."""
+    """The scores of all outputs in one unit, before averaging."""
     return _SCORES.of((model,), None, lambda: _scores_of_leaves(model))
 
 
@@ -167,7 +167,7 @@ def _scores_of_leaves(model: CellEnsemble) -> Scores:
         exact[mine, output] = [int(v) << (shift - scaled.shift) for v in column.tolist()]
     bases = [int(v) * ensemble.average << (shift - base.shift) for v in base.values.tolist()]
     most = max(map(abs, exact.ravel().tolist()), default=0) * (ensemble.n_trees + 1) + max(map(abs, bases), default=0)
-    # The lead of one score over another one decides.
+    # The lead of one score over another score decides.
     drop = max(0, most.bit_length() - (SCORE_BITS - 1))
     leaves = np.array([v >> drop for v in exact.ravel().tolist()], np.int64).reshape(exact.shape)
     slack = 0 if drop == 0 else ensemble.n_trees + 1
@@ -175,13 +175,13 @@ def _scores_of_leaves(model: CellEnsemble) -> Scores:
 
 
 def leads(first: int, second: int, slack: int, *, ties: bool) -> Sides:
-    """By how much each of two classes is ahead of every other one; the second with its sign turned, since it has to be low.
+    """The smallest leads of two classes over other classes; the second lead is negated, since it has to be low.
 
-    With `ties` a lead of 0 suffices for the class: of several best classes a library predicts the first one.
+    With `ties`, a lead of 0 suffices for the class: of several best classes, libraries predict the first.
     """
 
     def lead(scores: Int64Array, wanted: int) -> Int64Array:
-        # An integer greater than another one is so by a unit.
+        # An integer that is greater than another is greater by at least one unit.
         behind = scores + (np.arange(scores.shape[1]) < wanted) * ties
         behind[:, wanted] = -BEYOND
         return np.asarray(scores[:, wanted] - behind.max(axis=1) - slack)
@@ -200,12 +200,12 @@ def joint_flips(
     walks: int,
     ties: bool = False,
 ) -> Flips:
-    """Sweeps rows of cells int32[rows, features of the grid] over the legal cells of `features`, as `flips` does.
+    """Sweeps the rows of `cells`, int32[rows, features of the grid], over the legal cells of `features`, as `flips` does.
 
-    Of one output its score is followed, of two the lead of the one class and that of the other (see `leads`).
+    With one output its score is followed, with two outputs the leads of the two classes (see `leads`).
 
-    Rows and combinations that break a `onehot` of the question do not count. About `walks` walks through a tree are made: of
-    evenly spread combinations if all are too many.
+    Rows and combinations that break a `onehot` of the question do not count. About `walks` walks through a tree are made;
+    if all combinations need more, evenly spread ones are tried.
     """
     scores, rules = scores_of_leaves(model), rules_of(query)
     sides: Sides = lambda found: (found[:, outputs[0]], found[:, outputs[0]])  # noqa: E731
@@ -228,12 +228,12 @@ def joint_flips(
         high[better], low[worse] = upper[better], lower[worse]
         high_cells[better], low_cells[worse] = combination, combination
     own, own_low = sides(known + _add_up(model, scores, cells, asking))
-    slack = scores.slack if len(outputs) == 1 else 0  # of a lead it is taken off already
+    slack = scores.slack if len(outputs) == 1 else 0  # leads have it subtracted already
     return Flips(tuple(features), index, high, low, high_cells, low_cells, own, scores.shift, slack, complete, own_low)
 
 
 def _trees_about(model: CellEnsemble, features: Sequence[int]) -> tuple[Int32Array, Int32Array]:
-    """The numbers of trees that do not split on the features, and of those that do."""
+    """The indices of trees that do not split on the features, and of trees that do."""
     ensemble = model.ensemble
     asks = np.zeros(model.n_trees, bool)
     asks[ensemble.node_tree[np.isin(ensemble.node_feature, list(features))]] = True
@@ -241,7 +241,7 @@ def _trees_about(model: CellEnsemble, features: Sequence[int]) -> tuple[Int32Arr
 
 
 def _add_up(model: CellEnsemble, scores: Scores, cells: Int32Array, trees: Int32Array) -> Int64Array:
-    """What some trees add to the scores of rows of cells, int64[rows, outputs]."""
+    """The contribution of some trees to the scores of each row of `cells`, int64[rows, outputs]."""
     result = np.zeros((len(cells), scores.leaves.shape[1]), np.int64)
     for start in range(0, len(cells) if len(trees) else 0, _CHUNK):
         part = np.ascontiguousarray(cells[start : start + _CHUNK])
@@ -253,7 +253,7 @@ def _add_up(model: CellEnsemble, scores: Scores, cells: Int32Array, trees: Int32
 
 
 def _obeys(rules: Sequence[OneHot], cells: Int32Array) -> BoolArray:
-    """Rows of cells that have exactly one of the features of every rule, bool[rows]."""
+    """True for rows of `cells` that have exactly one of the features of every rule, bool[rows]."""
     good = np.ones(len(cells), bool)
     for rule in rules:
         ones = sum(member.mask[cells[:, member.feature]].astype(np.int64) for member in rule.members)
@@ -262,7 +262,7 @@ def _obeys(rules: Sequence[OneHot], cells: Int32Array) -> BoolArray:
 
 
 def two_class_swing(model: CellEnsemble, features: Sequence[int], first: int, second: int) -> Fraction:
-    """No change of `features` alone moves the difference of two scores by more: the ranges of trees that split on them."""
+    """A bound on the change of the difference of two scores by `features` alone: the ranges of trees that split on them."""
     scores = scores_of_leaves(model)
     values = scores.leaves[:, first] - scores.leaves[:, second]
     start = np.searchsorted(model.ensemble.leaf_tree, np.arange(model.n_trees))
@@ -272,10 +272,11 @@ def two_class_swing(model: CellEnsemble, features: Sequence[int], first: int, se
 
 
 class CombinedRows(EventRows):
-    """Rows for questions whose constraints are of one point each: every combination of cells, in exact arithmetic.
+    """Rows for questions whose constraints are about one point each: every combination of cells, in exact arithmetic.
 
-    `reached` bool[points, rows] says which rows can be which point, `at` int64[points, rows] by which of the `combinations`
-    int32[n, varied], `own` bool[points, rows] which are it as they are. Rows are tried until the time is over.
+    `reached`, bool[points, rows], says which rows can be which point; `at`, int64[points, rows], gives the index of the
+    combination (in `combinations`, int32[n, varied]); `own`, bool[points, rows], says which rows are a point unchanged. Rows
+    are tried until the time runs out.
     """
 
     def __init__(self, query: Query, table: FloatArray, budget: Budget) -> None:
@@ -299,11 +300,11 @@ class CombinedRows(EventRows):
             self._try(slice(start, start + step), cells, [side for side in sides if side is not None])
 
     def _try(self, part: slice, cells: Int32Array, sides: Sequence[Sequence[Constraint]]) -> None:
-        """Every row of a part as it is, and then with each combination."""
+        """Evaluates every row of a part, first unchanged and then with each combination."""
         tried = np.repeat(cells[part, None, :], 1 + len(self.combinations), axis=1)
         tried[:, 1:, list(self.varied)] = self.combinations
         flat = np.ascontiguousarray(tried).reshape(-1, tried.shape[2])
-        # The same inputs for both points. Nothing reads values.
+        # The same inputs serve for both points; no constraint reads their values.
         query, both = self.query, np.broadcast_to(flat, (2, *flat.shape))
         scores = {model: sums_of_cells(query, model, flat) for model in {point.model for point in query.points}}
         x = ManyInputs(np.empty((2, len(flat), 0)), both, tuple(scores[point.model] for point in query.points))
@@ -313,16 +314,16 @@ class CombinedRows(EventRows):
             self.reached[point, part], self.at[point, part] = held[:, 1:].any(axis=1), held[:, 1:].argmax(axis=1)
 
     def order(self) -> Int64Array:
-        """By whether a row is one of the points as it is."""
+        """The rows that flip, first those that are one of the points unchanged."""
         places = np.flatnonzero(self.reached.all(axis=0))
         return places[np.argsort(~self.own[:, places].any(axis=0), kind="stable")]
 
     def sides(self) -> tuple[BoolArray, BoolArray]:
-        """By exact arithmetic."""
+        """True for rows that are the first (the second) point unchanged, in exact arithmetic."""
         return self.own[0], self.own[1]
 
     def pair(self, place: int) -> FloatArray:
-        """With the first combination that makes the row each point, unless it is that point as it is."""
+        """The row as each point: unchanged if it is the point, otherwise with the first combination that makes it the point."""
         row = self.row(place)
         values = np.array([row, row])
         for point in (0, 1):
@@ -333,18 +334,18 @@ class CombinedRows(EventRows):
 
 
 def side_of(query: Query, point: int) -> list[Constraint] | None:
-    """The constraints of one point; None if cells do not decide them, or if some constraint relates both points."""
+    """The constraints on one point; None if cells do not decide them, or some constraint relates both points."""
     mine = [c for c in query.constraints if not isinstance(c, SameExcept)]
     if not all(decided_by_cells(c) and len(points_in(c)) <= 1 for c in mine):
         return None
-    # A constraint without points, such as a case that nothing meets, is true of both or of none.
+    # A constraint without points, such as a case that no input meets, holds for both points or for neither.
     return [c for c in mine if points_in(c) <= {point}]
 
 
 def decided_rows(
     query: Query, rows: FloatArray, wanted: Sequence[tuple[DecidedPoint, str]]
 ) -> tuple[Int64Array, list[BoolArray]]:
-    """The legal rows of a table float64[rows, features], by their numbers; for each decision, which have the outcome."""
+    """The indices of the legal rows in `rows`, float64[rows, features], and for each decision those with the outcome."""
     index = legal_rows(query, rows)
     values = query.space.grid[0].number_type.cast(rows[index])
     cells = cells_of_rows(query.space.grid, rows[index])
@@ -353,7 +354,7 @@ def decided_rows(
 
 
 def _has_outcome(decided: DecidedPoint, outcome: str, x: ManyInputs) -> BoolArray:
-    """Rows whose first case that holds has the outcome, bool[rows]."""
+    """True for rows whose first satisfied case has the outcome, bool[rows]."""
     open_rows, found = np.ones(len(x), bool), np.zeros(len(x), bool)
     for named, condition in decided.cases:
         held = open_rows & holds_on_rows(condition, x)

@@ -1,4 +1,4 @@
-"""How studies run: many tasks in threads, a library that predicts for all of them, answers of earlier runs, certificates."""
+"""Runs studies: tasks in threads, a shared library for replay, answers of earlier runs, and certificates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Done = TypeVar("_Done")
 
 
 class Memory(Protocol):
-    """Answers of earlier runs, by what they depend on."""
+    """The answers of earlier runs, by keys that name everything on which they depend."""
 
     def known(self, key: str) -> dict[str, Any] | None: ...
 
@@ -32,14 +32,14 @@ class Memory(Protocol):
 
 
 def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[tuple[int, _Done]]:
-    """Runs tasks in threads: the number of each and what it returned, in the order in which they end (those that one look finds
-    ended, in their own order). Tasks that are not over when there is no more time after a Ctrl-C are left to themselves.
+    """Runs tasks in threads; yields the index and the value of each in the order in which they end (tasks that end between two
+    checks, by index). When the time after a Ctrl-C is over, tasks that still run are abandoned.
     """
     pool = ThreadPoolExecutor(max(1, threads))
     try:
         running: dict[Future[_Done], int] = {pool.submit(task): number for number, task in enumerate(tasks)}
         while running:
-            # Short waits: an interruption is handled between them.
+            # Short waits, because an interruption is handled between them.
             finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in sorted(finished, key=running.__getitem__):
                 yield running.pop(future), future.result()
@@ -55,7 +55,7 @@ def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[
 def gathered(
     tasks: Sequence[Callable[[], _Done | None]], threads: int, advance: Callable[[_Done], None]
 ) -> list[_Done]:
-    """The values of tasks, in their order; tasks that returned None, or did not end, are left out."""
+    """The values of tasks, in the order of the tasks; tasks that returned None or did not end are left out."""
     found: dict[int, _Done] = {}
     for number, one in as_finished(tasks, threads):
         if one is not None:
@@ -65,7 +65,7 @@ def gathered(
 
 
 def one_at_a_time(replay: LibraryReplay) -> LibraryReplay:
-    """Libraries load lazily and not all predict in several threads at once."""
+    """The replay behind a lock: libraries load lazily, and not all of them can predict in several threads at once."""
     lock, predicts = threading.Lock(), replay.predicts
 
     def locked(rows: NDArray[np.float64]) -> NDArray[Any]:
@@ -81,8 +81,8 @@ def one_at_a_time(replay: LibraryReplay) -> LibraryReplay:
 
 
 def library_of(model: LoadedModel, replay: str) -> list[LibraryReplay] | None:
-    """What replays the witnesses about a model: its library, if `replay` is `library`, or `auto` and it is installed; None for
-    its arithmetic alone.
+    """The replay of witnesses in the model's library if `replay` is `library`, or `auto` and the library is installed; None for
+    its emulated arithmetic alone.
     """
     (library,) = libraries_of([model], replay)
     wanted = replay == "library" or (replay == "auto" and library != "" and find_spec(library) is not None)
@@ -90,7 +90,7 @@ def library_of(model: LoadedModel, replay: str) -> list[LibraryReplay] | None:
 
 
 def with_study_certificates(query: Query, result: Result, options: Options, seconds: float) -> Result:
-    """As `with_certificates`, for a claim of a study, which is proved after its question and in a time of its own."""
+    """Like `with_certificates`, for a claim of a study, which is proved after its question and with a time limit of its own."""
     from treesens.extensions.certify.produce import proof_budget
 
     return with_certificates(query, result, options, proof_budget(seconds))

@@ -1,4 +1,4 @@
-"""Declarations of a `.sens` file, possible inputs and a decision, as options of studies."""
+"""Declarations of a `.sens` file as options of studies: possible inputs, and a decision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EXAMPLE = "`decision credit of x: approve when prob(x) >= 0.8 else decline` (do
 
 
 def read_domain(path: Path | None) -> tuple[ast.Declaration, ...]:
-    """The `feature` and `onehot` declarations of a file; its models, tables and queries are for `treesens check`."""
+    """The `feature` and `onehot` declarations of a file; its models, tables and queries are only for `treesens check`."""
     if path is None:
         return ()
     found = tuple(item for item in read(path).declarations if isinstance(item, ast.Feature | ast.OneHot))
@@ -25,8 +25,8 @@ def read_domain(path: Path | None) -> tuple[ast.Declaration, ...]:
 
 
 def read_decision(path: Path | None) -> ast.Decision | None:
-    """The only `decision` of a file, about inputs of whichever model a study has. All else in the file is for `treesens check`.
-    UsageError for a file without a decision, or with several.
+    """The only `decision` of a file, applied to the model of the study. The rest of the file is only for `treesens check`.
+    Raises UsageError for a file without a decision, or with several.
     """
     if path is None:
         return None

@@ -1,4 +1,4 @@
-"""Declares `sets`: the sets of features that flip a decision. `sets_search.py` finds them."""
+"""Declares `sets`: the sets of features that flip a decision. The search is in `sets_search.py`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST = Option(Whole(1), "Stop after this number of sets that flip.")
 
 @dataclass(frozen=True, kw_only=True)
 class SetOptions(shared.Certifying):
-    """Which size and which features: `time_limit` in seconds for each set."""
+    """The gap and the features; `time_limit` is in seconds for each set."""
 
     gap: Sequence[str] = given(GAP, ())
     margin: Sequence[str] = given(MARGIN, ())
@@ -58,7 +58,7 @@ class SetOptions(shared.Certifying):
 
     @property
     def size(self) -> Gap:
-        """The size. UsageError if there is none, or more than one."""
+        """The requested gap. Raises UsageError unless exactly one gap is given."""
         from treesens.extensions.studies.events import gaps_of
 
         if bool(self.gap) == bool(self.margin):
@@ -85,7 +85,7 @@ class HoldingSet:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenSet:
-    """A set of features that nothing is known of."""
+    """A set of features that is still undecided, and the reason."""
 
     features: list[str]
     reason: str
@@ -93,7 +93,7 @@ class OpenSet:
 
 @dataclass(frozen=True, kw_only=True)
 class SetsRecord:
-    """The sets of one decision, in the order of their size."""
+    """The sets of one decision, ordered by size."""
 
     threshold: float | Absent = ABSENT
     classes: list[str | int] | Absent = ABSENT
@@ -107,7 +107,7 @@ class SetsRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class SetsDocument:
-    """All decisions, and the size."""
+    """The sets of all decisions, with the gap."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -118,7 +118,7 @@ class SetsDocument:
 
 
 def document(asked: Asking[SetOptions], found: Found[SetsRecord]) -> SetsDocument:
-    """The sets, with the size that was asked for."""
+    """The document of the sets, with the requested gap."""
     size = asked.options.size
     return SetsDocument(
         model=asked.file(),

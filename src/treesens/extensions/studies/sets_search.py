@@ -1,8 +1,8 @@
-"""The sets of features that can flip a decision by a gap: all minimal ones, and all maximal ones that cannot.
+"""Finds the sets of features that can flip a decision by a gap: all minimal sets, and all maximal sets that cannot.
 
 More varied features only add pairs, so the property is monotone, and the two families decide every set. They are found like
 minimal unsatisfiable and maximal satisfiable subsets (`Lattice`): a large undecided set is queried first. A pair that flips
-differs in some of its features only, and these are reduced one by one; a proof that none flips covers every subset.
+differs in only some of its features, and these are reduced one by one; a proof that no pair flips covers every subset.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from treesens.solve.question import answer
 from treesens.values.verify import Witness
 
 _MOST_FEATURES = 400
-"""Choices of what to remove are made one inside the other."""
+"""Maximum number of features: the search for elements to remove recurses once per element."""
 
 
 @dataclass
 class MinimalSets:
-    """What is known about the sets of one decision; `complete` if something is known about every set.
+    """The findings about the sets of one decision; `complete` is True if every set is decided.
 
-    `pairs` are verified: values by point and feature for every set that flips. `reasons` say why sets are open. `query` asks
-    about all features; `witnesses` are the pairs that were found in this run.
+    `pairs` are verified pairs, as values by point and feature, for every set that flips. `reasons` say why sets are open.
+    `query` is the question about all features; `witnesses` are the pairs found in this run.
     """
 
     decision: Decision
@@ -59,7 +59,7 @@ class MinimalSets:
     seconds: float = 0.0
 
     def record(self) -> SetsRecord:
-        """The facts for JSON; sets in the order of their size."""
+        """The findings as a record; sets are ordered by size."""
         lattice = self.lattice
         return SetsRecord(
             **self.decision.record(),
@@ -80,7 +80,7 @@ class MinimalSets:
         )
 
     def evidence(self) -> Border:
-        """About all sets, if all are decided."""
+        """The evidence about all sets, or about the decided sets."""
         words = self.decision.record()
         return Border(
             "the sets of features" + (f" {words}" if words else ""),
@@ -98,9 +98,9 @@ class MinimalSets:
 
 
 def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
-    """The sets among the features (default: all that the model uses) for every decision of the model.
+    """Finds the sets among the features (by default, all that the model uses) for every decision of the model.
 
-    A set event keeps the sets so far; `say` is called with every answer. Raises UsageError for unknown features.
+    If the event `stop` is set, the sets decided so far are returned; `say` is called with every answer.
     """
     options, model, diagnostics = asked.options, asked.model, Diagnostics()
     gap, table = options.size, None if asked.table is None else align_table(model, asked.table)
@@ -143,7 +143,7 @@ class _Search:
         self.found = MinimalSets(decision, names, Lattice(every), self.query)
 
     def run(self) -> MinimalSets:
-        """Until something is known about every set, or the search is stopped."""
+        """Searches until every set is decided or open, or the search is stopped."""
         start, found = time.perf_counter(), self.found
         try:
             while not self._enough():
@@ -164,7 +164,7 @@ class _Search:
         return self.stop.is_set() or (most is not None and len(self.found.lattice.having) >= most)
 
     def _shrink(self, flipped: Set) -> None:
-        """Leaves out one feature after the other, as long as the rest flips."""
+        """Removes one feature after the other, as long as the remaining set flips."""
         for f in sorted(flipped):
             if self.stop.is_set():
                 return
@@ -174,7 +174,7 @@ class _Search:
             flipped = self._decide(less) or flipped
 
     def _decide(self, one: Set) -> Set | None:
-        """Asks about a set: the features in which a pair differs; None if there is no pair, or no answer."""
+        """Decides a set: returns the features in which a pair differs; None if there is no pair, or no answer."""
         found = self.found
         key = f"{self.identified}\0{sorted(found.names[f] for f in one)}\0{self.options.seed}"
         record = self.memory.known(key) if self.memory is not None else None
@@ -183,7 +183,7 @@ class _Search:
                 "a set of features", partial(self._ask, one), lambda reason: {"verdict": "unknown", "reason": reason}
             )
             if self.stop.is_set() and record["verdict"] == Verdict.UNKNOWN:
-                return None  # interrupted: this is no answer
+                return None  # interrupted: the answer does not count
             if self.memory is not None and not is_own_fault(record["reason"]):
                 self.memory.keep(key, record["verdict"], record)
         found.asked += 1
@@ -215,7 +215,7 @@ class _Search:
 
 
 def with_varied(query: Query, features: Set) -> Query:
-    """The question with other features that may vary."""
+    """The question with `features` as the varied features."""
     names = tuple(query.space.names[f] for f in sorted(features))
     parts = tuple(replace(c, varied=features) if isinstance(c, SameExcept) else c for c in query.constraints)
     return replace(query, constraints=parts, varied=names)
@@ -226,7 +226,7 @@ Set: TypeAlias = frozenset[int]
 
 @dataclass
 class Lattice:
-    """The subsets of `every`: the least sets known to have the property, the greatest known not to, and those still open."""
+    """The subsets of `every`: minimal sets known to have the property, maximal sets known to lack it, and sets still open."""
 
     every: Set
     having: list[Set] = field(default_factory=list)
@@ -234,19 +234,19 @@ class Lattice:
     open_sets: list[Set] = field(default_factory=list)
 
     def has(self, one: Set) -> None:
-        """The set has the property, and so have all around it."""
+        """Adds a set with the property, which all its supersets have too."""
         if not self.is_having(one):
             self.having = [other for other in self.having if not one <= other] + [one]
             self.open_sets = [other for other in self.open_sets if not one <= other]
 
     def lacks(self, one: Set) -> None:
-        """The set does not have it, nor has any set inside."""
+        """Adds a set without the property, which all its subsets lack too."""
         if not self.is_lacking(one):
             self.lacking = [other for other in self.lacking if not other <= one] + [one]
             self.open_sets = [other for other in self.open_sets if not other <= one]
 
     def stays_open(self, one: Set) -> None:
-        """The question about this set was not answered."""
+        """Adds a set whose question was not answered."""
         if one not in self.open_sets and not (self.is_having(one) or self.is_lacking(one)):
             self.open_sets.append(one)
 
@@ -257,16 +257,16 @@ class Lattice:
         return any(one <= known for known in self.lacking)
 
     def is_minimal(self, one: Set) -> bool:
-        """True if it is known of a set with the property that no set inside has it."""
+        """For a set with the property: True if every smaller set inside it is known to lack the property."""
         return all(self.is_lacking(one - {x}) for x in one)
 
     def is_maximal(self, one: Set) -> bool:
-        """True if it is known of a set without the property that every larger one has it."""
+        """For a set without the property: True if every larger set is known to have the property."""
         return all(self.is_having(one | {x}) for x in self.every - one)
 
     def unexplored(self, over: Callable[[], bool] = lambda: False) -> Set | None:
-        """A set that nothing rules on, as large as single elements make it; None if there is none. Raises TimeoutError where
-        `over` says so.
+        """An undecided set to which no single element can be added; None if every set is decided or open. Raises TimeoutError
+        if `over` returns True.
         """
         removed = self._search(frozenset(), frozenset(), over)
         if removed is None:
@@ -278,7 +278,7 @@ class Lattice:
         return found
 
     def _search(self, removed: Set, kept: Set, over: Callable[[], bool]) -> Set | None:
-        """What to remove so that nothing rules on the rest; nothing of `kept`."""
+        """Elements whose removal leaves an undecided set, or None; none of them is in `kept`."""
         if over():
             raise TimeoutError
         if any(self.every - known <= removed for known in self.lacking):
@@ -287,7 +287,7 @@ class Lattice:
         inside = [known for known in self.having if known <= rest]
         if not inside and rest not in self.open_sets:
             return removed
-        # One element of each set with the property has to go, and some element of a set that stays open.
+        # One element of each set with the property has to be removed, and some element of a set that stays open.
         choices = min((known - kept for known in inside), key=len, default=rest - kept)
         for x in sorted(choices):
             found = self._search(removed | {x}, kept, over)

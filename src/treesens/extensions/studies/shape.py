@@ -1,4 +1,4 @@
-"""Declares `shape`: the features in which a score rises or falls. `shape_search.py` decides it."""
+"""Declares `shape`: the features in which a score rises or falls. The search is in `shape_search.py`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DECREASING = Option(Names(), "The same for a decreasing score.")
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeOptions(shared.Certifying):
-    """Which features, and what is claimed of them: `time_limit` in seconds for each feature and score."""
+    """The features, and the claims about them; `time_limit` is in seconds for each feature and score."""
 
     features: Sequence[str] = given(FEATURES, ())
     increasing: Sequence[str] = given(INCREASING, ())
@@ -43,10 +43,10 @@ class ShapeOptions(shared.Certifying):
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeRecord:
-    """One feature and one score, all other features equal; missing values have no place in an order.
+    """The shape of one score in one feature, with all other features equal; missing values have no place in the order.
 
-    `largest_fall` is the most by which the score falls while the feature rises, reached by `fall` (a verified pair, `a` has the
-    smaller value), and no pair exceeds the bound; `largest_rise` and `rise` are the other way round.
+    `largest_fall` is the largest fall of the score as the feature rises: the verified pair `fall` reaches it (`a` has the
+    smaller value), and no pair exceeds its bound. `largest_rise` and `rise` are the same for rises of the score.
     """
 
     feature: str

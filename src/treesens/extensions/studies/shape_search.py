@@ -1,9 +1,9 @@
-"""In which features a score rises or falls: two optima per feature, bounded by the trees first and then by a search.
+"""Finds the features in which a score rises or falls: two optima per feature, bounded first by the trees, then by a search.
 
-A score is increasing in a feature if no pair that agrees elsewhere falls while the feature rises: then the largest fall is 0. A
-sum falls by no more than its trees fall, each by itself, and for a tree the largest fall in a feature is exact: over all pairs
-of leaves that two inputs reach which agree elsewhere, the first one with a smaller value of the feature. This proves what
-training with monotone constraints has built, because the constraint is kept in every tree.
+A score is increasing in a feature if it never falls between two inputs that differ only in a rise of the feature: the largest
+fall is then 0. A sum falls by at most the sum of the falls of its trees, and the largest fall of a single tree is exact: the
+maximum over all pairs of leaves reached by two inputs that differ only in the feature, the first with the smaller value. This
+proves the shape of models trained with monotone constraints, because training keeps the constraint in every tree.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from treesens.solve.options import Options
 _A, _B = ast.Name("a"), ast.Name("b")
 _NO_ORDER = "the values of a category have no order"
 _MOST_PAIRS = 4_000_000
-"""Pairs of leaves times features of one tree; of a larger tree only the range of its values is known."""
+"""Maximum number of pairs of leaves times features in a tree; for larger trees only the range of the values is used."""
 _LARGEST = 1 << 61
 
 
 def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
-    """The scores that are asked about: of two classes that of the second one, of several one each. UsageError for a class that
-    the model does not have.
+    """The scores to examine: with two classes the score of the second class, with more classes one score per class. Raises
+    UsageError for a class that the model does not have.
     """
     check_votes(ensemble, "a shape")
     known = [str(c) for c in ensemble.classes]
@@ -73,7 +73,7 @@ def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
 
 
 def declared_of(model: LoadedModel, options: ShapeOptions) -> dict[str, int]:
-    """The directions that the model declares and that the options claim, 1 or -1 by feature. UsageError for both at once."""
+    """The directions that the model declares or the options claim, 1 or -1 by feature. Raises UsageError for both at once."""
     check_features(model, [options.increasing, options.decreasing, options.features])
     if both := sorted(set(options.increasing) & set(options.decreasing)):
         raise UsageError(f"`{both[0]}` is claimed to be increasing and decreasing", remedy="leave one out")
@@ -82,7 +82,7 @@ def declared_of(model: LoadedModel, options: ShapeOptions) -> dict[str, int]:
 
 
 def ask(asked: Asking[ShapeOptions]) -> Found[ShapeRecord]:
-    """The shape of every feature and score."""
+    """Finds the shape of every feature and score."""
     options, model = asked.options, asked.model
     ensemble, diagnostics = model.ensemble, Diagnostics()
     declared = declared_of(model, options)
@@ -118,7 +118,7 @@ def ask(asked: Asking[ShapeOptions]) -> Found[ShapeRecord]:
 
 
 def total(asked: Asking[ShapeOptions]) -> int:
-    """How many records there will be."""
+    """The number of records to expect."""
     ensemble = asked.model.ensemble
     return len(asked.options.features or ensemble.used_features) * len(outputs_of(ensemble, asked.options.classes))
 
@@ -128,7 +128,7 @@ def _has_order(domain: Any) -> bool:
 
 
 def _queries(number: int, ensemble: Ensemble, feature: str, output: int) -> tuple[ast.Query, ast.Query]:
-    """The largest fall and the largest rise of a score, `a` having the smaller value of the feature."""
+    """The questions for the largest fall and the largest rise of a score; `a` has the smaller value of the feature."""
     averaged = ensemble.link.averages
     low, high = (score_of(ensemble, point, output, averaged=averaged) for point in (_A, _B))
     value_a, value_b = (ast.FeatureOf(point, ast.Name(feature)) for point in (_A, _B))
@@ -141,7 +141,7 @@ def _queries(number: int, ensemble: Ensemble, feature: str, output: int) -> tupl
 
 @dataclass(frozen=True)
 class Shaped:
-    """The record of one feature and score, with the largest fall and the largest rise."""
+    """The record of one feature and score, with its largest fall and largest rise."""
 
     record: ShapeRecord
     fall: Reversal
@@ -149,13 +149,13 @@ class Shaped:
 
 
 def terms_of_first(query: Query) -> list[Summand]:
-    """The terms about the point `a` of a question that compares two probabilities."""
+    """The terms about the point `a` in a question that compares two probabilities."""
     (wanted,) = (c for c in query.constraints if isinstance(c, ProbabilitySum))
     return [term for term in wanted.terms if {score.point for score in term.reads()} == {0}]
 
 
 class _Shapes:
-    """What all units of one study share: the options, and the bounds of the trees."""
+    """The state that all units of one study share: the options, and the bounds of the trees."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class _Shapes:
         stop: threading.Event,
         question: ResolvedQuestion,
     ) -> None:
-        # Over the domain of the question: before it has one a model may have no cells.
+        # The cells need the domain of the question: without a domain, a model may have none.
         self.ensemble = question.models[0].ensemble
         self.options, self.declared, self.stop = options, declared, stop
         self.averaged = self.ensemble.link.averages
@@ -182,14 +182,14 @@ class _Shapes:
         self._lock = threading.Lock()
 
     def bounds(self, output: int) -> TreeShapes:
-        """What the trees prove of one score."""
+        """The bounds that the trees prove for one score."""
         with self._lock:
             if output not in self._bounds:
                 self._bounds[output] = self._of_trees(output)
             return self._bounds[output]
 
     def _of_trees(self, output: int) -> TreeShapes:
-        """The falls and rises of every tree, if there is time for them: for all features as much as the searches have."""
+        """The falls and rises of every tree; the widest bounds if they take longer than the searches for all features may."""
         seconds = self.options.time_limit * max(1, self.ensemble.n_features)
         try:
             with working_within(Budget.of(seconds, self.stop)):
@@ -198,7 +198,7 @@ class _Shapes:
             return widest_shapes(self.cells, output)
 
     def of(self, feature: str, output: int, falling: ResolvedQuestion, rising: ResolvedQuestion) -> Shaped | None:
-        """The record of one feature and score; None after an interruption."""
+        """The shape of one feature and score; None after an interruption."""
         if self.stop.is_set():
             return None
         start, number = time.perf_counter(), self.ensemble.feature_names.index(feature)
@@ -212,7 +212,7 @@ class _Shapes:
     def _known(
         self, number: int, output: int, falling: ResolvedQuestion, rising: ResolvedQuestion
     ) -> tuple[Fraction, Fraction]:
-        """What the trees prove of the largest fall and rise in a feature; of a probability only that there is none."""
+        """The bounds that the trees prove on the largest fall and rise in a feature; for probabilities, 0 (excluded) or 1."""
         if not self.averaged:
             known = self.bounds(output)
             return known.falls[number], known.rises[number]
@@ -223,7 +223,7 @@ class _Shapes:
         return found[0], found[1]
 
     def _moves_up(self, term: Summand, feature: int) -> bool:
-        """True if a term of the point with the smaller value may be the greater one of the two, by what the trees say."""
+        """True if the trees do not rule out that a term is greater at the point with the smaller value."""
         if isinstance(term, Quotient):
             return any(self._moves_part(term, number, feature) for number in range(len(term.parts)))
         # A curve never decreases in its score, and a share 1 / (1 + the sum of e**exponent) never increases in an exponent.
@@ -235,8 +235,8 @@ class _Shapes:
         return False
 
     def _moves_part(self, term: Quotient, number: int, feature: int) -> bool:
-        """The same of one function of a quotient: it helps if it grows, unless its weight is the least, and if it falls, unless
-        that is the greatest.
+        """The same for one function of a quotient: a rise helps unless the function has the smallest weight, and a fall helps
+        unless it has the greatest weight.
         """
         weights = [term.factor * w for w in term.weights]
         (score,) = term.parts[number].scores
@@ -246,7 +246,7 @@ class _Shapes:
         return bool(helps or (weights[number] < max(weights) and rises[feature]))
 
     def _searched(self, feature: str, known: Fraction, budget: Budget, none: Reversal) -> Reversal:
-        """The largest reversal: proved by the trees if none of them has one, searched for otherwise."""
+        """The largest reversal: 0 if the trees prove that there is none, otherwise searched for."""
         if known == 0:
             return none
         query = none.question.query
@@ -295,7 +295,7 @@ class _Shapes:
         )
 
     def unordered(self, feature: str, output: int) -> ShapeRecord:
-        """The record of a category."""
+        """The record of an unordered feature."""
         sign = self.declared.get(feature)
         return ShapeRecord(
             feature=feature,
@@ -324,7 +324,7 @@ class _Shapes:
 
 @dataclass(frozen=True)
 class Reversal:
-    """The most by which a score falls (or rises): the pair of `result` reaches `value`, and none is beyond `bound`."""
+    """The largest fall (or rise) of a score: the pair of `result` reaches `value`, and no pair is beyond `bound`."""
 
     question: ResolvedQuestion
     bound: float
@@ -332,11 +332,11 @@ class Reversal:
     output: int = 0
     falls: bool = True
     of_probability: bool = False
-    """True for an averaged probability, whose class `output` is."""
+    """True for an averaged probability; `output` is then its class."""
 
     @property
     def is_shown(self) -> bool:
-        """True if the pair goes against the direction in the arithmetic of the library, too: sums that are rounded may tie."""
+        """True if the pair goes against the direction in the arithmetic of the library too, where rounded sums may be equal."""
         witness = None if self.result is None else self.result.witness
         if witness is None:
             return False
@@ -346,14 +346,14 @@ class Reversal:
 
     @property
     def value(self) -> float | None:
-        """The value that a pair reaches; 0 if no pair reverses the score (proved), None if it is unknown."""
+        """The value that a pair reaches; 0 if it is proved that no pair reverses the score, None if it is unknown."""
         if self.bound == 0:
             return 0.0
         return None if self.result is None or self.result.objective is None else self.result.objective.value
 
     @property
     def reason(self) -> str:
-        """Why it is not closed, or why no pair shows it; empty otherwise."""
+        """The reason why the reversal is open, or why no pair shows it; empty otherwise."""
         if self.result is None or self.bound == 0:
             return ""
         if self.result.objective is None:
@@ -367,12 +367,12 @@ class Reversal:
 
     @property
     def closed(self) -> bool:
-        """True if the bound is the value, or within the tolerance of it."""
+        """True if the bound equals the value, or is within the tolerance."""
         value, least = self.value, 2 * CLOSE if self.of_probability else 0.0
         return value is not None and self.bound - value <= max(2e-6 * abs(value), least)
 
     def points_and_scores(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        """The pair and its scores, if it shows a reversal."""
+        """The pair and its scores, or None if the pair shows no reversal."""
         if self.result is None or self.result.witness is None or not self.is_shown:
             return None, None
         query, witness = self.question.query, self.result.witness
@@ -381,7 +381,7 @@ class Reversal:
 
 
 def shape_of(fall: Reversal, rise: Reversal) -> str:
-    """The shape of a score: proved, or shown by two pairs."""
+    """The shape of a score, proved or shown by two pairs."""
     if fall.bound == 0:
         return "constant" if rise.bound == 0 else "increasing"
     if rise.bound == 0:
@@ -391,14 +391,14 @@ def shape_of(fall: Reversal, rise: Reversal) -> str:
 
 @dataclass(frozen=True)
 class TreeShapes:
-    """Exact bounds by feature: of the largest fall and of the largest rise."""
+    """Exact bounds by feature, on the largest fall and on the largest rise."""
 
     falls: list[Fraction]
     rises: list[Fraction]
 
 
 def tree_shapes(model: CellEnsemble, output: int, legal: Sequence[BoolArray]) -> TreeShapes:
-    """Bounds of one output of a model, over the `legal` cells of every feature, bool[n_cells] each."""
+    """The bounds for one output of a model, over the `legal` cells of every feature, bool[n_cells] each."""
     ensemble, boxes = model.ensemble, model.leaf_boxes()
     scaled = ensemble.scaled_contributions
     column = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]
@@ -415,7 +415,7 @@ def tree_shapes(model: CellEnsemble, output: int, legal: Sequence[BoolArray]) ->
 
 
 def widest_shapes(model: CellEnsemble, output: int) -> TreeShapes:
-    """Bounds that cost nothing: no two sums are further apart than the leaves of their trees."""
+    """Bounds without a search: no two sums are further apart than the highest and lowest leaves of their trees."""
     ensemble = model.ensemble
     scaled = ensemble.scaled_contributions
     column = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]
@@ -439,14 +439,14 @@ def _add_tree(
     falls: list[int],
     rises: list[int],
 ) -> None:
-    """Adds the falls and rises of one tree."""
+    """Adds the falls and rises of one tree to `falls` and `rises`."""
     spans = [range(int(boxes.offset[leaf]), int(boxes.offset[leaf + 1])) for leaf in leaves]
     used = sorted({int(boxes.feature[literal]) for span in spans for literal in span})
     if not used:
         return
     values = column[leaves]
     if max(abs(int(values.max())), abs(int(values.min()))) > _LARGEST:
-        values = values.astype(object)  # differences of int64 beyond this one wrap around
+        values = values.astype(object)  # differences of larger int64 values would wrap around
     if len(leaves) ** 2 * len(used) > _MOST_PAIRS:
         width = int(values.max()) - int(values.min())
         for feature in used:
@@ -473,8 +473,8 @@ def _add_tree(
 
 
 def _relations(allowed: BoolArray, present_cells: int) -> tuple[BoolArray, BoolArray]:
-    """Which leaves share a cell of a feature, and which (row) have a present cell below one of another (column), bool[n, n].
-    `allowed` bool[n, n_cells] are the cells of each leaf.
+    """Two relations of leaves, bool[n, n]: sharing a cell of a feature; and having a present cell (row) below one of another
+    leaf (column). `allowed`, bool[n, n_cells], are the cells of each leaf.
     """
     meets = (allowed.astype(np.float32) @ allowed.T.astype(np.float32)) > 0
     present = allowed[:, :present_cells]

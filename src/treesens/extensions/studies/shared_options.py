@@ -1,4 +1,4 @@
-"""Options that several studies have, in the same words."""
+"""Options that several studies share."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ REPLAY = replace(
     at_command="auto",
     more="",
 )
-CERTIFICATE = replace(asked.CERTIFICATE, more="[Certificates](certificates.md) says of what.")
+CERTIFICATE = replace(asked.CERTIFICATE, more="[Certificates](certificates.md) lists the statements.")
 REQUIRE = replace(
     asked.REQUIRE,
     sentence="What has no accepted certificate is left out, and the exit code is then never 0.",
@@ -98,7 +98,7 @@ REQUIRE = replace(
 
 @dataclass(frozen=True, kw_only=True)
 class Certifying:
-    """The options of a study whose findings can have certificates."""
+    """Options of studies whose findings can have certificates."""
 
     certificates: Path | None = given(CERTIFICATE, None)
     require_certificate: bool = given(REQUIRE, False)

@@ -1,4 +1,4 @@
-"""Parts that the records of several studies have."""
+"""Parts of records that several studies share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ToleranceRecord:
-    """How near a bound had to be to its value."""
+    """The required closeness of a bound to its value."""
 
     relative: float
     absolute: float
@@ -22,7 +22,7 @@ class ToleranceRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class TypicalRecord:
-    """The share of fresh inputs that counts, and how it is told."""
+    """The percentage of fresh inputs that are typical, and the method (`way`) that defines them."""
 
     percent: float
     way: str
@@ -30,7 +30,7 @@ class TypicalRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class CertificateSeconds:
-    """How long a certificate took."""
+    """The time that a certificate took, in seconds."""
 
     produced: float
     checked: float
@@ -51,7 +51,7 @@ class CertificateRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class LossRecord:
-    """What one model costs beside another on some rows: the mean loss, the AUC and decisions."""
+    """The price of one model compared with another on some rows: the mean loss, the AUC and the decisions."""
 
     rows: int
     loss: str
@@ -64,7 +64,7 @@ class LossRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupPriceRecord(LossRecord):
-    """A price on the rows of one group; `positive_before` and `positive_after` are shares of rows that get the second class."""
+    """The price for one group; `positive_before` and `positive_after` are the shares of its rows that get the second class."""
 
     by: list[str]
     values: list[Value]
@@ -74,7 +74,7 @@ class GroupPriceRecord(LossRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class PriceRecord(LossRecord):
-    """A price on all rows of a table, and on groups of them. Rows that flip are counted if features are varied."""
+    """The price on all rows of a table, and on groups of rows. Flipping rows are counted if features are varied."""
 
     rows_changed: int
     largest_change_of_a_score: float
@@ -85,7 +85,7 @@ class PriceRecord(LossRecord):
 
 
 def certificates_of(made: list[dict[str, Any]]) -> list[CertificateRecord] | Absent:
-    """Certificates as parts of a record, which has none of them if none was wanted."""
+    """Certificates as parts of a record, which has no such part if none were requested."""
     if not made:
         return ABSENT
     return [
@@ -96,7 +96,7 @@ def certificates_of(made: list[dict[str, Any]]) -> list[CertificateRecord] | Abs
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedRecord:
-    """A claim that the checker has found to follow from its parts, of a kind of docs/certificates.md."""
+    """A claim that follows from its parts according to the checker; docs/certificates.md lists the kinds."""
 
     claim: str
     kind: str
@@ -104,7 +104,7 @@ class ClaimedRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenRecord:
-    """A claim that has no certificate."""
+    """A claim without a certificate."""
 
     claim: str
     reason: str
@@ -112,7 +112,7 @@ class OpenRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ManifestRecord:
-    """The file is null if no claim is accepted. `failed` says why none could be made."""
+    """The manifest of a study. `file` is null if no claim is accepted; `failed` says why no manifest could be made."""
 
     file: str | None
     sha256: str | None
@@ -123,7 +123,7 @@ class ManifestRecord:
 
 
 def manifest_record(made: Manifest) -> ManifestRecord:
-    """The facts of a manifest that was written."""
+    """The record of a written manifest."""
     return ManifestRecord(
         file=None if made.path is None else str(made.path),
         sha256=None if made.path is None else hashlib.sha256(made.path.read_bytes()).hexdigest(),

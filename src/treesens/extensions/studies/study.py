@@ -1,8 +1,8 @@
-"""A study is one declaration: its question, its options, its record, and how it is asked.
+"""A study is one declaration: its question, its options, its records, and the function that runs it.
 
-The command, the Python call with its signature and type stub, the JSON Schema and the tables of the pages are made from it
-(`commands/study.py`, `python/study.py`, `registry.py`). Options are a frozen dataclass whose fields carry the kind, the
-default, the range and the sentence of each; records are dataclasses as well.
+The command, the Python call with its signature and type stub, the JSON Schema and the tables of the pages are made from the
+declaration (`commands/study.py`, `python/study.py`, `registry.py`). Options are a frozen dataclass whose fields have the kind,
+the default, the range and the help sentence of each option; records are dataclasses too.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ RecordT = TypeVar("RecordT")
 
 @dataclass(frozen=True)
 class Asking(Generic[OptionsT]):
-    """What a study is asked: models and a table (aligned with nothing yet), complete options, and how it runs.
+    """The input of a study: models and a table (not yet aligned with a model), complete options, and the settings of the run.
 
-    A set `stop` ends the study with its results so far; `advance` is called with every record, `say` with the current step in
-    words. `memory` has answers of earlier runs. `files` are the models, and then the table, as a caller named them; `command`
-    is the equivalent command line. `chosen` are the options that a caller has given, whatever their values are.
-    """
+    If the event `stop` is set, the study ends with its results so far; `advance` is called with every record, `say` with the
+    current step in words. `memory` has answers of earlier runs. `files` are the models, and then the table, as the caller named
+    them; `command` is the equivalent command line. `chosen` are the options that the caller gave, even with default values."""
 
     models: tuple[LoadedModel, ...]
     table: Table | None
@@ -56,16 +55,16 @@ class Asking(Generic[OptionsT]):
         return self.models[0]
 
     def file(self, number: int = 0) -> ModelFile:
-        """A model as documents name it."""
+        """A model as a record of documents."""
         return ModelFile(file=self.files[number], sha256=self.models[number].ensemble.source.sha256)
 
 
 @dataclass
 class Found(Generic[RecordT]):
-    """The findings of a study: records in the order of the request; those that were not reached are left out.
+    """The findings of a study: records in the order of the request, without those left untried.
 
-    `decided` is True if nothing is left open, `result` is the return value of the study itself. `assumed` are the choices
-    left to defaults.
+    `decided` is True if no answer is open; `result` is the return value of the search itself. `assumed` are the choices left to
+    defaults.
     """
 
     records: Sequence[RecordT]
@@ -75,11 +74,11 @@ class Found(Generic[RecordT]):
     result: Any = None
     assumed: Sequence[Assumed] = ()
     evidence: Sequence[Sequence[Evidence]] = ()
-    """Of every record, if certificates are wanted."""
+    """The evidence for every record, if certificates are requested."""
 
 
 def told_of(models: Sequence[LoadedModel], options: Any) -> tuple[LoadedModel, ...]:
-    """The models with the protected features that options name. UsageError for a feature that there is not."""
+    """The models, with the protected features named in the options. Raises UsageError for an unknown feature."""
     from treesens.frontends.meaning import meaning_of
 
     names = getattr(options, "protected", ())
@@ -87,7 +86,7 @@ def told_of(models: Sequence[LoadedModel], options: Any) -> tuple[LoadedModel, .
         return tuple(models)
     found = []
     for model in models:
-        # A version of a model may do without a feature that another one has.
+        # One version of a model may lack a feature that another version has.
         mine = [n for n in names if n in model.ensemble.feature_names or not _elsewhere(models, n)]
         protected = meaning_of({"protected": mine}, model.ensemble).protected
         found.append(replace(model, meaning=replace(model.meaning, protected=protected)))
@@ -99,20 +98,20 @@ def _elsewhere(models: Sequence[LoadedModel], name: str) -> bool:
 
 
 def results_document(asked: Asking[Any], found: Found[RecordT]) -> Document[RecordT]:
-    """The document of a study that says nothing besides its records."""
+    """The document of a study that has nothing to add to its records."""
     return Document(model=asked.file(), interrupted=found.interrupted, results=list(found.records))
 
 
 @dataclass(frozen=True)
 class Study(Generic[OptionsT, RecordT]):
-    """One study. `text` is the help of its command; `call` that of its Python call, None if there is none.
+    """One study. `text` is the help of its command; `call` is the docstring of its Python call, or None if it has none.
 
-    `models` are what its models are called; without any, the rows take their place. `what` are words of which a command
-    takes the first argument, `call_name` is the name of the call if it is another one. `by_position` are the options that
-    Python takes by position, too. `table` is the option of its rows (None: it takes none), which has to be given if it
-    `needs_table`. `fails` are the words of --fail-on with what each looks for among the records. `work` says what a bar of
-    progress shows, `total` how many records to expect. `ask` and `total` may be places, `MODULE:FUNCTION`, so that a
-    declaration imports no search.
+    `models` are the names of its model arguments; without any, the rows are the first argument. `what` are the choices for the
+    command's first argument, and `call_name` is the name of the call if it differs from `name`. `by_position` are the options
+    that Python also takes by position. `table` is the help of the option for its table, or None if it takes no table; with
+    `needs_table` the option is required. `fails` maps the words of --fail-on to conditions on the records. `work` is the label
+    of a progress bar, and `total` returns the number of records to expect. `ask` and `total` may be texts `MODULE:FUNCTION`,
+    so that a declaration does not import its search.
     """
 
     name: str
@@ -127,9 +126,9 @@ class Study(Generic[OptionsT, RecordT]):
     needs_table: bool = False
     needs_label: bool = False
     domains_of_table: bool = True
-    """Inputs lie in the ranges of the columns of the table, if there is one."""
+    """True if inputs lie in the ranges of the table's columns."""
     sizes_of_model: bool = False
-    """Gaps default to values that suit the model."""
+    """True if gaps default to values that suit the model."""
     models: tuple[str, ...] = ("model",)
     what: tuple[str, ...] = ()
     call_name: str = ""
@@ -137,35 +136,35 @@ class Study(Generic[OptionsT, RecordT]):
     fails: Mapping[str, Callable[[Sequence[RecordT]], bool]] = field(default_factory=dict)
     fail_words: str = ""
     flips: Callable[[Sequence[RecordT]], Sequence[tuple[list[str], int]]] | None = None
-    """For a budget: sets of features with the rows that flip by each."""
+    """Sets of features with the rows that flip by each, to be compared with a budget."""
     work: str = ""
     total: Callable[[Asking[OptionsT]], int] | str | None = None
     journal: bool = False
     document: Callable[[Asking[OptionsT], Found[RecordT]], Any] | None = None
     faults: Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]] = lambda records: records
-    """The parts of records, as plain data, in which a fault of treesens itself would be told."""
+    """The parts of records, as plain data, in which a fault of treesens itself would be reported."""
     picture: Callable[[Sequence[dict[str, Any]], Any, Any], Any] | str | None = None
-    """Draws the records, as plain data, and `Found.result` on axes of matplotlib (None: new ones), and returns these; or the
-    place of such a function. Its options then have `plot` (`shared_options.PLOT`), and its result in Python has `plot()`."""
+    """Draws the records, as plain data, and `Found.result` on axes of matplotlib (None for new ones), and returns the axes;
+    or names such a function. The options then have `plot` (`shared_options.PLOT`), and the Python result has `plot()`."""
 
     def asked(self, asking: Asking[OptionsT]) -> Found[RecordT]:
-        """What the study finds."""
+        """Runs the study, and adds its assumptions to the findings."""
         found: Found[RecordT] = _function(self.ask)(asking)
         assumed = assumed_of(self, asking, found.warnings)
         return replace(found, warnings=without_assumed(found.warnings), assumed=assumed)
 
     def expected(self, asking: Asking[OptionsT]) -> int | None:
-        """How many records to expect; None if that is not known."""
+        """The number of records to expect; None if it is unknown."""
         return None if self.total is None else int(_function(self.total)(asking))
 
     def drawn(self, records: Sequence[dict[str, Any]], result: Any, axes: Any = None) -> Any:
-        """The axes with the picture. UsageError without matplotlib."""
+        """The axes with the picture. Raises UsageError without matplotlib."""
         assert self.picture is not None
         return _function(self.picture)(records, result, axes)
 
     @property
     def certifies(self) -> bool:
-        """True if its options have `certificates` and `require_certificate`: its findings come with evidence."""
+        """True if the options have `certificates` and `require_certificate`, so that findings come with evidence."""
         return any(one.field == "require_certificate" for one in declared(self.options))
 
     def documented(self, asked: Asking[OptionsT], found: Found[RecordT]) -> dict[str, Any]:
@@ -175,14 +174,14 @@ class Study(Generic[OptionsT, RecordT]):
 
     @property
     def document_type(self) -> Any:
-        """The class of its documents."""
+        """The class of the study's documents."""
         if self.document is None:
             return Document[self.record]  # type: ignore[name-defined]
         return get_type_hints(self.document, include_extras=True)["return"]
 
 
 def _function(place: Callable[..., Any] | str) -> Callable[..., Any]:
-    """A function, or the one at `MODULE:FUNCTION`."""
+    """The function itself, or the function at the place `MODULE:FUNCTION`."""
     if not isinstance(place, str):
         return place
     module, _, name = place.partition(":")

@@ -1,4 +1,4 @@
-"""Declares `why`: the values that decide the class of a row. `why_search.py` finds them."""
+"""Declares `why`: the values that decide the class of a row. The search is in `why_search.py`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
 
 ALSO = ("box", "radius", "recourse", "shap")
-"""What can be shown beside a reason: the box in which the class holds, the distance to another class by linf, the cheapest
-change by l1, and TreeSHAP.
+"""Additions to a reason: the box in which the class holds, the distance to another class in linf, the cheapest change in l1,
+and TreeSHAP.
 """
 ROWS = Option(RowNumbers(), "The row, several as 0,5,10-19, or all. Default: all.", name="row")
 SMALLEST = Option(Flag(), "As few features as possible, instead of a minimal set.")
@@ -51,9 +51,9 @@ PLOT_WORDS = "The part of the rows that needs each feature, as a picture (.svg, 
 
 @dataclass(frozen=True, kw_only=True)
 class WhyOptions(shared.Certifying):
-    """Which rows and reasons: of as few features as possible (`smallest`), the `most` smallest ones, `without` some features;
-    how people may change (`fixed`, `direction`, `permitted`); and what is wanted beside. `time_limit` is in seconds per row,
-    and once more for each distance.
+    """The rows, and the reasons to find: one with few features (`smallest`), or the `most` smallest ones, `without` some
+    features; the limits on changes (`fixed`, `direction`, `permitted`); and additional results (`also`). `time_limit` is in
+    seconds per row, and once more for each distance.
     """
 
     rows: Sequence[int] | None = given(ROWS, None)
@@ -75,7 +75,7 @@ class WhyOptions(shared.Certifying):
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceRecord:
-    """The nearest input of another class by a norm, with what it changes."""
+    """The nearest input of another class by a norm, with its changes."""
 
     norm: str
     verdict: VerdictWord
@@ -88,7 +88,7 @@ class DistanceRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ShapRecord:
-    """TreeSHAP of every feature, the greatest first."""
+    """The TreeSHAP values of every feature, the greatest first."""
 
     values: dict[str, float]
     agreement: float | None
@@ -96,8 +96,8 @@ class ShapRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyRecord:
-    """Why one row has its class, or its outcome by a `decision`. `changeable` says whether a change that is allowed
-    gives another one, if not all are.
+    """The reason for the class of one row, or for its outcome of a `decision`. `changeable` says whether a permitted change
+    gives another class, if some changes are not permitted.
     """
 
     row: int = column()
@@ -123,7 +123,7 @@ class WhyRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyDocument:
-    """All rows."""
+    """All rows, with the model."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -131,13 +131,13 @@ class WhyDocument:
 
 
 def total(asked: Asking[WhyOptions]) -> int:
-    """How many rows there are."""
+    """The number of rows to expect."""
     assert asked.table is not None
     return asked.table.rows if asked.options.rows is None else len(asked.options.rows)
 
 
 def document(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> WhyDocument:
-    """The rows alone."""
+    """The document of the rows."""
     return WhyDocument(model=asked.file(), rows=list(found.records))
 
 

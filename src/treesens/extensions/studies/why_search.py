@@ -1,6 +1,6 @@
-"""Why rows of a table have their classes: features whose values alone decide them, and changes that undo them.
+"""Explains the classes of rows: features whose values alone decide them, and changes that give another class.
 
-Reasons are those of `extensions/answers/reasons.py`. Options add the box of values around a reason in which the class
+The search is that of `extensions/answers/reasons.py`. Options add the box of values around a reason in which the class
 holds, the distance to the nearest input of another class, the cheapest change, and the attributions of TreeSHAP.
 """
 
@@ -41,10 +41,10 @@ from treesens.values.verify import Witness, verify_cells
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a row has its class. `features` decide it (None: those that may be used do not); `minimal` if none of them can be
-    left out, `smallest` if no fewer features decide it. `contrast` names features whose change gives another class, at
-    `point`. `changeable` says whether a change that is allowed gives one, if not all are. `several` are the smallest reasons,
-    if more than one was asked for, and `complete` says whether there are no others. `also` has what was asked for beside.
+    """The reason for the class of a row. `features` decide the class (None if the usable features do not); `minimal` is
+    True if none can be left out, `smallest` if no smaller set decides it. `contrast` names features whose change gives another
+    class, at `point`; `changeable` says whether a permitted change does, if some are not permitted. `several` are the smallest
+    reasons if more than one is requested, `complete` is True if there are no others, `also` contains additional results.
     """
 
     row: int
@@ -63,13 +63,13 @@ class Reason:
     class_name: str | None = None
     also: dict[str, Any] | None = None
     decision: str | None = None
-    """The name of the decision whose outcome `predicted` is, if it is no class."""
+    """The name of the decision if `predicted` is its outcome, and not a class."""
     others: Sequence[Query] = ()
-    """The questions about each other class; `cells` int32[features] are those of the row."""
+    """One question for each of the other classes."""
     cells: Int32Array | None = None
 
     def evidence(self) -> Iterator[Evidence]:
-        """The reason, that no feature of it can be left out, and the change; further parts have no certificate."""
+        """The evidence for the reason, for the need of all its features, and for the change; the rest has no certificate."""
         title = f"why row {self.row}"
         if self.features is None or self.cells is None:
             yield Open(title, self.reason or "no reason was found")
@@ -78,17 +78,17 @@ class Reason:
         for reason in (self.features,) if self.several is None else self.several:
             yield Because(title, self.others, self.cells, [names.index(name) for name in reason], self.smallest)
         if self.several is not None and self.complete:
-            yield Open(f"{title}: there are no others", "that there are no other reasons has no certificate")
+            yield Open(f"{title}: there are no others", "the absence of other reasons has no certificate")
         if self.contrast is not None:
             yield Change(f"{title}: the change", self.others, self.cells, [names.index(name) for name in self.contrast])
         if self.changeable is not None:
             yield Open(f"{title}: what is permitted", "which changes are permitted is in no statement")
         for word in ("box", "radius", "recourse"):
             if (self.also or {}).get(word) is not None:
-                yield Open(f"{title}: {word}", f"what stands in `{word}` has no certificate")
+                yield Open(f"{title}: {word}", f"`{word}` has no certificate")
 
     def record(self) -> WhyRecord:
-        """The facts for JSON."""
+        """The reason as a record."""
         return WhyRecord(
             row=self.row,
             class_=self.predicted,
@@ -110,12 +110,12 @@ class Reason:
 
 
 def _no_reason(row: int, why: str = "") -> Reason:
-    """Nothing is known of a row."""
+    """The record of a row about which nothing is known."""
     return Reason(row, "", None, False, False, None, None, 0, why, 0.0)
 
 
 class _Study:
-    """The reasons of rows over one binding of model and table."""
+    """The reasons for rows of one table, with one binding of the model."""
 
     def __init__(self, questions: RowQuestions, wanted: WhyOptions, stop: threading.Event | None) -> None:
         self.questions, self.asked, self.stop = questions, wanted, stop
@@ -129,13 +129,13 @@ class _Study:
         self.limited = any(True for _ in self.limits.names)
         for word in wanted.also:
             if word not in ALSO:
-                raise UsageError(f"`{word}` cannot stand beside a reason", remedy="use " + ", ".join(ALSO))
+                raise UsageError(f"`{word}` cannot be shown with a reason", remedy="use " + ", ".join(ALSO))
         if "shap" in wanted.also and questions.decision is not None and self.ensemble.n_outputs > 1:
             raise UsageError(
                 "TreeSHAP explains one score, and this decision is about a model of several", remedy="leave out `shap`"
             )
         if "shap" in wanted.also:
-            self.contributions.of(questions.rows[0], 0)  # what it lacks is said before the first row
+            self.contributions.of(questions.rows[0], 0)  # raises errors before the first row
         used = questions.model.ensemble.used_features
         self.wanted = Wanted(
             order=sorted(range(len(names)), key=lambda f: (names[f] in used, f)),
@@ -151,7 +151,7 @@ class _Study:
         return Contributions(self.ensemble, self.questions.rows)
 
     def row(self, row: int) -> Reason:
-        """Why a row has its class."""
+        """The reason for the class of a row."""
         start = time.perf_counter()
         questions, options = self.questions, self.asked
         budget = Budget.of(options.time_limit, self.stop)
@@ -168,7 +168,7 @@ class _Study:
         cells = self.space.grid.cells(questions.rows[row : row + 1])[0].astype(np.int32)
         outside = [self.space.names[f] for f, cell in enumerate(cells) if not self.space.legal[f][cell]]
         if outside:
-            return replace(bare, reason=f"`{outside[0]}` lies outside of its domain")
+            return replace(bare, reason=f"`{outside[0]}` lies outside its domain")
         others = [asked.query for c, asked in enumerate(questions.of_class) if c != predicted]
         bare = replace(bare, others=others, cells=cells)
         judge = RowDecisions(others, cells, budget, Options(time_limit=options.time_limit, seed=options.seed), answer)
@@ -178,11 +178,11 @@ class _Study:
         return replace(found, decisions=judge.decisions, seconds=time.perf_counter() - start)
 
     def _allowed(self, row: int) -> tuple[ast.Formula, ...]:
-        """What a change of a row has to fulfil."""
+        """The constraints on a change of a row."""
         return tuple(self.limits.formulas(self.space, row, self.questions.rows[row]))
 
     def _changes(self, row: int, predicted: int, judge: RowDecisions) -> RowDecisions | None:
-        """What decides about changes, if they have to fulfil more than that features stay as they are."""
+        """The decisions about changes, if changes have more limits than features that stay fixed."""
         if not self.limits.bounded:
             return None
         others = [asked.query for asked in self.questions.others(predicted, self._allowed(row))]
@@ -190,7 +190,7 @@ class _Study:
         return RowDecisions(others, cells, judge.budget, judge.options, answer)
 
     def _told(self, known: RowReason, row: int, bare: Reason) -> Reason:
-        """What is known in names and labels."""
+        """The known reason, with feature names and category labels."""
         several = tuple(self._shown(one, row) for one in known.several)
         if known.other is not None and known.contrast is not None:
             query, cells = known.other
@@ -218,7 +218,7 @@ class _Study:
         }
 
     def _beside(self, known: RowReason, row: int, predicted: int) -> dict[str, Any]:
-        """What was asked for beside the reason, by its name."""
+        """The additional results requested with the reason, by name."""
         found: dict[str, Any] = {}
         if "box" in self.asked.also:
             found["box"] = self._box(known)
@@ -230,7 +230,7 @@ class _Study:
         return found
 
     def _box(self, known: RowReason) -> dict[str, list[Any]] | None:
-        """The values of every feature of the reason with which the class holds, as regions of answers have them."""
+        """The values of every feature of the reason with which the class holds, in the form of regions of answers."""
         if known.box is None:
             return None
         masks = tuple(known.box.get(f, legal) for f, legal in enumerate(self.space.legal))
@@ -238,7 +238,7 @@ class _Study:
         return region_of(query, Region((masks,), frozenset())).get(query.points[0].name, {})
 
     def _nearest(self, row: int, predicted: int, norm: str, word: str) -> DistanceRecord:
-        """The nearest input of another class by a norm, with what it changes."""
+        """The nearest input of another class by a norm, with its changes."""
         limits = self.asked
         mine = Options(time_limit=limits.time_limit, seed=limits.seed, regions=False)
         more = self._allowed(row) if word == "recourse" and self.limited else ()
@@ -257,7 +257,7 @@ class _Study:
         )
 
     def _shap(self, known: RowReason, row: int, predicted: int) -> ShapRecord:
-        """TreeSHAP of every feature, and the part of a reason that is among as many features of the greatest values."""
+        """TreeSHAP values, and the part of the reason that is among the same number of features with the greatest values."""
         output = predicted if self.ensemble.n_outputs > 1 else 0
         values = self.contributions.of(self.questions.rows[row], output)
         order = np.argsort(-np.abs(values), kind="stable")
@@ -269,7 +269,7 @@ class _Study:
 
 
 def ask(asked: Asking[WhyOptions]) -> Found[WhyRecord]:
-    """A reason for every row. A set event keeps the rows so far.
+    """Finds a reason for every row. If the event `stop` is set, the rows answered so far are returned.
 
     Raises UsageError for unknown rows and features, and for parts that cannot be shown with a reason.
     """

@@ -1,1 +1,1 @@
-"""Many questions at once: the questions, their order, their executors, and the journal of the answers."""
+"""Many questions at once: their order, the executors that answer them, and the journal of the answers."""

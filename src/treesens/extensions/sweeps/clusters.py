@@ -1,4 +1,4 @@
-"""Questions on a cluster of Dask or Ray, a few in flight per core; quick ones share a task."""
+"""Questions on a Dask or Ray cluster: a few in flight per core, with quick questions bundled into one task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST_BUNDLE = 64
 _STARTING = 60.0
 """Seconds for a Ray cluster to start: its head opens the port before it can serve clients."""
 _LEAST_ATTEMPTS = 2
-"""A server that starts and never answers keeps Ray waiting longer than `_STARTING`."""
+"""Attempts to make even after `_STARTING`: if a server starts but never answers, one attempt takes longer than that."""
 
 
 class Cluster(ABC):
@@ -32,11 +32,11 @@ class Cluster(ABC):
 
     @abstractmethod
     def cores(self) -> int:
-        """The number of questions that it answers in parallel now."""
+        """The number of questions that the cluster can answer in parallel now."""
 
     @abstractmethod
     def hold(self, shipment: Shipment) -> Any:
-        """A reference to a shipment, sent with each question."""
+        """A reference to a shipment in the cluster, to be sent with each question."""
 
     @abstractmethod
     def send(self, bundle: list[Job]) -> Any:
@@ -44,7 +44,7 @@ class Cluster(ABC):
 
     @abstractmethod
     def ended(self, away: Sequence[Any], patience: float) -> Any:
-        """One finished bundle. TimeoutError after `patience` seconds."""
+        """One finished bundle. Raises TimeoutError after `patience` seconds."""
 
     @abstractmethod
     def outcomes(self, bundle: Any) -> list[Outcome]:
@@ -55,7 +55,7 @@ class Cluster(ABC):
         """Abandons a submitted bundle."""
 
     def run(self, jobs: Iterator[Job], timeout: float) -> Iterator[Outcome]:
-        """The outcomes of all jobs, in order of completion; `timeout` in seconds is for one question."""
+        """The outcomes of all jobs, in order of completion; `timeout`, in seconds, is the limit per question."""
         away: dict[Any, int] = {}
         together = 1
         try:
@@ -81,14 +81,14 @@ def bundle_size(size: int, seconds: float, answered: int) -> int:
 
 
 def answer_together(bundle: list[tuple[Shipment, Task]]) -> list[Outcome]:
-    """In a worker: the questions of a bundle, each with its shipment."""
+    """Answers the questions of a bundle, each with its shipment; runs in a worker."""
     return [answer_task(shipment, task) for shipment, task in bundle]
 
 
 @contextmanager
 def dask_cluster(address: str) -> Iterator[Cluster]:
-    """The cluster of a scheduler. UsageError if no scheduler answers, or it lacks workers."""
-    distributed = imported("distributed", "clusters of Dask need distributed")
+    """The cluster of a scheduler. Raises UsageError if no scheduler answers, or the cluster has no workers."""
+    distributed = imported("distributed", "Dask clusters need distributed")
     try:
         client = distributed.Client(
             f"tcp://{address}" if "://" not in address else address, timeout=10, set_as_default=False
@@ -118,8 +118,8 @@ class _Dask(Cluster):
         return max(1, sum(map(int, self.client.nthreads().values())))
 
     def hold(self, shipment: Shipment) -> Any:
-        # A task result rather than scattered data: those are on some workers and lost with them (the active memory manager
-        # removes spare copies), whereas the scheduler recomputes a missing result.
+        # Not scattered data but a task result: scattered data is on some workers and is lost with them (the active memory
+        # manager removes spare copies), whereas the scheduler computes a missing result again.
         return self.client.submit(_same, shipment, pure=False)
 
     def send(self, bundle: list[Job]) -> Any:
@@ -145,8 +145,8 @@ def _same(shipment: Shipment) -> Shipment:
 
 @contextmanager
 def ray_cluster(address: str) -> Iterator[Cluster]:
-    """The cluster at an address, or a new local one for an empty one. UsageError if none answers."""
-    ray = imported("ray", "clusters of Ray need ray")
+    """The cluster at an address, or a new local cluster if the address is empty. Raises UsageError if no cluster answers."""
+    ray = imported("ray", "Ray clusters need ray")
     try:
         _connect_to_ray(f"ray://{address}" if address else None)
     except (ImportError, ValueError) as error:
@@ -167,7 +167,7 @@ def ray_cluster(address: str) -> Iterator[Cluster]:
 
 
 def _connect_to_ray(address: str | None) -> None:
-    """Retries while a cluster answers but cannot serve yet. Raises what ray.init raises."""
+    """Connects, with retries while the cluster answers but cannot serve yet. Raises the errors of ray.init."""
     import ray
 
     patience = time.monotonic() + _STARTING
@@ -183,17 +183,17 @@ def _connect_to_ray(address: str | None) -> None:
 
 
 def _last_line(error: Exception) -> str:
-    """Ray sends its server's traceback, which ends with the reason."""
+    """The last line of an error: Ray sends its server's traceback, which ends with the reason."""
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
 class _Ray(Cluster):
-    """Its workers persist between questions. (joblib's backend for Ray starts new ones with every list of jobs.)"""
+    """A Ray cluster, whose workers persist between questions. (joblib's backend for Ray starts new ones per list of jobs.)"""
 
     def __init__(self) -> None:
         import ray
 
-        # A question that kills its worker is retried alone, which separates it from the others of its bundle.
+        # A question that kills its worker is retried alone, to separate it from the other questions of its bundle.
         self.ask = ray.remote(max_retries=0)(_answer_held)
 
     def cores(self) -> int:
@@ -230,13 +230,13 @@ class _Ray(Cluster):
 
 
 def _answer_held(bundle: list[Job]) -> list[Outcome]:
-    """In a Ray worker: the questions of a bundle, each with a reference to its shipment."""
+    """Answers the questions of a bundle, each with a reference to its shipment; runs in a Ray worker."""
     return answer_together([(_shipment(reference), task) for reference, task in bundle])
 
 
 @lru_cache(maxsize=KEPT)
 def _shipment(reference: Any) -> Shipment:
-    """The content of Ray's store, unpacked once per worker."""
+    """The shipment in Ray's store, unpacked once per worker."""
     import ray
 
     shipment: Shipment = ray.get(reference)

@@ -1,11 +1,11 @@
-"""One hard question on many processes: open parts are handed out, and come back decided or in smaller parts.
+"""One hard question on many processes: open parts are handed out, and return decided or split into smaller parts.
 
-The whole question runs in this process next to its parts, until one of the two ends: the answer is never worse than without
-parts. A part has some seconds, and more while enough others wait for every worker: splitting gains nothing then. Sixteen
-smaller ones replace an undecided part. A part without an answer is closed for good; an answer ends the question or, if there is
-an objective, becomes the value that other parts have to improve on. A lost worker loses only its current part, which is
-retried. Closed and split parts are written into a journal, from which the same question can resume. Every process reads the
-question itself, so only cuts and answers are sent.
+The whole question runs in this process next to its parts, until one side ends: the answer is never worse than without parts. A
+part has a few seconds, and more while enough other parts wait to keep every worker busy, because splitting it would gain
+nothing. Sixteen smaller parts replace an undecided part. A part without an answer is closed for good; an answer ends the
+question or, with an objective, sets the value that other parts have to improve on. A lost worker loses only its current part,
+which is retried. Closed and split parts are written to a journal, from which the same question can be resumed. Every process
+reads the question itself, so only cuts and answers are sent.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from treesens.solve.question import answer, answer_question
 from treesens.values.verify import Witness, verify_values
 
 PER_WORKER, MANY = 4, 64
-"""Initial parts, per worker here, and per worker of a cluster."""
+"""Number of initial parts: per local worker, and for a cluster."""
 MOST_LOSSES = 5
-"""Lost workers after which a part is given up."""
+"""Number of lost workers after which a part is given up."""
 MOST_LONGER = 4**5
 LEAST_SLICE, MOST_SLICE = 0.5, 60.0
 MOST_WAITING = 8
-"""Maximum factor on a part's seconds while others wait."""
+"""Maximum factor on a part's seconds while other parts wait."""
 
 
 def can_be_parted(question: ResolvedQuestion) -> str:
-    """Why a question runs in one process; empty if it can be split into parts."""
+    """The reason why a question runs in one process; empty if it can be split into parts."""
     query = question.query
     if query.rows is not None or query.explained is not None or query.top > 1 or query.share is not None:
         return "counts, reasons, lists and shares have no parts"
@@ -68,8 +68,8 @@ def can_be_parted(question: ResolvedQuestion) -> str:
 
 
 class Coordinator:
-    """Runs one question of a document in parts. A part gets `slice_seconds`; the whole question first gets `first_seconds`
-    alone, by default as many, and then runs next to the parts; with 0 only the parts run.
+    """Runs one question of a document in parts. A part gets `slice_seconds`; the whole question first runs alone for
+    `first_seconds` (by default as many), and then next to the parts; with 0 only the parts run.
     """
 
     def __init__(
@@ -93,14 +93,14 @@ class Coordinator:
         self.known = Conquest()
         self.parted = False
         self.longer: dict[Part, int] = {}
-        """Factor on the seconds of indivisible parts."""
+        """Factors on the seconds of indivisible parts."""
         self.journal = journal
         self.lock = threading.Lock()
         self.offered: deque[Witness] = deque()
-        """Answers of the whole question, which parts have to improve on; only the writing thread takes them in."""
+        """Answers of the whole question, on which parts have to improve; only the writing thread takes them."""
 
     def _key(self) -> str:
-        """The key of the parts in a journal: the question, and the condition that closes a part, with the tolerance."""
+        """The key of the parts in a journal: the question, the tolerance, and all that decides when a part is closed."""
         o, close = self.options, self.options.closeness
         how = [o.backend, o.pipeline, close.relative, close.absolute, o.replay]
         asked = [self.shipment.document.digest, self.question.name, *how]
@@ -109,7 +109,7 @@ class Coordinator:
     # --- the search -----------------------------------------------------------------------------------------------------
 
     def run(self, budget: Budget) -> Result:
-        """The answer, from all parts decided within the time."""
+        """The answer that follows from all parts decided within the time."""
         start = time.perf_counter()
         resumed = self.journal is not None and self._recall()
         first = leave_open(self.question.name) if resumed else self._as_a_whole(budget)
@@ -135,9 +135,9 @@ class Coordinator:
 
     @contextmanager
     def _beside(self, budget: Budget) -> Iterator[tuple[Future[Result], Budget]]:
-        """The whole question in a thread, and the budget of its parts, which ends with an answer to the whole.
+        """The whole question, running in a thread, and a budget for its parts that ends when the whole question is answered.
 
-        The engine releases the interpreter lock. At the end of the parts the whole question is stopped.
+        The engine releases the interpreter lock. When the parts end, the whole question is stopped.
         """
         options = self.options.uncertified
         parts_over, whole_over = threading.Event(), threading.Event()
@@ -149,7 +149,7 @@ class Coordinator:
             return result
 
         def pass_on() -> None:
-            """Requests both to stop."""
+            """Passes a request to stop on to the parts and to the whole question."""
             while not (budget.stopped or whole_over.wait(0.05)):
                 pass
             if budget.stopped:
@@ -170,7 +170,7 @@ class Coordinator:
 
     @property
     def proved_in_parts(self) -> bool:
-        """True if every part is closed: then the parts are the proof."""
+        """True if every part is closed: the parts then form the proof."""
         return self.parted and set(self.known.leaves()) == set(self.known.closed)
 
     def _concludes(self) -> bool:
@@ -178,7 +178,7 @@ class Coordinator:
         return self._answered() or self.proved_in_parts
 
     def _joined(self, parts: Result, whole: Result) -> Result:
-        """The combined result of the parts and the whole question: the better answer, and the tighter bound."""
+        """The combined result of the parts and the whole question: the better answer and the tighter bound."""
         if self._is_final(whole):
             return combine(whole, parts)
         return parts if self._concludes() else combine(parts, whole)
@@ -188,7 +188,7 @@ class Coordinator:
             self._improve(self.offered.popleft())
 
     def _as_a_whole(self, budget: Budget) -> Result:
-        """The quick result of one process: most questions need no parts."""
+        """The quick result of one process; most questions need no parts."""
         if self.first_seconds <= 0:
             return leave_open(self.question.name)
         options = replace(self.options.uncertified, time_limit=self.first_seconds)
@@ -206,7 +206,7 @@ class Coordinator:
         return self.query.objective is None and self.known.best is not None
 
     def _begin(self) -> None:
-        """Enough parts for all workers, with a reserve."""
+        """Opens enough parts for all workers, with a reserve."""
         wanted = MANY if self.executor.remote else PER_WORKER * self.executor.jobs
         self._open_whole()
         for part in list(self.known.open):
@@ -219,19 +219,19 @@ class Coordinator:
                 self.known.open.append(part)
 
     def _improve(self, witness: Witness) -> None:
-        """Records an answer that improves on the known one."""
+        """Records an answer if it improves on the best one."""
         if self.known.best is None or self._value(witness) > self._value(self.known.best):
             self.known.best = witness
             values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
             self._write("found", Part(), values=values)
 
     def _open_whole(self) -> None:
-        """The parts of the whole, which is the only one if nothing can be split."""
+        """Opens the parts of the whole question, or the whole as a single part if it cannot be split."""
         if not self._open_up(Part()):
             self.known.open.append(Part())
 
     def _open_up(self, part: Part) -> bool:
-        """Replaces a part by smaller ones; returns True if there are any."""
+        """Replaces a part by smaller parts; returns False if it cannot be split."""
         tree, parts = self.splitter.split(part)
         if len(parts) == 1:
             return False
@@ -240,7 +240,7 @@ class Coordinator:
         return True
 
     def _round(self, budget: Budget) -> None:
-        """Submits open parts until there are none, and records the results."""
+        """Submits open parts until there are none left, and records their results."""
         longest = self._longer_while_others_wait(self.slice * max(self.longer.values(), default=1), MOST_WAITING)
         outcomes = self.executor.run(lambda: self._take(budget), self.shipments(), longest, budget.stop)
         away = time.monotonic()
@@ -253,7 +253,7 @@ class Coordinator:
                 self.say(f"{len(self.known.closed)} parts closed, {len(self.known.open)} open")
             if self._answered() or budget.over:
                 break
-        # A lost worker may lose parts sent to its cluster: the next round sends them again.
+        # The loss of a worker may lose other parts sent to its cluster: the next round sends them again.
         self.known.open.extend(self.known.again)
         self.known.again.clear()
 
@@ -265,9 +265,9 @@ class Coordinator:
         return self.task(part, self.limit(), min(self._seconds_of(part), max(budget.left(), LEAST_SLICE)))
 
     def _seconds_of(self, part: Part) -> float:
-        """The seconds of a part: splitting it wastes them, so it is not split while every worker has others to go on with.
+        """The seconds of a part. Splitting a part wastes them, so parts are not split while every worker has others to run.
 
-        A part whose worker was lost has at most the usual time, so that the next loss costs less.
+        A part whose worker was lost gets at most the usual time, so that another loss costs less.
         """
         usual = self.slice * self.longer.get(part, 1)
         if part in self.known.losses:
@@ -284,7 +284,7 @@ class Coordinator:
         return {self.shipment.document.digest: self.shipment}
 
     def task(self, part: Part, limit: Fraction | None, seconds: float, *, certify: bool = False) -> Task:
-        """The task of a worker for a part."""
+        """The task for a worker that runs a part."""
         options = replace(self.options.uncertified, time_limit=seconds, library_predict=None)
         key = json.dumps(part.plain())
         asked = PartTask(part, limit, certify)
@@ -319,7 +319,7 @@ class Coordinator:
             known.lost = result.reason
 
     def _value(self, witness: Witness) -> Fraction:
-        """The quality of an answer: more is better."""
+        """The value of an answer, negated if the objective is minimised: more is better."""
         goal = self.query.objective
         if goal is None:
             return Fraction(0)
@@ -327,14 +327,14 @@ class Coordinator:
         return value if goal.maximize else -value
 
     def limit(self) -> Fraction | None:
-        """The limit that the objective's form must exceed to improve on the best answer by more than the tolerance."""
+        """The limit that the objective's form must exceed, to improve on the best answer by more than the tolerance."""
         goal, best = self.query.objective, self.known.best
         if goal is None or best is None:
             return None
         value = form_value(goal.form, inputs_of(self.query, best.values))
         allowed = self.options.closeness
         shown = abs(value * goal.unit + goal.offset)
-        # A little less than the tolerance: reported bounds are rounded again.
+        # Slightly less than the tolerance, because reported bounds are rounded again.
         slack = Fraction(0.99) * max(Fraction(allowed.relative) * shown, Fraction(allowed.absolute)) / abs(goal.unit)
         return value + slack if goal.maximize else value - slack
 
@@ -345,7 +345,7 @@ class Coordinator:
             self.journal.keep_part(self._key(), {"did": what, "part": part.plain(), **more})
 
     def _recall(self) -> bool:
-        """Resumes from a journal; True if it had entries. The best answer that closed its parts must still be an answer."""
+        """Resumes from a journal; True if it had entries. The best answer, on which closed parts rely, is verified again."""
         assert self.journal is not None
         lines = self.journal.parts(self._key(), checked_line)
         if not lines:

@@ -1,7 +1,7 @@
-"""Where questions run: in this process, in processes of this machine, on a Dask cluster, or on Ray.
+"""Where questions run: in this process, in other processes of this machine, on a Dask cluster, or on Ray.
 
-A local process that dies loses its current question. A cluster worker loses a handful, those in flight; they are retried one at
-a time to identify the one that kills its worker. A question fails for good when it kills two workers.
+A local process that dies loses its current question. A cluster worker loses the few questions in flight, which are retried one
+at a time to find the one that kills its worker. A question fails for good after it has killed two workers.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_ta
 Next = Callable[[], Task | None]
 
 _PATIENCE = 4.0
-"""A question that exceeds this many times its limit (plus two minutes) counts as lost: its worker hangs, or is gone."""
+"""A question that takes longer than this many times its limit (plus two minutes) is lost: its worker hangs or is gone."""
 
 
 @dataclass(frozen=True)
 class Executor:
-    """`kind` is inline (this process, one at a time), local (processes), dask or ray; `address` is that of a cluster."""
+    """`kind` is inline (this process, one question at a time), local (processes), dask or ray; `address` is the cluster's."""
 
     kind: str = "local"
     jobs: int = 1
@@ -39,7 +39,7 @@ class Executor:
         return self.kind in {"dask", "ray"}
 
     def for_questions(self, count: int) -> Executor:
-        """With at most one process per question."""
+        """The executor with at most one process per question."""
         return replace(self, jobs=min(self.jobs, max(1, count)))
 
     def run(
@@ -48,8 +48,8 @@ class Executor:
         """The outcomes of all tasks from `take`, in order of completion.
 
         `take` may be called from other threads, one at a time, and must not wait. Local processes call it again after every
-        outcome, even if it returned nothing before. `limit` are the seconds of one question. A set `stop` ends local questions
-        at once; elsewhere nothing new is started.
+        outcome, even after it has returned None. `limit` is the seconds for one question. If `stop` is set, local questions end
+        at once; clusters only start no new ones.
         """
         if self.kind == "inline":
             while (task := take()) is not None:
@@ -68,11 +68,11 @@ class Executor:
 
 
 INLINE = Executor("inline")
-"""This process, one question at a time."""
+"""The executor that uses this process, one question at a time."""
 
 
 def _on_cluster(take: Next, held: Mapping[str, Any], cluster: Cluster, patience: float) -> Iterator[Outcome]:
-    """The outcomes of all tasks on a cluster, which holds their shipments."""
+    """The outcomes of all tasks on a cluster; `held` are references to their shipments."""
 
     def run(tasks: Iterator[Task]) -> Iterator[Outcome]:
         return cluster.run(((held[task.document], task) for task in tasks), patience)
@@ -97,7 +97,7 @@ def _on_cluster(take: Next, held: Mapping[str, Any], cluster: Cluster, patience:
 
 
 def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Outcome:
-    """A question in flight when a worker died, retried alone."""
+    """Retries a question that was in flight when a worker died, alone."""
     try:
         (outcome,) = list(run(iter([task])))
     except _crashes() as error:
@@ -106,7 +106,7 @@ def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Ou
 
 
 def _crashes() -> tuple[type[BaseException], ...]:
-    """The errors of a lost worker here; those of clusters are included if they are in use."""
+    """The errors that a lost worker raises here; those of cluster libraries are included if they are imported."""
     import sys
 
     found: list[type[BaseException]] = [BrokenExecutor, CancelledError, TimeoutError, EOFError, ConnectionError]
@@ -122,7 +122,7 @@ def _crashes() -> tuple[type[BaseException], ...]:
 
 
 def parse_executor(text: str | None, jobs: int | None) -> Executor:
-    """`local`, `dask://HOST:PORT` or `ray://HOST:PORT` (`ray` alone starts one here). UsageError for anything else."""
+    """Parses `local`, `dask://HOST:PORT`, `ray` (a new local cluster) or `ray://HOST:PORT`. Raises UsageError otherwise."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if text is None or text == "local":
         return Executor("local", jobs or cores)

@@ -1,11 +1,11 @@
 """Many questions of one form: instances (model, varied features, gap), run on backends and pipelines, stored as JSON lines.
 
 An instance is a JSON object with `model` (a name or path), `feature` (index or name) or `features` (a list), and one of
-`margin`, `gap`, or `from`, `to` and `factor`; `verdict` is the known one.
+`margin`, `gap`, or `from`, `to` and `factor`; `verdict` is the known verdict, if any.
 
-Loop, processes, limits and journal are those of a sweep: each answer is stored at once, under its question, settings and
-versions (`key_of`), so that an interrupted run resumes and never mixes figures of different versions. The file of lines is a
-report of the journal next to it. Unlike in a sweep no answer is derived from another, and all settings of an instance run
+The loop, processes, limits and journal are those of a sweep: each answer is stored at once, under its question, settings and
+versions (`key_of`), so that an interrupted run resumes and never mixes figures of different versions. The file of lines is
+written from the journal next to it. Unlike in a sweep, no answer is derived from another, and all settings of an instance run
 together, so that other load on the machine affects all of them.
 """
 
@@ -42,7 +42,7 @@ SUFFIXES = ("", ".json", ".ubj", ".txt")
 
 @dataclass(frozen=True)
 class Level:
-    """`margin M`, `gap G`, or a flip of classes `from C to C factor G`; the number as written."""
+    """`margin M`, `gap G`, or a flip of classes `from C to C factor G`, with the number as it was written."""
 
     word: Literal["margin", "gap", "factor"]
     number: str
@@ -50,7 +50,7 @@ class Level:
 
     @cached_property
     def text(self) -> str:
-        """The level's fields in records."""
+        """The level as it appears in records."""
         if self.flip is None:
             return f"{self.word} {self.number}"
         source, target = (_known_as(label) for label in self.flip)
@@ -58,14 +58,14 @@ class Level:
 
     @property
     def clauses(self) -> dict[str, Any]:
-        """As fields of the node `sensitive`."""
+        """The level as fields of the node `sensitive`."""
         flip = None if self.flip is None else ast.Flip(*self.flip)
         return {self.word: ast.Number(Fraction(self.number)), "flip": flip}
 
 
 @dataclass(frozen=True)
 class Instance:
-    """One question about one model, and its verdict if known."""
+    """One question about one model, and its verdict if it is known."""
 
     model: str
     features: tuple[int | str, ...]
@@ -87,7 +87,7 @@ class Instance:
 
 
 def read_instances(path: Path) -> list[Instance]:
-    """Instances of a JSON lines file. Raises `DataError` with the line."""
+    """The instances of a JSON lines file. Raises DataError, with the line, if one is malformed."""
     instances = []
     for number, line in enumerate(_lines(path), 1):
         if not line.strip():
@@ -134,14 +134,14 @@ def _known_as(label: ast.Label) -> str:
 
 
 def class_of(value: Any) -> ast.Label:
-    """A class by name, or by number."""
+    """A class, given by name or by number."""
     if isinstance(value, str) and not re.fullmatch(_NUMBER, value):
         return ast.Name(value)
     return ast.Number(Fraction(_number(value)))
 
 
 def model_path(name: str, folder: Path) -> Path:
-    """The path of a model by name."""
+    """The path of the model with this name. Raises DataError if there is none."""
     for suffix in SUFFIXES:
         path = folder / f"{name}{suffix}"
         with suppress(OSError, ValueError):  # for too long names
@@ -164,7 +164,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Listed:
-    """A question about a model of the list, in the document of all questions about it."""
+    """A question about a model of the list; the document contains all questions about the model."""
 
     document: Document
     name: str
@@ -172,7 +172,7 @@ class Listed:
 
 
 def questions_of(instances: list[Instance], folder: Path) -> dict[str, Listed]:
-    """The question of each instance, by the instance's key: one document per model."""
+    """The question of each instance, by the key of the instance; there is one document per model."""
     by_model: dict[str, list[Instance]] = {}
     for instance in instances:
         by_model.setdefault(instance.model, []).append(instance)
@@ -209,11 +209,11 @@ def run(
     facts: Callable[[Instance], dict[str, Any]] = lambda _instance: {},
     tell: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Answers every instance on every setting unless the journal has it, and returns all records.
+    """Answers every instance on every setting, except for answers in the journal, and returns all records.
 
-    The records are written to `output`, one line each, as they come; the journal has the same name and `.sqlite` after it.
-    `facts` are further fields of the record of an instance; for `tell` see `Journal`. UsageError if `output` holds records of
-    no journal.
+    The records are written to `output`, one line each, as they come; the journal has this name with `.sqlite` appended.
+    `facts` returns further fields for the record of an instance; for `tell` see `Journal`. Raises UsageError if `output` has
+    records without a journal.
     """
     journal_file = Path(f"{output}.sqlite")
     if output.exists() and not journal_file.exists():
@@ -265,7 +265,7 @@ def run(
 
 
 class _Lines:
-    """A file of one record per line. On write errors (full disk) it prints a warning and loses no answer."""
+    """A file with one record per line. On a write error (full disk) it reports a warning and loses no answer."""
 
     def __init__(self, path: Path, tell: Callable[[str], None] | None) -> None:
         self.path, self.tell = path, tell
@@ -289,13 +289,11 @@ class _Lines:
                 self.file.close()
             self.file = None
             if self.tell is not None:
-                self.tell(
-                    f"warning: {self.path} can no longer be written ({error}): the records from here on are missing in it"
-                )
+                self.tell(f"warning: {self.path} can no longer be written ({error}): it lacks the records from here on")
 
 
 def _key(question: Listed, setting: Setting, options: Options) -> str:
-    """The key of an answer: as in a sweep, but separate from its answers, whose records differ."""
+    """The key of an answer: made as in a sweep, but different from keys of sweeps, whose records differ."""
     asked = replace(options, backend=setting.backend, pipeline=setting.pipeline)
     return sha256("bench\0" + key_of(question.digest, asked))
 
@@ -330,7 +328,7 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
         "solve": round(solve if setting.backend != "auto" else result.seconds.get("solve", 0.0), 6),
         "total": round(sum(result.seconds.values()), 6),
         "cpu": round(cpu, 6),
-        # Time of the native engine itself: local search and prover, without building the problem.
+        # The time of the native engine itself: local search and prover, without building the problem.
         "engine": round(
             sum(
                 a.statistics.get("local_seconds", 0.0) + a.statistics.get("prove_seconds", 0.0) for a in result.attempts
@@ -355,7 +353,7 @@ def _lines(path: Path, *, own: bool = False) -> list[str]:
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """Lines of an earlier run; a last line truncated by a kill is dropped."""
+    """The records of an earlier run; a last line that was truncated by a kill is dropped."""
     if not path.is_file():
         return []
     records = []
@@ -368,7 +366,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def contradictions(records: Iterable[dict[str, Any]]) -> list[str]:
-    """Instances on which decided verdicts differ from each other or from the known one."""
+    """The instances on which decided verdicts differ from each other or from the known verdict."""
     seen: dict[str, dict[str, str]] = {}
     for record in records:
         verdicts = seen.setdefault(record["key"], {})

@@ -1,4 +1,4 @@
-"""Questions in local processes. Each dies alone, and is kept from one run to the next, for some minutes."""
+"""Questions in local processes. Each process dies alone, and is kept for later runs for some minutes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_ta
 
 _LOOK_SECONDS = 0.05
 _LAST_WORDS_SECONDS = 0.3
-"""Seconds from Ctrl-C until processes are killed: for answers in transit."""
+"""Seconds from Ctrl-C until processes are killed, for answers in transit."""
 
 _idle: list[Worker] = []
 _lock = threading.Lock()
 
 
 class Worker:
-    """A process, and its current task."""
+    """A process and its current task."""
 
     def __init__(self) -> None:
         self.child = _begun()
@@ -28,7 +28,7 @@ class Worker:
         self.since = 0.0
 
     def ask(self, shipment: Shipment, task: Task) -> None:
-        """Sends a question. A process that has ended since its last answer is replaced first."""
+        """Sends a question. If the process has ended since its last answer, it is replaced first."""
         if self.child.ended or self.child.news:  # it was idle for long
             self.end()
             self.child = _begun()
@@ -36,7 +36,7 @@ class Worker:
         self.task, self.since = task, time.monotonic()
 
     def taken(self, patience: float) -> tuple[Task, Outcome | Exception] | None:
-        """The task with its outcome, or its failure: the process has died, or does not answer. None if it is working."""
+        """The task with its outcome, or with an error if the process has died or takes too long. None while it works."""
         task, ended = self.task, self.child.ended
         if task is None:
             return None
@@ -54,7 +54,7 @@ class Worker:
         return task, came
 
     def end(self) -> None:
-        """Ends the process, whatever it does."""
+        """Ends the process, even in the middle of a task."""
         self.child.close()
 
 
@@ -68,7 +68,7 @@ def _borrowed() -> Worker:
 
 
 def _give_back(workers: list[Worker], most: int) -> None:
-    """Maximum of idle workers kept."""
+    """Keeps up to `most` idle workers for later runs, and ends all others."""
     with _lock:
         _idle.extend(worker for worker in workers if worker.task is None)
         spare, _idle[:] = _idle[most:], _idle[:most]
@@ -91,7 +91,7 @@ class _Crew:
         self.lost: set[str] = set()
 
     def set_to_work(self) -> None:
-        """Gives every free worker a question, as long as there are any."""
+        """Gives every free worker a question while there are questions."""
         free = [worker for worker in self.workers if worker.task is None]
         while free or len(self.workers) < self.jobs:
             task = self.again.popleft() if self.again else self.take()
@@ -108,7 +108,7 @@ class _Crew:
         return [worker.child for worker in self.workers if worker.task is not None]
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Outcomes of workers that have answered, have died, or have taken too long. The first loss is retried."""
+        """Outcomes of workers that have answered, died or taken too long. After a first loss, the task is retried."""
         for taken in (worker.taken(self.patience) for worker in self.workers):
             if taken is None:
                 continue
@@ -132,10 +132,10 @@ def on_processes(
     patience: float,
     stop: threading.Event | None,
 ) -> Iterator[Outcome]:
-    """The outcomes of all tasks from `take`; it is called again after every outcome, even if it returned none before.
+    """The outcomes of all tasks from `take`, which is called again after every outcome, even after it has returned None.
 
-    A question whose worker has died, or has not answered in `patience` seconds, is retried once at once; all others go on. If
-    the caller stops iterating, or some moments after `stop` is set, busy processes are killed.
+    If a worker has died, or has not answered in `patience` seconds, its question is retried once; all others continue. If
+    the caller stops iterating, or shortly after `stop` is set, busy processes are killed.
     """
     crew = _Crew(take, shipments, jobs, patience)
     last: float | None = None

@@ -1,8 +1,8 @@
-"""The order of questions, and which answers decide others.
+"""The order of questions, and the answers that decide other questions.
 
-Highest levels come first, single features before sets, features with many splits before others: important answers come early,
-and decide most of the rest. A pair for a question is tried, and verified again, on every easier one; a `none` decides every
-harder one.
+Highest levels come first, single features before sets, features with many splits before others: important answers come early
+and decide most other questions. A pair found for a question is tried, and verified again, on every easier question; a `none`
+decides every harder question.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from fractions import Fraction
 from treesens.records.questions import Question
 
 MODELS_AT_A_TIME = 6
-"""Documents whose questions are interleaved; workers keep that many open."""
+"""Number of documents whose questions are interleaved; workers keep this many open."""
 
 
 def order_questions(questions: Sequence[Question]) -> list[Question]:
-    """The order of questions."""
+    """The questions in the order in which they are solved."""
     documents = {digest: i for i, digest in enumerate(dict.fromkeys(q.document.digest for q in questions))}
     levels: dict[str, set[Fraction]] = defaultdict(set)
     for q in questions:
@@ -50,13 +50,13 @@ def _turns(levels: Sequence[Fraction]) -> dict[Fraction, int]:
 
 
 class Plan:
-    """Open questions. One thread may take questions while another reports answers."""
+    """The open questions. One thread may take questions while another thread reports answers."""
 
     def __init__(self, questions: Sequence[Question], *, share: bool = True) -> None:
         self.share = share
         self.open: dict[str, Question] = {q.digest: q for q in order_questions(questions)}
         self.helpers: dict[str, str] = {}
-        """For an open question: the digest of an answered one whose pair is worth trying."""
+        """For an open question, the digest of an answered question whose pair is worth trying."""
         self._lock = threading.Lock()
         self._families: dict[str, list[Question]] = defaultdict(list)
         for q in self.open.values():
@@ -64,7 +64,7 @@ class Plan:
                 self._families[q.family].append(q)
 
     def take(self) -> tuple[Question, str | None] | None:
-        """The next question, with the digest of the one whose pair may answer it; None if there is none."""
+        """The next question, and the digest of the question whose pair may answer it; None if no question is open."""
         with self._lock:
             if not self.open:
                 return None
@@ -72,14 +72,14 @@ class Plan:
             return self.open.pop(digest), self.helpers.pop(digest, None)
 
     def found(self, answered: Question) -> None:
-        """Queues its pair for every easier question that is still open."""
+        """Queues the pair of a question for every easier question that is still open."""
         with self._lock:
             for other in self._open_relatives(answered):
                 if answered.is_harder_than(other):
                     self.helpers.setdefault(other.digest, answered.digest)
 
     def none(self, answered: Question) -> list[Question]:
-        """Closes and returns the open questions that it decides."""
+        """Closes and returns the open questions that a `none` for this question decides."""
         with self._lock:
             decided = [q for q in self._open_relatives(answered) if q.is_harder_than(answered)]
             for other in decided:

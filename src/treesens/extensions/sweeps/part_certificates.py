@@ -1,4 +1,4 @@
-"""The certificate of a question in parts: one per part, made by the workers, and the manifest of their cover."""
+"""The certificates of a question in parts: one per part, made by the workers, and a manifest that they cover the question."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from treesens.extensions.sweeps.worker import PartTask, Task, part_of
 
 
 def with_part_certificates(search: Coordinator, result: Result, folder: Path, budget: Budget) -> Result:
-    """The result of a search in parts with the certificates of its parts, and a manifest. They share `budget`."""
+    """The result of a search in parts, with the certificates of the parts and a manifest, all made within `budget`."""
     goal = search.query.objective
     closed = result.verdict is Verdict.NONE or (result.objective is not None and result.objective.bound is not None)
     done = set(search.known.leaves()) == set(search.known.closed)
@@ -31,7 +31,7 @@ def with_part_certificates(search: Coordinator, result: Result, folder: Path, bu
 
 
 def _proved(search: Coordinator, claim: str, folder: Path, budget: Budget) -> list[Certified]:
-    """The certificates of all parts and the manifest, in a folder; only the reason if one is missing."""
+    """The certificates of all parts and the manifest, in a folder; or only the reason if one is missing."""
     made = _made(search, folder, budget)
     missing = [one for one in made.values() if not one.path]
     if missing or len(made) < len(search.known.closed):
@@ -53,7 +53,7 @@ def _proved(search: Coordinator, claim: str, folder: Path, budget: Budget) -> li
 
 
 def _made(search: Coordinator, folder: Path, budget: Budget) -> dict[Part, Certified]:
-    """A certificate for every part, from the workers."""
+    """The certificates of all parts, made by the workers."""
     waiting: Iterator[Part] = iter(search.known.leaves())
     limit = search.limit()
 
@@ -76,7 +76,7 @@ def _made(search: Coordinator, folder: Path, budget: Budget) -> dict[Part, Certi
 
 
 def _stated(search: Coordinator, node: Any, numbers: dict[Part, int]) -> Any:
-    """The tree of cuts in the manifest's form."""
+    """The tree of cuts in the form of the manifest."""
     if isinstance(node, Part):
         return numbers[node]
     point, feature, cell, left, right = node

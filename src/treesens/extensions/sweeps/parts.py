@@ -2,10 +2,10 @@
 
 This is cube and conquer (Heule, Kullmann, Wieringa and Biere, HVC 2011).
 
-A cut is chosen by the trees restricted to the box: the feature whose splits move leaves the most, at their middle.
+A cut is chosen by the trees restricted to the box: on the feature whose splits move leaf values the most, at their middle.
 
-`Conquest` is the state of a question in parts: the tree of cuts with its open and closed parts, and the best answer. A journal
-has a line for every closed or split part, under the key of the question.
+`Conquest` is the state of a question in parts: the tree of cuts with open and closed parts, and the best answer. A journal has
+one line for every closed or split part, under the key of the question.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from treesens.compiler.result import Proof
 from treesens.values.verify import Witness
 
 AT_ONCE = 16
-"""Parts that replace an undecided one, so that the time of undecided parts is small."""
+"""Number of parts that replace an undecided one; with many, little time is spent on undecided parts."""
 
 PROOFS = frozenset(str(proof) for proof in Proof)
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The cells of a feature at a point from `cell` on (`upper`), or those below it. A missing value is in the upper ones."""
+    """The cells of a feature at a point from `cell` on (`upper`), or below it. A missing value is in the upper cells."""
 
     point: int
     feature: int
@@ -38,33 +38,33 @@ class Cut:
     upper: bool
 
     def mask(self, n_cells: int) -> BoolArray:
-        """bool[n_cells]."""
+        """The cells of the cut, bool[n_cells]."""
         return frozen((np.arange(n_cells) >= self.cell) == self.upper, bool)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A box: all cuts hold."""
+    """A box: the inputs that satisfy all cuts."""
 
     cuts: tuple[Cut, ...] = ()
 
     def halves(self, point: int, feature: int, cell: int) -> tuple[Part, Part]:
-        """The cells below a cell, and the rest."""
+        """The two halves of the part: below a cell, and from the cell on."""
         low, high = (Part((*self.cuts, Cut(point, feature, cell, upper))) for upper in (False, True))
         return low, high
 
     def plain(self) -> list[list[int]]:
-        """In the journal's form."""
+        """The part in the journal's form."""
         return [[cut.point, cut.feature, cut.cell, int(cut.upper)] for cut in self.cuts]
 
     @staticmethod
     def of_plain(cuts: list[list[int]]) -> Part:
-        """The inverse of `plain`."""
+        """The part that `plain` was called on."""
         return Part(tuple(Cut(p, f, cell, bool(upper)) for p, f, cell, upper in cuts))
 
 
 def within(query: Query, part: Part) -> Query:
-    """The question about a part's inputs."""
+    """The question restricted to the inputs of a part."""
     grid = query.space.grid
     sets = [CellSet(cut.point, cut.feature, cut.mask(grid[cut.feature].n_cells)) for cut in part.cuts]
     return replace(query, constraints=(*query.constraints, *sets))
@@ -86,9 +86,9 @@ class Splitter:
         self.trees = [_Splits(query.models[point.model]) for point in query.points]
 
     def split(self, part: Part) -> tuple[Any, list[Part]]:
-        """A tree of cuts, [point, feature, cell, left, right] with parts as leaves, and these leaves.
+        """A tree of cuts, [point, feature, cell, left, right] with parts as leaves, and the list of its leaves.
 
-        The part itself if it cannot be split.
+        If the part cannot be split, both contain the part alone.
         """
         return self._split(part, AT_ONCE)
 
@@ -100,7 +100,7 @@ class Splitter:
         return [*place, *(tree for tree, _ in sides)], [leaf for _, leaves in sides for leaf in leaves]
 
     def _place(self, part: Part) -> tuple[int, int, int] | None:
-        """The best cut: a point, a feature and the first cell of the upper side."""
+        """The best cut: a point, a feature, and the first cell of the upper side. None if no split cuts the part."""
         low, high = self.low.copy(), self.high.copy()
         for cut in part.cuts:
             for p in range(len(low)) if cut.feature in self.shared else (cut.point,):
@@ -126,7 +126,7 @@ class Splitter:
 
 
 class _Splits:
-    """The ordered splits of a model: the position of each, and how far apart the leaves below it are."""
+    """The ordered splits of a model, with the spread of the leaf values below each split."""
 
     def __init__(self, model: CellEnsemble) -> None:
         ensemble = model.ensemble
@@ -158,7 +158,7 @@ class _Splits:
         return found
 
     def left(self, low: Int32Array, high: Int32Array) -> tuple[Int32Array, Int32Array, FloatArray]:
-        """The splits reached in a box that cut it: feature, first cell of the right side, and weight."""
+        """The splits that are reached in a box and cut it: feature, first cell of the right side, and weight."""
         reached = np.zeros(len(self.feature), bool)
         reached[self.roots] = True
         found = []
@@ -186,7 +186,7 @@ class Conquest:
     closed: dict[Part, Proof] = field(default_factory=dict)
     best: Witness | None = None
     again: list[Part] = field(default_factory=list)
-    """Parts whose workers were lost in this round."""
+    """Parts whose workers were lost in the current round."""
     losses: dict[Part, int] = field(default_factory=dict)
     lost: str = ""
     asked: int = 0
@@ -205,7 +205,7 @@ class Conquest:
 
 
 def with_part_cut(tree: Any, part: Part, by: Any) -> Any:
-    """Replaces a part of the tree by another tree, in place."""
+    """Replaces a part of the tree by the tree `by`, in place; returns the tree."""
     if isinstance(tree, Part):
         return by
     node = tree
@@ -216,7 +216,7 @@ def with_part_cut(tree: Any, part: Part, by: Any) -> Any:
 
 
 def checked_line(line: dict[str, Any]) -> dict[str, Any]:
-    """A line with usable parts. ValueError otherwise."""
+    """A line of a journal, if its parts are valid. Raises ValueError otherwise."""
     cuts = line["part"]
     whole = isinstance(cuts, list) and all(
         isinstance(cut, list) and len(cut) == 4 and all(type(x) is int and x >= 0 for x in cut) for cut in cuts
@@ -227,12 +227,12 @@ def checked_line(line: dict[str, Any]) -> dict[str, Any]:
         or (line["did"] == "none" and line["proof"] not in PROOFS)
         or (line["did"] == "found" and not _are_points(line["values"]))
     ):
-        raise ValueError("no line of a journal")
+        raise ValueError("not a line of a journal")
     return line
 
 
 def _are_points(values: Any) -> bool:
-    """True if there is a list of numbers (None for missing) per point, all of one length."""
+    """True if there is a list of numbers (None if missing) for each point, all of the same length."""
     if not isinstance(values, list) or not all(isinstance(point, list) for point in values):
         return False
     numbers = all(x is None or type(x) in (int, float) for point in values for x in point)

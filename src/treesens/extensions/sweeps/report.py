@@ -1,6 +1,6 @@
-"""Reports of sweeps and benchmark runs.
+"""Reports on sweeps and benchmark runs.
 
-A sweep in a terminal and as CSV: the number of questions of every document and query by verdict. A benchmark run: solved
+For a sweep, in a terminal and as CSV: the numbers of questions per document and query, by verdict. For a benchmark run: solved
 counts, PAR2, and the cactus plot.
 """
 
@@ -23,7 +23,7 @@ from treesens.report.terminal import say_wrapped
 from treesens.visible import visible
 
 LISTED = 20
-"""Maximum of unanswered questions listed."""
+"""Maximum of unanswered questions that are listed."""
 
 COLUMNS = ("document", "query", "varied", "verdict", "reason", "proof", "replay", "implied_by", "attempts_made", "cpu")
 
@@ -59,7 +59,7 @@ def line_of(record: dict[str, Any]) -> Line:
 
 
 def show_sweep(lines: Sequence[Line], left: int, title: str) -> None:
-    """Counts per document and query, violated expectations, and unanswered questions."""
+    """Prints counts per document and query, violated expectations, and unanswered questions."""
     console = out()
     console.print(title)
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
@@ -87,7 +87,7 @@ def show_sweep(lines: Sequence[Line], left: int, title: str) -> None:
 
 
 def write_answers(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """One row per question; sets of features are joined by `+`."""
+    """Writes one row per question; sets of features are joined by `+`."""
     rows = ({**record, "varied": "+".join(record["varied"])} for record in records)
     write_csv(path, COLUMNS, ([row.get(name, "") for name in COLUMNS] for row in rows))
 
@@ -101,7 +101,7 @@ def summary(
 ) -> list[dict[str, Any]]:
     """One row per setting, or per value of `by`: solved, found, none, PAR2, median, largest, total.
 
-    PAR2 is the mean, where an unsolved instance counts twice its limit.
+    PAR2 is the mean time, in which an unsolved instance counts as twice its limit.
     """
     rows = []
     for name in dict.fromkeys(by(r) for r in records):
@@ -133,7 +133,7 @@ def summary(
 def cactus_svg(
     records: list[dict[str, Any]], time: str = "solve", title: str = "", by: Callable[[dict[str, Any]], str] = label
 ) -> str:
-    """Instances solved (x) within a time (y, logarithmic), one line per setting; a self-contained SVG."""
+    """The number of instances solved (x) within a time (y, logarithmic), one line per setting, as a self-contained SVG."""
     series = {
         name: [float(r[time]) for r in records if by(r) == name and r["verdict"] != "unknown"]
         for name in dict.fromkeys(by(r) for r in records)

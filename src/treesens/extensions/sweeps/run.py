@@ -20,7 +20,7 @@ from treesens.records.questions import Question
 
 @dataclass
 class Summary:
-    """The result of a sweep: numbers of questions. `left` counts those not started or not finished."""
+    """The result of a sweep: numbers of questions. `left` counts questions that were not started or not finished."""
 
     questions: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ def sweep(
     stop: threading.Event | None = None,
     on_answer: OnAnswer | None = None,
 ) -> Summary:
-    """Solves the questions missing from the journal. KeyboardInterrupt ends it; all received answers are kept."""
+    """Solves the questions missing from the journal. KeyboardInterrupt ends the sweep; all received answers are kept."""
     return _Sweep(questions, settings, executor, journal, stop, on_answer).run()
 
 
@@ -93,7 +93,7 @@ class _Sweep:
         return self.summary
 
     def _recall(self) -> None:
-        """Takes answers from the journal; they count for open questions like new ones."""
+        """Takes answers from the journal, which apply to open questions like new answers."""
         known: list[tuple[Question, Entry]] = []
         for digest, key in self.keys.items():
             entry = self.journal.known(key, self.settings.time_limit)
@@ -111,12 +111,12 @@ class _Sweep:
                 self._decide(question, entry)
 
     def _shipments(self) -> Mapping[str, Shipment]:
-        """The documents with open questions; with file contents where workers may not see the files."""
+        """The documents with open questions, including file contents if workers cannot read the files."""
         documents = {q.document.digest: q.document for q in self.plan.open.values()}
         return {digest: ship(document, self.executor.remote) for digest, document in documents.items()}
 
     def _take(self) -> Task | None:
-        """The next question (called by the executor, from its threads)."""
+        """The next question; called by the executor from its threads."""
         if self.stop.is_set() or (self.deadline is not None and time.time() >= self.deadline):
             return None
         taken = self.plan.take()
@@ -189,7 +189,7 @@ class _Sweep:
         self.plan.found(question)
 
     def _decide(self, question: Question, entry: Entry) -> None:
-        """A `none` holds for every harder question."""
+        """Applies a `none` to every harder question, which it decides too."""
         decided = self.plan.none(question)
         if not decided:
             return

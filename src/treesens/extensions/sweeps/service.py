@@ -1,4 +1,4 @@
-"""Questions of `check` in many processes: in parts (`--workers`, `--on`), or several at a time (`--jobs`)."""
+"""Runs questions of `check` in several processes: in parts (`--workers`, `--on`), or several at a time (`--jobs`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InParts:
-    """Where parts run, and their journal."""
+    """Answers questions in parts; `executor` runs the parts, and `journal` stores them."""
 
     executor: Executor
     journal: Journal | None
@@ -42,7 +42,7 @@ class InParts:
         progress: Progress,
         faults: Faults,
     ) -> Iterator[tuple[ResolvedQuestion, Result]]:
-        """The answers in the order of the file, one after another."""
+        """The answers in the order of the file, found one after the other."""
         shipment = shipment_of(file, self.executor, trust_pickle=trust_pickle)
         for number, query in enumerate(asked):
             if interruption.happened:
@@ -66,7 +66,7 @@ class InParts:
         reason = can_be_parted(query)
         if reason:
             result = answer_question(query, options, budget, progress=progress.say)
-            return replace(result, notes=(*result.notes, f"asked in one process: {reason}"))
+            return replace(result, notes=(*result.notes, f"run in one process: {reason}"))
         search = Coordinator(query, shipment, self.executor, options, journal=self.journal, say=progress.say)
         result = search.run(budget if options.certificates is None else budget.share(0.5))
         if search.parted:
@@ -81,7 +81,7 @@ class InParts:
 
 
 def shipment_of(file: Path, executor: Executor, *, trust_pickle: bool) -> Shipment:
-    """The input of workers: the file of the questions, and for clusters the models that it names."""
+    """The input of workers: the document with the questions and, for clusters, the model files that it names."""
     from treesens.extensions.sweeps.worker import ship
 
     return ship(_document(file, trust_pickle), executor.remote)
@@ -90,15 +90,15 @@ def shipment_of(file: Path, executor: Executor, *, trust_pickle: bool) -> Shipme
 def in_parts(
     workers: int | None, on: str | None, *, jobs: int, confirm: str | None
 ) -> Callable[[Journal | None], InParts] | None:
-    """The executor if options request parts; None if questions run as a whole. UsageError for contradictory options."""
+    """A factory of the answers in parts if options request parts, or None. Raises UsageError for contradictory options."""
     if workers is None and on is None:
         return None
     from treesens.extensions.sweeps.executor import parse_executor
 
     if jobs > 1:
-        raise UsageError("--jobs runs several questions at a time, and --workers one in parts", remedy="leave one out")
+        raise UsageError("--jobs runs several questions at a time, --workers one in parts", remedy="leave one out")
     if confirm is not None:
-        raise UsageError("a question in parts has no second opinion", remedy="leave out --confirm")
+        raise UsageError("a question in parts cannot be confirmed", remedy="leave out --confirm")
     return partial(InParts, parse_executor(on, workers))
 
 
@@ -111,7 +111,7 @@ def side_by_side(
     interruption: Interruption,
     faults: Faults,
 ) -> Iterator[tuple[ResolvedQuestion, Result]]:
-    """Several questions at a time; answers come in file order, whichever is ready first."""
+    """Answers several questions at a time; answers are returned in file order, not in the order of completion."""
     from treesens.extensions.sweeps.executor import Executor
     from treesens.extensions.sweeps.worker import Shipment, Task
 

@@ -11,7 +11,7 @@ from treesens.solve.options import BACKEND, Options
 
 @dataclass(frozen=True)
 class Settings(Options):
-    """Options of every question of a sweep, and of the sweep itself. Times in seconds."""
+    """Options of every question of a sweep, and options of the sweep itself. Times are in seconds."""
 
     backend: str = given(BACKEND, "native")
     total_limit: float | None = given(
@@ -29,11 +29,11 @@ class Settings(Options):
 
 
 def settings_of(door: Door) -> list[Declared]:
-    """The settings available on one interface, in order."""
+    """The settings available through one interface, in order of declaration."""
     return declared(Settings, door)
 
 
 def settings_text(settings: Settings) -> str:
-    """For the journal."""
+    """The settings as JSON, for the journal."""
     known = settings_of(Door.SPEC | Door.SWEEP)
     return json.dumps({one.field: getattr(settings, one.field) for one in known}, sort_keys=True, default=str)

@@ -1,4 +1,4 @@
-"""SPEC files: a table of models, features and gaps (TOML) as `.sens` documents, one per model; or such a document itself."""
+"""SPEC files: a TOML table of models, features and gaps, as `.sens` documents (one per model); or a `.sens` document."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Place:
 
 
 def read_spec(path: Path, *, trust_pickle: bool = False) -> Spec:
-    """The questions of a SPEC. DataError with place and remedy; models and data are opened once and released."""
+    """The questions of a SPEC. Raises DataError with place and remedy; models and data are opened once and released."""
     if path.suffix == ".sens":
         document, session = document_of(str(path), load_text(path).text, path.parent, trust_pickle=trust_pickle)
         told = tuple(item.render() for item in session.warnings)
@@ -108,7 +108,7 @@ def _known(data: dict[str, Any], names: set[str], place: _Place) -> None:
 
 
 def _settings(data: dict[str, Any], place: _Place) -> Settings:
-    """The settings of the sweep, which are removed from `data`. Memory sizes are in megabytes."""
+    """The settings of the sweep, which are removed from `data`. Memory sizes are given in megabytes."""
     given: dict[str, Any] = {}
     for one in settings_of(Door.SPEC):
         key, kind = one.field, one.option.kind
@@ -129,7 +129,7 @@ def _settings(data: dict[str, Any], place: _Place) -> Settings:
 def _block(
     block: dict[str, Any], place: _Place, seed: int, trust_pickle: bool
 ) -> Iterator[tuple[list[Question], list[str]]]:
-    """The questions of every model of one table, with warnings."""
+    """The questions of one table for each of its models, with warnings."""
     from treesens.frontends.registry import load
 
     for path in _models(block, place):
@@ -155,7 +155,7 @@ def _models(block: dict[str, Any], place: _Place) -> list[Path]:
 
 
 def _file(block: dict[str, Any], place: _Place, path: Path, model: LoadedModel, seed: int) -> ast.File:
-    """The document of one model: a query per level and pair of classes, with a `for each` over the sets of features."""
+    """The document of one model: a query per level and pair of classes, with `for each` over the sets of features."""
     names = model.ensemble.feature_names
     base = place.path.parent
     declarations: list[ast.Declaration] = [ast.Model(ast.Name("m"), ast.Text(_relative(path, base)))]

@@ -1,5 +1,5 @@
-"""One question, or one part of it, in a worker process. Documents are opened once per process and kept, the least recently used
-ones dropped. A part returns an answer, perhaps an improvement on the known one, or its certificate.
+"""Answers one question, or one part of it, in a worker process. Documents are opened once per process; only the most
+recently used ones are kept. A part returns an answer, perhaps an improvement on the known one, or its certificate.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ from treesens.values.verify import Witness, verify_values
 
 KEPT = MODELS_AT_A_TIME + 2
 IDLE_SECONDS = 300.0
-"""Idle seconds after which a process ends."""
+"""Seconds without a task after which a process ends."""
 
 Points = tuple[tuple[float | None, ...], ...]
-"""Values of a pair, per point and feature; None is missing."""
+"""The values of a pair, per point and feature; None is missing."""
 
 
 @dataclass(frozen=True)
 class Shipment:
-    """A document for transport: by path where workers see local files, otherwise with the contents."""
+    """A document for transport: with paths if workers can read local files, otherwise with the file contents."""
 
     document: Document
     contents: Mapping[str, Content] | None = None
 
 
 def ship(document: Document, remote: bool) -> Shipment:
-    """A document for transport."""
+    """A shipment of the document, with file contents if workers are `remote`."""
     if not remote:
         # Processes persist between sweeps, and the current folder may have changed since they started.
         return Shipment(replace(document, base=str(Path(document.base).absolute())))
@@ -67,7 +67,7 @@ def ship(document: Document, remote: bool) -> Shipment:
 
 @dataclass(frozen=True)
 class Task:
-    """One question for a worker. `try_first` is the pair of the question named `tried_of`."""
+    """One question for a worker. `try_first` is the pair found for the question named `tried_of`."""
 
     key: str
     document: str
@@ -76,26 +76,26 @@ class Task:
     try_first: Points | None = None
     tried_of: str = ""
     deadline: float | None = None
-    """Wall-clock time (of `time.time`) at which the whole sweep ends; an answer cut short by it is marked `clipped`."""
+    """Wall-clock time (of `time.time`) at which the whole sweep ends; an answer that it cuts short is marked `clipped`."""
     record: bool = True
     bare: bool = False
-    """The engine alone, for measurements: no rows of tables, no regions."""
+    """True if only the engine runs, for measurements: no rows of tables, no regions."""
     regions: bool = True
-    """True if pairs come with their region without a table (with one, they always do)."""
+    """True if pairs are returned with their region even without a table (with a table, they always are)."""
     part: PartTask | None = None
-    """The task for a part of the question, in place of the whole."""
+    """The task for a part of the question; None for the whole question."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome: a result, or a failure. `rss` in bytes after the question, `cpu` in seconds."""
+    """The outcome of a task: a result or a failure. `rss` is in bytes, after the question; `cpu` is in seconds."""
 
     key: str
     result: Result | None = None
     record: dict[str, Any] = field(default_factory=dict)
     failure: str = ""
     own_fault: bool = False
-    """True if the failure is an internal error, and not one of the input or of a solver."""
+    """True if the failure is an internal error, not an error in the input or of a solver."""
     clipped: bool = False
     implied_by: str | None = None
     cpu: float = 0.0
@@ -107,7 +107,7 @@ class Outcome:
 
     @property
     def why(self) -> str:
-        """The failure in a line: the first of a message, which may have a remedy, and the last of a traceback."""
+        """The failure in one line: the first line of a message (a remedy may follow), or the last line of a traceback."""
         lines = [line for line in self.failure.splitlines() if line.strip()]
         return lines[-1 if self.own_fault else 0].strip() if lines else "a worker was lost"
 
@@ -132,7 +132,7 @@ def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = N
 
 
 def answer_tasks(parent: Parent) -> None:
-    """The child's side of a local worker: answers tasks until it has been idle for some minutes."""
+    """Runs in a local worker: answers tasks until it has been idle for some minutes."""
     while (asked := parent.receive(IDLE_SECONDS)) is not None:
         parent.send(answer_task(*asked))
 
@@ -175,7 +175,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
 
 
 def _warm(session: Session, options: Options) -> None:
-    """Loads the library with the models, so that their time is not charged to a benchmark's first question."""
+    """Loads the library and the models, so that loading is not charged to the first question of a benchmark."""
     if options.library_predict is None:
         return
     for model in session.models.values():
@@ -190,7 +190,7 @@ def _record(query: ResolvedQuestion, result: Result, task: Task) -> dict[str, An
 
 
 def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | None:
-    """The pair of a harder question as an answer to this one, verified like any other."""
+    """The pair of a harder question as an answer to this question, verified like any other answer."""
     assert task.try_first is not None
     start = time.perf_counter()
     values = np.array([[np.nan if v is None else v for v in point] for point in task.try_first])
@@ -203,7 +203,7 @@ def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | No
 
 
 def open_shipment(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
-    """The session of a document and its questions by name, from the process cache if possible."""
+    """The session of a document, and its questions by name, from the cache of this process if possible."""
     digest = shipment.document.digest
     with _lock:
         if digest not in _open:
@@ -228,7 +228,7 @@ def _session(shipment: Shipment) -> Session:
                     "the file has changed since the sweep began", place=path, remedy="start the sweep again"
                 )
         return open_session(file, base, trust_pickle=document.trust_pickle)
-    # Sender's paths are invalid here: files are stored by content in a folder that exists while reading.
+    # The sender's paths are invalid here: files are stored by content in a folder that exists while they are read.
     with tempfile.TemporaryDirectory(prefix="treesens-") as folder:
         places, models = {}, {d.path.value for d in file.declarations if isinstance(d, ast.Model)}
         for path, known in document.files:
@@ -242,7 +242,7 @@ def _session(shipment: Shipment) -> Session:
 
 
 def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
-    """The tree with new paths of its files; positions in the text stay those of the original."""
+    """The syntax tree with new paths for its files; positions in the text stay those of the original."""
     from treesens.grammar.tree import ast
 
     def moved(item: ast.Declaration) -> ast.Declaration:
@@ -254,7 +254,7 @@ def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
 
 
 def resident() -> int:
-    """Memory of this process in bytes (its peak if the system does not report it)."""
+    """The memory of this process in bytes (its peak memory if the system does not report the current one)."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
@@ -263,7 +263,7 @@ def resident() -> int:
 
 
 def _peak() -> int:
-    """Maximum in bytes, where the system has it; 0 elsewhere."""
+    """The peak memory in bytes; 0 if the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -274,8 +274,8 @@ def _peak() -> int:
 
 @dataclass(frozen=True)
 class PartTask:
-    """`beyond` is the limit that an objective must exceed, in units of its form; None without an objective, or a known value.
-    With `certify` the task is a certificate that the part has no answer.
+    """`beyond` is the limit that the objective must exceed, in units of its form; None without an objective or a known value.
+    With `certify`, the task is to make a certificate that the part has no answer.
     """
 
     part: Part
@@ -285,7 +285,7 @@ class PartTask:
 
 @dataclass(frozen=True)
 class Packed:
-    """A certificate for transport, or the reason why there is none; times in seconds."""
+    """A certificate for transport, or the reason why there is none; times are in seconds."""
 
     content: bytes = b""
     reason: str = ""
@@ -299,19 +299,19 @@ class Packed:
 
 
 def part_of(query: Query, task: PartTask) -> tuple[Query, tuple[AtLeast, ...]]:
-    """The question about a part, and the row that requires an improvement."""
+    """The question about a part, and the row that requires an improvement, if any."""
     bare, rows = (replace(query, objective=None), ()) if task.beyond is None else beyond(query, task.beyond)
     return within(replace(bare, objective=None), task.part), rows
 
 
 def answer_part(query: Query, task: PartTask, options: Options, budget: Budget) -> Result:
-    """Decides whether a part has an answer."""
+    """Decides if a part has an answer."""
     asked, rows = part_of(query, task)
     return answer(replace(asked, constraints=(*asked.constraints, *rows)), options, budget)
 
 
 def certify_part(query: Query, task: PartTask, budget: Budget) -> Packed:
-    """The certificate that a part has no answer."""
+    """The certificate that a part has no answer, or the reason why there is none."""
     asked, rows = part_of(query, task)
     try:
         made = refutation(asked, rows, budget=budget)

@@ -18,7 +18,7 @@ from treesens.report.terminal import say
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("file", metavar="PROPERTY", type=click.Path(path_type=Path))
 @click.argument("timeout", type=SECONDS, default=60.0)
-@click.option("--results", "-o", type=OutputFile(), help="A file for the result, too.")
+@click.option("--results", "-o", type=OutputFile(), help="A file to which the result is also written.")
 @option_like("seed", 0)
 def command(model: Path, file: Path, timeout: float, results: Path | None, seed: int) -> int:
     """Decide whether an input satisfies all assertions of PROPERTY: `sat` with a counterexample confirmed by onnxruntime,
@@ -50,7 +50,7 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
 
 
 def _text(path: Path) -> str:
-    """The text of a property, plain or gzipped. DataError if it is not text."""
+    """The text of a property, plain or gzipped. Raises DataError if it is not text."""
     import gzip
     from zlib import error as ZlibError
 

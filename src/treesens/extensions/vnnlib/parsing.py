@@ -1,8 +1,8 @@
 """VNN-LIB properties, versions 1.0 and 2.0: linear constraints on the inputs X and the outputs Y of one ONNX model.
 
-Version 1 is the part of SMT-LIB that VNN-COMP uses (`declare-const X_0 Real`, `assert`), version 2 that of
-github.com/VNNLIB/VNNLIB-Standard with one network, one input and one output tensor. A file is read in one pass over its tokens;
-sizes, depths and exponents are limited, since files are untrusted.
+Version 1 is the part of SMT-LIB that VNN-COMP uses (`declare-const X_0 Real`, `assert`), version 2 is the standard of
+github.com/VNNLIB/VNNLIB-Standard, with one network, one input and one output tensor. A file is read in one pass over tokens;
+sizes, depths and exponents are limited, because files are untrusted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treesens.errors import QueryError
 from treesens.visible import visible
 
 LARGEST: Final = 50_000_000
-"""Maximum of characters of a property."""
+"""Maximum of characters in a property."""
 _DEEPEST: Final = 64
 _LONGEST_NUMBER: Final = 400
 _MOST_VARIABLES: Final = 1_000_000
@@ -53,7 +53,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class Junction:
-    """All or any of some formulas."""
+    """The conjunction or the disjunction of some formulas."""
 
     kind: Literal["and", "or"]
     items: tuple[Formula, ...]
@@ -71,7 +71,7 @@ Formula: TypeAlias = Compare | Junction | Negation
 
 @dataclass(frozen=True)
 class Tensor:
-    """A declared tensor: its name, its element type as written, and its shape."""
+    """A declared tensor: its name, its element type as it is written, and its shape."""
 
     name: str
     kind: str
@@ -84,7 +84,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Property:
-    """A property: assertions that hold together. A counterexample satisfies it; it is `unsat` if no input does."""
+    """A property, the conjunction of its assertions. A counterexample satisfies it; it is `unsat` if no input does."""
 
     version: int
     inputs: Tensor
@@ -115,7 +115,7 @@ _Item: TypeAlias = _Atom | _List
 
 
 def parse_property(text: str, name: str = "<property>") -> Property:
-    """Reads a property. QueryError, with the place, for anything but a property of one input and one output."""
+    """Reads a property. Raises QueryError, with the place, for anything but a property of one input and one output."""
     return _Reader(Source(name, text)).property()
 
 
@@ -166,7 +166,7 @@ class _Reader:
             at = match.end()
 
     def _items(self) -> Iterator[_Item]:
-        """The expressions of the file; unclosed or too deeply nested ones are errors."""
+        """The expressions of the file. Raises QueryError if they are not closed or are nested too deeply."""
         open_lists: list[_List] = []
         pending: list[int] | None = None
         for token in self._tokens():
@@ -182,7 +182,7 @@ class _Reader:
                     open_lists.append(_List([], token.start))
                 case ")" if token.kind == "mark":
                     if not open_lists:
-                        raise self.fail("a closing bracket that was not opened", token.start)
+                        raise self.fail("a closing bracket without an opening one", token.start)
                     done = open_lists.pop()
                     if open_lists:
                         open_lists[-1].items.append(done)
@@ -198,7 +198,7 @@ class _Reader:
             raise self.fail("a bracket is not closed", open_lists[-1].start if open_lists else len(self.source.text))
 
     def _indexed(self, open_lists: list[_List], pending: list[int], token: _Atom) -> list[int] | None:
-        """Attaches numbers in square brackets to the word before them."""
+        """Attaches the numbers in square brackets to the word before them."""
         if token.text == "]":
             last = open_lists[-1].items[-1] if open_lists and open_lists[-1].items else None
             if not isinstance(last, _Atom) or last.kind != "symbol" or last.index is not None:
@@ -323,7 +323,7 @@ def _times(item: Linear, factor: Fraction) -> Linear:
 
 
 def holds(formula: Formula, inputs: Sequence[Fraction], outputs: Sequence[Fraction]) -> bool:
-    """True if a formula holds for exact numbers."""
+    """True if a formula holds for these exact numbers."""
     if isinstance(formula, Negation):
         return not holds(formula.item, inputs, outputs)
     if isinstance(formula, Junction):

@@ -1,8 +1,8 @@
-"""Answers VNN-LIB properties about ONNX tree ensembles: a verified counterexample, or the proof that there is none.
+"""Decides VNN-LIB properties of ONNX tree ensembles: a verified counterexample, or the proof that there is none.
 
-A property becomes one question about one point. Inputs are the float32 numbers within their bounds, as the graph sees no
-others. Outputs are the graph's: scores, values, or probabilities. A counterexample counts if onnxruntime's outputs also satisfy
-the property, compared exactly.
+A property becomes one question about one point. Inputs are the float32 numbers within their bounds, because the graph reads
+float32. Outputs are those of the graph: scores, values, or probabilities. A counterexample counts if the outputs of onnxruntime
+also satisfy the property, compared exactly.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def decide_property(
     seed: int = 0,
     stop: threading.Event | None = None,
 ) -> Outcome:
-    """Decides a property of an ONNX model with the content `data`. QueryError for outputs that the model lacks."""
+    """Decides a property of an ONNX model with the content `data`. Raises QueryError for outputs that the model lacks."""
     ensemble = model.ensemble
     _check_shapes(ensemble, asked)
     score_output(data)
@@ -104,13 +104,13 @@ def decide_property(
 def _confirmed(
     ensemble: Ensemble, data: bytes, asked: Property, values: FloatArray, emulated: Sequence[float]
 ) -> Outcome:
-    """A counterexample that the graph itself confirms; by its emulated outputs without onnxruntime."""
+    """The counterexample if the graph itself confirms it; without onnxruntime, its emulated outputs are used."""
     inputs = tuple(float(x) for x in values)
     scores = graph_scores(data, values)
     if scores is None:
         scores = [1.0 - emulated[0], emulated[0]] if ensemble.classes and len(emulated) == 1 else list(emulated)
     if len(scores) != asked.outputs.size:
-        raise QueryError(f"the graph has {len(scores)} outputs, the property {asked.outputs.size}")
+        raise QueryError(f"the graph has {len(scores)} outputs, but the property declares {asked.outputs.size}")
     if not holds(asked.formula, [Fraction(x) for x in inputs], [Fraction(y) for y in scores]):
         return Outcome(
             "unknown", reason="a counterexample holds in exact arithmetic, but not for onnxruntime's rounded outputs"
@@ -123,13 +123,13 @@ def _check_shapes(ensemble: Ensemble, asked: Property) -> None:
     outputs = max(ensemble.n_outputs, len(ensemble.classes or ()))
     for what, wanted, tensor in (("inputs", ensemble.n_features, asked.inputs), ("outputs", outputs, asked.outputs)):
         if tensor.size != wanted:
-            raise QueryError(f"the model has {wanted} {what}, the property declares {tensor.size}")
+            raise QueryError(f"the model has {wanted} {what}, but the property declares {tensor.size}")
     if asked.inputs.kind.lower() not in {"real", "float32"} or asked.outputs.kind.lower() not in {"real", "float32"}:
         raise QueryError("tensors of tree ensembles are `float32`, or `Real`")
 
 
 class _Translator:
-    """Formulas of a property in the language; a bool where a part is decided."""
+    """Translates formulas of a property to the language; a part that is already decided becomes a bool."""
 
     def __init__(self, ensemble: Ensemble) -> None:
         self.ensemble = ensemble
@@ -190,17 +190,17 @@ class _Translator:
             return _bounded(terms, found.operator, -linear.constant)
         if ensemble.n_outputs == 1:
             return self._of_two_classes(parts, found)
-        # Shares of several classes are ordered like their scores; nothing else about them is linear.
+        # Probabilities of several classes are ordered like their scores; nothing else about them is linear.
         ordered = ensemble.link.is_share and linear.constant == 0 and len(parts) == 2 and sum(parts.values()) == 0
         if not ensemble.link.is_linear and not ordered:
             raise QueryError(
-                "of probabilities of several classes only two can be compared", remedy="write (>= Y_1 Y_0)"
+                "probabilities of several classes can only be compared in pairs", remedy="write (>= Y_1 Y_0)"
             )
         terms = [(ast.Margin(_A, label_of_class(ensemble, n)), c) for n, c in parts.items()]
         return _bounded(terms, found.operator, -linear.constant)
 
     def _of_two_classes(self, parts: dict[int, Fraction], found: Compare) -> ast.Formula | bool:
-        """Y_1 is the probability p of the second class, Y_0 is 1 - p."""
+        """Y_1 is the probability p of the second class, and Y_0 is 1 - p."""
         if not self.ensemble.link.is_probability:
             raise QueryError(
                 "the two outputs of this model are not probabilities", remedy="convert it with post_transform LOGISTIC"
@@ -219,7 +219,7 @@ class _Translator:
 
 
 def _of_no_float32(found: Compare) -> bool | None:
-    """A comparison of one input that no finite float32 decides: `=` with another number, or a bound beyond them all."""
+    """Decides a comparison of one input with the same result for all finite float32, e.g. `=` with another number; or None."""
     ((coefficient,), most) = found.linear.parts.values(), Fraction(NumberType.FLOAT32.max)
     value = -found.linear.constant / coefficient
     operator = found.operator if coefficient > 0 else _FLIPPED[found.operator]
@@ -231,7 +231,7 @@ def _of_no_float32(found: Compare) -> bool | None:
 
 
 def _bounded(terms: Sequence[tuple[ast.Expression, Fraction]], operator: Operator, bound: Fraction) -> ast.Formula:
-    """`sum of coefficient * term OP bound`; of one term the term alone."""
+    """`sum of coefficient * term OP bound`; a single term is compared without its coefficient."""
     if len(terms) == 1:
         (term, factor) = terms[0]
         return ast.Comparison(term, operator if factor > 0 else _FLIPPED[operator], ast.Number(bound / factor))
@@ -254,7 +254,7 @@ def result_text(outcome: Outcome, asked: Property) -> str:
 
 
 def read_content(path: Path, model: LoadedModel) -> bytes:
-    """The bytes of a model file read before. QueryError if it has changed since."""
+    """The bytes of a model file that was read before. Raises QueryError if the file has changed since then."""
     import hashlib
 
     from treesens.compiler.base.files import open_regular
@@ -262,5 +262,5 @@ def read_content(path: Path, model: LoadedModel) -> bytes:
     with open_regular(path) as file:
         data = file.read()
     if hashlib.sha256(data).hexdigest() != model.ensemble.source.sha256:
-        raise QueryError(f"`{path}` has changed while it was read")
+        raise QueryError(f"`{path}` has changed while it was being read")
     return data

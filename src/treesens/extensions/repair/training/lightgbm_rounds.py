@@ -1,6 +1,6 @@
 """Rounds of LightGBM: a callback of `lightgbm.train` that undoes a round and repeats it.
 
-A feature is left out by a factor of 0 on the gain of its splits (`feature_contri`).
+A feature is excluded by a factor of 0 on the gain of its splits (`feature_contri`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FACTORS = re.compile(r"^\[feature_contri: (.*)\]$", re.MULTILINE)
 
 
 def callback_of(rounds: Rounds) -> Callable[[Any], None]:
-    """The callback."""
+    """The callback that reports to `rounds`."""
     trainers: dict[int, _Trainer] = {}
 
     def kept(env: Any) -> None:
@@ -33,7 +33,7 @@ def callback_of(rounds: Rounds) -> Callable[[Any], None]:
 
 
 class _Trainer:
-    """A booster of LightGBM."""
+    """A LightGBM booster in training."""
 
     def __init__(self, booster: Any, rounds: Rounds) -> None:
         self.booster, self.names = booster, list(booster.feature_name())
@@ -65,7 +65,7 @@ class _Trainer:
         return self._copied(-1)
 
     def model_before(self) -> Any:
-        """The booster without the last round; None if that was the first one."""
+        """The booster without the last round; None if the last round was the first."""
         rounds = self.booster.current_iteration() - 1
         return self._copied(rounds) if rounds else None
 
@@ -83,7 +83,7 @@ class _Trainer:
         self.booster.reset_parameter({"learning_rate": self._rate})
 
     def leave_out(self, names: Iterable[str]) -> None:
-        """Excludes these features from the next round on."""
+        """Excludes the named features from the next round on."""
         out = frozenset(names)
         factors = [0.0 if name in out else own for name, own in zip(self.names, self._factors, strict=True)]
         self.booster.reset_parameter({"feature_contri": factors})

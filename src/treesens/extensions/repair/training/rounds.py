@@ -1,4 +1,4 @@
-"""The promise of a training, and rounds that split on its features: each is kept, made smaller, or repeated without them.
+"""The promise of a training. Each round that splits on the promise's features is kept, made smaller, or repeated without them.
 
 The promise limits the swing of some features for all inputs, with missing values of all features except named categories.
 """
@@ -24,8 +24,8 @@ from treesens.grammar.tree import ast
 
 @dataclass(frozen=True)
 class Within:
-    """No two inputs that differ in the features of one group alone are further than `swing` apart in raw score. `seconds` limit
-    each proof; one that takes longer fails.
+    """The promise that no two inputs that differ in the features of one group alone are further than `swing` apart in raw
+    score. A proof that takes longer than `seconds` fails.
     """
 
     groups: tuple[tuple[str, ...], ...]
@@ -39,14 +39,14 @@ class Within:
         return frozenset(name for group in self.groups for name in group)
 
     def check(self, names: Sequence[str]) -> None:
-        """UsageError for features missing from the rows, and for rows without other features."""
+        """Raises UsageError if a feature is missing from the rows, or the rows have no other feature."""
         if unknown := sorted(self.varied - set(names)):
             raise UsageError(f"the rows have no feature `{unknown[0]}`", remedy=f"features: {', '.join(names)}")
         if not set(names) - self.varied:
             raise UsageError("every feature of the rows varies", remedy="leave one out of `vary`")
 
     def is_kept(self, trained: Any) -> bool:
-        """True if it is proved for a booster, with a margin for the library's rounding."""
+        """True if the promise is proved for a booster, with a margin for the library's rounding."""
         model = self._read(trained)
         missing = np.array([not f.labels for f in model.ensemble.features], dtype=np.bool_)
         domain = (*self.domain, *possible_inputs(model, missing, self.domain))
@@ -65,12 +65,12 @@ class Within:
 
 Round = Literal["other features", "as it was", "smaller", "without"]
 _STEPS = (1.0, 0.5, 0.25)
-"""Parts of the learning rate that are tried."""
+"""The parts of the learning rate that are tried."""
 _LONGEST_REST = 64
 
 
 class Trainer(Protocol):
-    """A booster in training, after a round."""
+    """A booster in training, at the end of a round."""
 
     def asked(self) -> frozenset[str]:
         """The features that the last round's trees split on."""
@@ -81,7 +81,7 @@ class Trainer(Protocol):
         ...
 
     def model_before(self) -> Any:
-        """The booster without the last round; None if that was the first one."""
+        """The booster without the last round; None if the last round was the first."""
         ...
 
     def again(self, step: float, *, without: Iterable[str] = ()) -> None:
@@ -89,15 +89,15 @@ class Trainer(Protocol):
         ...
 
     def leave_out(self, names: Iterable[str]) -> None:
-        """Excludes these features from the next round on."""
+        """Excludes the named features from the next round on."""
         ...
 
 
 class Rounds:
-    """Keeps one promise in one training; `made` counts the outcomes of rounds.
+    """Keeps the promise of one training; `made` lists the outcomes of rounds.
 
-    A round without splits on the features changes no difference of two such inputs, so it needs no proof. If not even a quarter
-    of a round is proved, it is made without them, and they are excluded for 1, 2, 4, … rounds before the next attempt.
+    A round without splits on the features changes no such score difference, so it needs no proof. If not even a quarter
+    of a round is proved, it is repeated without them, and they are excluded for 1, 2, 4, … rounds before the next attempt.
     """
 
     def __init__(self, within: Within) -> None:
@@ -106,7 +106,7 @@ class Rounds:
         self._rest, self._left = 1, 0
 
     def after_round(self, trainer: Trainer) -> None:
-        """Checks the last round. UsageError if the model exceeded the budget before it."""
+        """Checks the last round. Raises UsageError if the model exceeded the budget before it."""
         if not self.made:
             self._check_start(trainer)
         self.made.append(self._kept(trainer))
@@ -115,7 +115,7 @@ class Rounds:
         before = trainer.model_before()
         if before is not None and not self.within.is_kept(before):
             raise UsageError(
-                "the model that training goes on from is not proved to be within the budget",
+                "the model from which training continues is not proved to be within the budget",
                 remedy="repair it first, or raise the budget",
             )
 

@@ -1,7 +1,7 @@
 """Rounds of XGBoost: a callback of `xgboost.train` that undoes a round and repeats it.
 
-A feature is left out by a weight of almost 0 in column sampling (`feature_weights`), which needs fewer sampled columns than
-there are.
+A feature is excluded by a weight of almost 0 in column sampling (`feature_weights`), which requires that fewer columns are
+sampled than exist.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from treesens.extensions.repair.training.rounds import Rounds
 
 
 def callback_of(rounds: Rounds, train: Any) -> Any:
-    """The callback for rows of a DMatrix."""
+    """The callback for training on the rows of the DMatrix `train`."""
     try:
         from xgboost import callback
     except ImportError:
@@ -31,7 +31,7 @@ def callback_of(rounds: Rounds, train: Any) -> Any:
             return model
 
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            del model, evals_log  # the booster is the same one, and its figures are not used
+            del model, evals_log  # the booster does not change, and its metrics are not used
             self.trainer.epoch = epoch
             rounds.after_round(self.trainer)
             self.trainer.remember()
@@ -45,7 +45,7 @@ def callback_of(rounds: Rounds, train: Any) -> Any:
 
 
 class _Trainer:
-    """A booster of XGBoost, and the rows that it is trained on."""
+    """An XGBoost booster in training, and its training rows."""
 
     def __init__(self, booster: Any, train: Any, rounds: Rounds) -> None:
         self.booster, self.train, self.epoch = booster, train, 0
@@ -60,7 +60,7 @@ class _Trainer:
         self.remember()
 
     def remember(self) -> None:
-        """Makes the current booster the one that undoing a round restores."""
+        """Stores the current booster, to be restored if the next round is undone."""
         self._before, self._rounds = self.booster.save_raw("ubj"), self.booster.num_boosted_rounds()
 
     def asked(self) -> frozenset[str]:
@@ -73,7 +73,7 @@ class _Trainer:
         return self.booster
 
     def model_before(self) -> Any:
-        """The booster without the last round; None if that was the first one."""
+        """The booster without the last round; None if the last round was the first."""
         return self.booster[: self._rounds] if self._rounds else None
 
     def again(self, step: float, *, without: Iterable[str] = ()) -> None:
@@ -87,7 +87,7 @@ class _Trainer:
         self.booster.set_param({"learning_rate": self._rate})
 
     def leave_out(self, names: Iterable[str]) -> None:
-        """Excludes these features from the next round on."""
+        """Excludes the named features from the next round on."""
         out = np.isin(self.names, list(names))
         self.train.set_info(feature_weights=np.where(out, 0.0, self._weights))
         share = (len(out) - out.sum() + 0.5) / len(out) if out.any() else 1.0
@@ -95,7 +95,7 @@ class _Trainer:
 
 
 def _check_kind(config: Any) -> None:
-    """UsageError for boosters whose rounds change the results of earlier ones."""
+    """Raises UsageError for boosters whose rounds change earlier rounds."""
     kind = config.get("name", "gbtree")
     if kind != "gbtree":
         raise UsageError(f"rounds of the booster `{kind}` change earlier ones", remedy="train with booster=gbtree")
@@ -104,7 +104,7 @@ def _check_kind(config: Any) -> None:
 
 
 def _found(config: Any, name: str) -> str:
-    """The value of a parameter wherever the library keeps it. UsageError if it is missing."""
+    """The value of a parameter, wherever the library stores it. Raises UsageError if it is missing."""
     if isinstance(config, dict):
         if isinstance(config.get(name), str):
             return str(config[name])

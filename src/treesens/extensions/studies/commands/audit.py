@@ -1,4 +1,4 @@
-"""What `treesens audit` shows and writes: the table, a page to sign with all records beside it, a section of a model card."""
+"""Outputs of `treesens audit`: the table, a page to sign with all records next to it, and a section of a model card."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from treesens.extensions.studies.study import Asking, Found, Study
 
 
 class AuditOutputs(Outputs):
-    """The outputs of one run."""
+    """The outputs of one run of the audit."""
 
     def __init__(self, study: Study[Any, Any], asked: Asking[Any]) -> None:
         super().__init__(study, asked)
         self.heading = _heading(asked.options)
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """A line per set and gap."""
+        """Prints a line per set and gap."""
         from treesens.extensions.studies.report.audit_table import show_audit, show_mending
 
         del found
@@ -30,7 +30,7 @@ class AuditOutputs(Outputs):
             write_beside("the prices", lambda: show_mending(document["mending"]))
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """The page, the records beside it, the PDF and the card, each if it is wanted."""
+        """Writes the page, the records next to it, the PDF and the card, each if it is requested."""
         from treesens.extensions.studies.report.audit_page import write_report
         from treesens.extensions.studies.report.model_card import card_section, write_card
 
@@ -50,7 +50,7 @@ class AuditOutputs(Outputs):
 
 
 def _heading(options: AuditOptions) -> dict[str, Any]:
-    """What heads the report. UsageError for anything that would stop it from being written, before the work is done."""
+    """The head of the report. Raises UsageError, before the work starts, for anything that would prevent writing the report."""
     from treesens.extensions.studies.report.audit_page import attachment_of
     from treesens.extensions.studies.report.model_card import check_card
     from treesens.extensions.studies.report.purpose import date_of, read_purpose

@@ -1,4 +1,4 @@
-"""`treesens init`: first files for a model, to be read, changed and kept beside it."""
+"""`treesens init`: writes first files for a model, to be read, changed and kept next to it."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _PATH: click.Path = click.Path(path_type=Path)
 @click.argument("model", type=_PATH)
 @click.argument("data", type=_PATH)
 @click.option("--label", help="The label column.")
-@click.option("--output", "-o", type=OutputFile(), help="The file of questions. Default: NAME.sens beside the model.")
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--output", "-o", type=OutputFile(), help="The file of questions. Default: NAME.sens next to the model.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 @click.option("--format", "form", help="The format of the model, if its content does not show it.")
 @trust_option
 def command(
     model: Path, data: Path, label: str | None, output: Path | None, force: bool, form: str | None, trust_pickle: bool
 ) -> int:
-    """Write a first file of questions about MODEL, with the domains of the table DATA, and a first treesens.toml beside it.
+    """Write a first file of questions about MODEL, with the domains of the table DATA, and a first treesens.toml next to it.
 
-    Both are full of comments: read them, and change them. Files that are there are kept.
+    Both are full of comments: read them, and change them. Existing files are kept.
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
@@ -53,7 +53,7 @@ def command(
     for path in made:
         if path.exists() and not force:
             raise OverwriteError(
-                "the file is there already", place=str(path), remedy="add --force, or name another by -o"
+                "the file already exists", place=str(path), remedy="add --force, or name another file with -o"
             )
         check_writable(path)
     for path, text in made.items():
@@ -64,9 +64,9 @@ def command(
 
 
 def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, folder: Path) -> str:
-    """A `.sens` file in a folder: the model, the table, a line per feature, and a question about the first one that matters.
+    """The text of a `.sens` file: the model, the table, a line per feature, and a question about the first relevant feature.
 
-    UsageError for a name that no text can hold.
+    `folder` is the folder of the file. Raises UsageError for a name that cannot be written as a text of the language.
     """
     used = set(model.ensemble.used_features)
     names = [name for name in model.ensemble.feature_names if name in table]
@@ -112,14 +112,14 @@ def _label(label: object) -> str:
 
 
 def _coded(model: LoadedModel, name: str) -> bool:
-    """True if the model reads, or may read, codes of the values in a table."""
+    """True if the model reads, or may read, codes instead of the values in a table."""
     feature = model.ensemble.features[model.ensemble.feature_names.index(name)]
     return bool(feature.categories) or feature.unsure
 
 
 def _text(text: str) -> str:
     if any(c in text for c in '"\n\0'):
-        raise UsageError(f"{text!r:.60} stands in no text of the language", remedy="rename it")
+        raise UsageError(f"{text!r:.60} cannot be written as a text of the language", remedy="rename it")
     return f'"{text}"'
 
 
@@ -128,7 +128,7 @@ def _beside(path: Path, folder: Path) -> str:
 
 
 def first_toml(model: LoadedModel) -> str:
-    """A treesens.toml that says nothing yet: every line of it is a comment."""
+    """The text of a treesens.toml that states nothing yet: every line is a comment."""
     classes = ", ".join(
         f"{json.dumps(str(label))} = {json.dumps(f'class {label}')}" for label in model.ensemble.classes
     )

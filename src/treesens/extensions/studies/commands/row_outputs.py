@@ -21,20 +21,20 @@ class WhyOutputs(Outputs):
     """Outputs of `treesens why`: the reasons in words, a line for each in a file, and a picture."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """Every reason in words."""
+        """Prints every reason in words."""
         del document, found
         for record in records:
             say_wrapped(reason_words(record))
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """The lines, and the picture."""
+        """Writes the lines and the picture."""
         if (out := self.asked.options.out) is not None:
             write_beside(str(out), partial(write_csv, out, _WHY_COLUMNS, _why_lines(records)))
         super().write(records, document, found)
 
 
 def _why_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
-    """A line per reason: the row, its class, the features and their values, and the change that reaches another class."""
+    """Lines for reasons: the row, its class, the features and their values, and the change that reaches another class."""
     for record in records:
         known = [] if record["sufficient"] is None else [record["sufficient"]]
         for one in record.get("reasons", known):
@@ -50,20 +50,20 @@ class ReasonsOutputs(Outputs):
     """Outputs of `treesens reasons`: a line per denial, how often its reasons do not suffice, and a file for letters."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """A line per denial."""
+        """Prints a line per denial."""
         del records, found
         say_favourable(document)
         show_denials(document)
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """The lines of letters."""
+        """Writes the lines for letters."""
         del document, found
         if (out := self.asked.options.out) is not None:
             write_beside(str(out), partial(write_csv, out, _REASON_COLUMNS, _reason_lines(records)))
 
 
 def _reason_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
-    """A line per reason: the row, its rank, code, phrase, feature, value, and another one."""
+    """Lines for reasons: the row, its rank, code, phrase, feature, value, and a value to have `instead`."""
     for record in records:
         for rank, one in enumerate(record["reasons"], 1):
             about = [record["row"], record["decision"], record["suffice"], rank]
@@ -71,23 +71,23 @@ def _reason_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
 
 
 class RobustOutputs(Outputs):
-    """Outputs of `treesens robust`: the rows and the curve, the inputs that were found, and a picture."""
+    """Outputs of `treesens robust`: the rows and the curve, the inputs found, and a picture."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """The rows and the curve."""
+        """Prints the rows and the curve."""
         show_rows(records)
         curve = [(point["radius"], point["part"]) for point in document["certified"]]
         show_curve(curve, labelled=found.result.labelled)
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """The inputs, and the picture."""
+        """Writes the inputs and the picture."""
         if (out := self.asked.options.out) is not None:
             write_beside(str(out), partial(_write_points, out, records))
         super().write(records, document, found)
 
 
 def _write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
-    """One line per input that was found: its row, the class that was asked for if there are several, distance and values."""
+    """Writes a line per input found: its row, the target class if there are several, the distance and the values."""
     targeted = any("targets" in record for record in records)
     found = [(record["row"], one) for record in records for one in record.get("targets", [record])]
     known = [(row, one) for row, one in found if one["point"] is not None]
@@ -105,10 +105,10 @@ def _shown(distance: float | None) -> str:
 
 
 class SetsOutputs(Outputs):
-    """Outputs of `treesens sets`: a table per decision, and a picture of the sets of the first."""
+    """Outputs of `treesens sets`: a table per decision, and a picture of the sets of the first decision."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """A table per decision."""
+        """Prints a table per decision."""
         del document, found
         for record in records:
             show_sets(record)

@@ -1,4 +1,4 @@
-"""The command of a study, made from its declaration, and the journal from which the same command goes on."""
+"""The command of a study, made from its declaration, and the journal from which a repeated command continues."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PATH: click.Path = click.Path(path_type=Path)
 
 
 def study_command(study: Study[Any, Any]) -> click.Command:
-    """The command: models and rows, then the options of the study in their order, then how it runs and what it prints."""
+    """The command: models and rows, then the options of the study in their order, then the options for running and printing."""
     words = tuple(study.fails)
     fail = [click.Option(["fail_on", "--fail-on"], type=click.Choice(words), help=study.fail_words)] if words else []
     plural = "the model, if its content does" if len(study.models) == 1 else "both files, if their content does"
@@ -75,7 +75,7 @@ def study_command(study: Study[Any, Any]) -> click.Command:
 
 
 def _rows(study: Study[Any, Any]) -> list[click.Parameter]:
-    """Where the rows are given: an option, or the argument of a study without a model."""
+    """The parameters for the rows: an option, or the argument of a study without a model."""
     if study.table is None:
         return []
     label = click.Option(["label", "--label"], required=study.needs_label, help=study.label)
@@ -85,7 +85,7 @@ def _rows(study: Study[Any, Any]) -> list[click.Parameter]:
 
 
 def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
-    """Asks a study, shows and writes what it finds; returns the exit code."""
+    """Runs a study, prints and writes its findings, and returns the exit code."""
     asked = _asking(study, given)
     outputs = outputs_of(study, asked)
     found: Found[Any] | None = None
@@ -127,13 +127,13 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
 
 @contextmanager
 def _kept_answer(document: dict[str, Any], folder: Path, name: str) -> Iterator[None]:
-    """Keeps the document as a file of the folder while its certificates are made: they are printed with it, and a process
-    can be killed. The file is removed at the end unless that is never reached.
+    """Keeps the document as a file in the folder while its certificates are made, in case the process is killed: the
+    document is printed together with them. The file is removed at the end.
     """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, default=str, indent=2) + "\n"
     path = folder / f"{name}.{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.answer.json"
     written = False
-    with suppress(TreesensError, OSError):  # what cannot be written here costs no answer: it is printed all the same
+    with suppress(TreesensError, OSError):  # the answer is printed even if it cannot be written here
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
         written = True
@@ -144,8 +144,8 @@ def _kept_answer(document: dict[str, Any], folder: Path, name: str) -> Iterator[
 
 @dataclass(frozen=True)
 class _Certified:
-    """How the command ends if nothing else decides that, the manifest (None if nobody wants one), and the numbers of the
-    records all of whose claims are accepted.
+    """The exit code if nothing else decides it, the manifest (None if it was not requested), and the indices of the records
+    all of whose claims are accepted.
     """
 
     code: int
@@ -154,15 +154,15 @@ class _Certified:
 
 
 def _without_the_rest(found: Found[Any], proved: Collection[int]) -> Found[Any]:
-    """What was found, as far as it has certificates."""
+    """The findings that have certificates."""
     from treesens.extensions.studies.required import with_nothing_else
 
     return with_nothing_else(found, set(range(len(found.records))).difference(proved))
 
 
 def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> _Certified:
-    """Writes certificates, and the manifest of what they claim together. What fails here, or is interrupted, costs no answer
-    that may do without.
+    """Writes certificates, and the manifest of their claims. A failure or an interruption here does not lose the answer,
+    unless the answer requires certificates.
     """
     folder = getattr(asked.options, "certificates", None)
     if folder is None or not study.certifies:
@@ -189,13 +189,13 @@ def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) ->
 
 
 def _none(code: int, why: str) -> _Certified:
-    """There is no manifest, and this is why."""
+    """Prints why there is no manifest, and returns the exit code with a record of the reason."""
     say(why, err=True)
     return _Certified(code, ManifestRecord(file=None, sha256=None, parts=0, claims=[], without=[], failed=why))
 
 
 def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, int] | None) -> list[str]:
-    """Sets of features by which more rows flip than a budget allows, a sentence each. UsageError for one nobody asked about."""
+    """A sentence for each set of features that flips more rows than its budget. Raises UsageError for an unused budget."""
     if not budget or study.flips is None:
         return []
     flips = study.flips(found.records)
@@ -204,7 +204,7 @@ def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, 
             remedy = (
                 did_you_mean(name, {n for varied, _ in flips for n in varied}) or "name it in --vary, and give a gap"
             )
-            raise UsageError(f"--budget: nothing was asked about `{name}`", remedy=remedy)
+            raise UsageError(f"--budget: `{name}` was not tried", remedy=remedy)
     return [
         f"budget: {rows} rows flip by {', '.join(varied)}, more than {min(budget[n] for n in varied if n in budget)}"
         for varied, rows in flips
@@ -213,7 +213,7 @@ def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, 
 
 
 def exit_code(study: Study[Any, Any], found: Found[Any], records: list[dict[str, Any]], fail_on: str | None) -> int:
-    """How the command of a study ends."""
+    """The exit code of the command of a study."""
     if found.interrupted:
         return INTERRUPTED
     if fail_on is not None and study.fails[fail_on](found.records):
@@ -224,7 +224,7 @@ def exit_code(study: Study[Any, Any], found: Found[Any], records: list[dict[str,
 
 
 def _asking(study: Study[Any, Any], given: dict[str, Any]) -> Asking[Any]:
-    """What is asked: complete options, and files that are read."""
+    """The complete arguments of a study: its options, and the files, which are read here."""
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
 
@@ -248,7 +248,7 @@ def _asking(study: Study[Any, Any], given: dict[str, Any]) -> Asking[Any]:
 
 @contextmanager
 def _remembered(study: Study[Any, Any], given: dict[str, Any], asked: Asking[Any]) -> Iterator[Any]:
-    """Answers of earlier runs, if a journal is named."""
+    """The answers of earlier runs, if a journal is named."""
     if not study.journal:
         yield None
         return
@@ -265,7 +265,7 @@ def _remembered(study: Study[Any, Any], given: dict[str, Any], asked: Asking[Any
 def _progress(
     study: Study[Any, Any], asked: Asking[Any], outputs: Outputs
 ) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
-    """What is told of records and of what is being done: a bar if it is known how many records there will be, or a line."""
+    """Shows progress: a bar if the number of records is known in advance, or a line. Yields callbacks for records and steps."""
     from treesens.report.show import Progress, tracker
 
     total = study.expected(asked)
@@ -286,7 +286,7 @@ def _progress(
 
 @contextmanager
 def remembered(path: Path | None, time_limit: float, *context: object) -> Iterator[KeptAnswers | None]:
-    """The answers in a journal that is open meanwhile; None without a path. `context` is what all answers depend on."""
+    """The answers in a journal, open meanwhile; None without a path. `context` is everything on which all answers depend."""
     from treesens import __version__
 
     with open_journal(path) as journal:

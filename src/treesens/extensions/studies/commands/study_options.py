@@ -1,4 +1,4 @@
-"""The options of a study as those of a command: each kind has its type and its reading."""
+"""The options of a study as options of its command: the type and the parser of each kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Cutoff(click.ParamType):  # type: ignore[type-arg] # generic since click 8.4
-    """A probability between 0 and 1, kept as it is written."""
+    """A probability between 0 and 1, exactly as written."""
 
     name = "probability"
 
@@ -28,7 +28,7 @@ class Cutoff(click.ParamType):  # type: ignore[type-arg] # generic since click 8
         try:
             number = fraction_of(str(value))
         except (ValueError, ZeroDivisionError):
-            self.fail(f"`{value}` is no number; write e.g. 0.2", param, ctx)
+            self.fail(f"`{value}` is not a number; write e.g. 0.2", param, ctx)
         if not 0 < number < 1:
             self.fail(f"`{value}` does not lie between 0 and 1", param, ctx)
         return number
@@ -38,13 +38,13 @@ _FILE: click.Path = click.Path(path_type=Path, dir_okay=False)
 
 
 def option_of(one: Declared) -> click.Option:
-    """The option of a command that reads one option of a study."""
+    """The command-line option for one option of a study."""
     words, facts = words_and_facts(one, _reading)
     return click.Option(words, **facts)
 
 
 def _reading(one: Declared) -> dict[str, Any]:
-    """The type of an option for click, and what makes a value of the words."""
+    """The type of an option for click, and the function that converts its text."""
     match one.option.kind:
         case kinds.Chance():
             return {"type": Cutoff()}
@@ -99,13 +99,13 @@ def _is_row(text: str) -> bool:
 
 
 def rows_of(text: str, flag: str = "--rows") -> list[int]:
-    """The rows that `0,5,10-19` names, in its order. Raises UsageError if a part is neither a number nor a range."""
+    """The rows that a text such as `0,5,10-19` names, in its order. Raises UsageError if a part is not a number or a range."""
     remedy = f"write {flag} 0,5,10-19"
     rows: list[int] = []
     for part in split(text):
         first, dash, last = part.partition("-")
         if not _is_row(first) or (dash and not _is_row(last)) or (dash and int(last) < int(first)):
-            raise UsageError(f"`{part}` is no row and no range of rows", remedy=remedy)
+            raise UsageError(f"`{part}` is neither a row nor a range of rows", remedy=remedy)
         if dash and int(last) - int(first) > 10_000_000:
             raise UsageError(f"`{part}` is too long a range", remedy="name fewer rows")
         rows += range(int(first), (int(last) if dash else int(first)) + 1)
@@ -115,28 +115,28 @@ def rows_of(text: str, flag: str = "--rows") -> list[int]:
 
 
 def _pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
-    """What is said of features, as NAME=WORDS; several are separated by commas."""
+    """Settings per feature, given as NAME=WORDS and separated by commas."""
     found: dict[str, str] = {}
     for part in (part for text in texts for part in split(text)):
         name, equals, words = (word.strip() for word in part.rpartition("="))
         if not (name and equals and words):
-            raise UsageError(f"{flag}: `{part}` says nothing of a feature", remedy=f"write {flag} {example}")
+            raise UsageError(f"{flag}: `{part}` assigns nothing to a feature", remedy=f"write {flag} {example}")
         found[name] = words
     return found
 
 
 def budgets_of(texts: Sequence[str], flag: str) -> dict[str, int]:
-    """Most rows by feature, as NAME=ROWS."""
+    """The highest number of rows per feature, from NAME=ROWS."""
     found = {}
     for name, words in _pairs(texts, flag, "sex=0,age=10").items():
         if not _is_row(words):
-            raise UsageError(f"{flag}: `{words}` is no number of rows", remedy=f"write {flag} {name}=0")
+            raise UsageError(f"{flag}: `{words}` is not a number of rows", remedy=f"write {flag} {name}=0")
         found[name] = int(words)
     return found
 
 
 def permitted_of(texts: Sequence[str], flag: str) -> dict[str, Permission]:
-    """The range of a number as LOW..HIGH, or values as A|B, by feature."""
+    """Permitted values per feature: the range of a number as LOW..HIGH, or values as A|B."""
     from treesens.extensions.studies.limits import Range
 
     found: dict[str, Permission] = {}
@@ -148,24 +148,24 @@ def permitted_of(texts: Sequence[str], flag: str) -> dict[str, Permission]:
 
 
 def ends_of(given: tuple[str, str] | None, flag: str) -> tuple[Fraction, Fraction] | None:
-    """The two numbers of a range, exactly."""
+    """The two ends of a range, as exact numbers."""
     return None if given is None else (number_of(given[0], flag), number_of(given[1], flag))
 
 
 def sizes_of(texts: list[str], flag: str) -> tuple[str, ...]:
-    """Numbers as they are written. UsageError for what is none."""
+    """The numbers as written. Raises UsageError if a text is not a number."""
     for text in texts:
         number_of(text, flag)
     return tuple(texts)
 
 
 def number_of(text: str, flag: str) -> Fraction:
-    """A number as it is written. UsageError if the text is not a number, or the number is past every float."""
+    """The exact number that a text writes. Raises UsageError if it is not a number, or lies outside the range of float64."""
     try:
         number = fraction_of(text)
         float(number)
     except (ValueError, ZeroDivisionError):
-        raise UsageError(f"{flag}: `{text}` is no number", remedy="write e.g. 0.1") from None
+        raise UsageError(f"{flag}: `{text}` is not a number", remedy="write e.g. 0.1") from None
     except OverflowError:
-        raise UsageError(f"{flag}: `{text}` is past the range of float64", remedy="write e.g. 0.1") from None
+        raise UsageError(f"{flag}: `{text}` is outside the range of float64", remedy="write e.g. 0.1") from None
     return number

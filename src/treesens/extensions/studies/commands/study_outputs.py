@@ -17,7 +17,7 @@ TABLES = {
     "diff": "treesens.extensions.studies.report.diff_table:show_difference",
     "count": "treesens.extensions.studies.report.study_tables:show_shares",
 }
-"""Functions that show the records of a study; other records are tables of their columns."""
+"""Functions that show the records of a study; other studies show a table of the columns of their records."""
 BESIDE = {
     "audit": "treesens.extensions.studies.commands.audit:AuditOutputs",
     "learn": "treesens.extensions.studies.commands.study_outputs:LearnOutputs",
@@ -27,11 +27,11 @@ BESIDE = {
     "sets": "treesens.extensions.studies.commands.row_outputs:SetsOutputs",
     "why": "treesens.extensions.studies.commands.row_outputs:WhyOutputs",
 }
-"""Studies whose commands write more than a table, with the class that does."""
+"""Studies whose commands write more than a table, with the class for their outputs."""
 
 
 class Outputs:
-    """The outputs of one run. Making them, before the work, raises what would stop one of them."""
+    """The outputs of one run. The constructor, called before the work starts, raises errors that would prevent an output."""
 
     def __init__(self, study: Study[Any, Any], asked: Asking[Any]) -> None:
         from treesens.extensions.studies.report.plots import new_axes
@@ -41,10 +41,10 @@ class Outputs:
         self.axes = None if self.plot is None else new_axes(self.plot)
 
     def say(self, words: str) -> None:
-        """What is being done."""
+        """Reports the current step; does nothing by default."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """The records as people read them."""
+        """Shows the records in a readable form."""
         del found
         say_favourable(document)
         if self.study.name in TABLES:
@@ -59,11 +59,11 @@ class Outputs:
             show_records(records)
 
     def print_document(self, document: dict[str, Any]) -> None:
-        """One JSON object instead."""
+        """Prints one JSON object instead."""
         say_json(document)
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """Files in addition to the answers: a picture, if `--plot` names its file."""
+        """Writes files in addition to the answers: a picture, if `--plot` names its file."""
         del document
         if (place := self.plot) is not None and records:
             from treesens.extensions.studies.report.plots import save_plot
@@ -72,7 +72,7 @@ class Outputs:
 
 
 def say_favourable(document: dict[str, Any]) -> None:
-    """The first line of studies about people who get a decision or not: it names the favourable class."""
+    """Prints the first line of studies about a favourable decision: it names the favourable class."""
     if "favourable" in document:
         say_wrapped(f"favourable: class {document['favourable']}")
 
@@ -85,15 +85,15 @@ def outputs_of(study: Study[Any, Any], asked: Asking[Any]) -> Outputs:
 
 
 class LearnOutputs(Outputs):
-    """What `treesens learn` prints or writes: the text of the language, or JSON."""
+    """The outputs of `treesens learn`: the text of the language, or JSON."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """The text."""
+        """Writes the text."""
         del records, found
         self._put(document["text"])
 
     def print_document(self, document: dict[str, Any]) -> None:
-        """The JSON in the place of the text."""
+        """Writes the JSON instead of the text."""
         self._put(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
     def _put(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The studies as functions, each made on first use; `calls.pyi` has their types."""
+"""The studies as functions, each made on first use; `calls.pyi` declares their types."""
 
 from __future__ import annotations
 

@@ -233,14 +233,14 @@ def repair(
     seed: int = 0,
     certificates: str | Path | None = None,
 ) -> Repair:
-    """A model file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
-    file `output` (one per size), and only with a proof about that file.
+    """Repairs a model so that it is less sensitive to the features of `vary`, like `treesens repair`. The model is written to
+    `output` in the format of its library (one file per size), and only with a proof about the file.
 
     `data` holds the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
     `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
     In the features of `increasing` the score does not fall, in those of `decreasing` it does not rise. The raw scores of
-    `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that the kept features and rows rule
-    out.
+    `keep_rows`, a table, stay to 0.0001. Times are in seconds. Raises UsageError for a promise that the kept features and
+    rows rule out.
     """
 
 def robust(

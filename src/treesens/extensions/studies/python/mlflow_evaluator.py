@@ -1,7 +1,7 @@
-"""An evaluator of MLflow, which audits a model: `mlflow.models.evaluate(.., evaluators=["treesens"], evaluator_config={..})`.
+"""An evaluator for MLflow that audits a model: `mlflow.models.evaluate(.., evaluators=["treesens"], evaluator_config={..})`.
 
-`pip install 'treesens[mlflow]'` brings what it needs. MLflow finds it by the entry point `mlflow.model_evaluator`. The
-configuration holds options of `treesens.audit`, and `purpose` and `date` of its report. The run gets the numbers of every
+`pip install 'treesens[mlflow]'` installs its requirements. MLflow finds it by the entry point `mlflow.model_evaluator`. The
+configuration contains options of `treesens.audit`, and `purpose` and `date` of its report. The run gets the numbers of every
 record as metrics, and the page, its records and a section of a model card as artifacts.
 """
 
@@ -24,16 +24,16 @@ from treesens.extensions.studies.report.purpose import date_of, read_purpose
 from treesens.python.settings import path_of
 
 FOLDER = "treesens"
-"""Where the artifacts of a run lie."""
+"""Folder of the artifacts of a run."""
 
 NUMBERS = ("rows_flipped", "max_swing", "max_swing_bound")
-"""What of a record is a metric, beside its verdict."""
+"""Fields of a record that become metrics, in addition to its verdict."""
 
 _NOT_IN_A_NAME = re.compile(r"[^\w\-. ]", re.ASCII)
 
 
 class Text(EvaluationArtifact):  # type: ignore[misc]
-    """An artifact that is a text: a page, records, a section of a card."""
+    """A text artifact: a page, records, or a section of a card."""
 
     def _save(self, output_artifact_path: str) -> None:
         Path(output_artifact_path).write_text(self._content, encoding="utf-8")
@@ -43,11 +43,11 @@ class Text(EvaluationArtifact):  # type: ignore[misc]
 
 
 class Evaluator(ModelEvaluator):  # type: ignore[misc]
-    """Audits the model that was logged, in its own library."""
+    """Audits the logged model, in its own library."""
 
     @classmethod
     def can_evaluate(cls, *, model_type: str, evaluator_config: Mapping[str, Any], **kwargs: Any) -> bool:
-        """Of tables: a classifier or a regressor."""
+        """True for the model types of tables: classifiers and regressors."""
         del evaluator_config, kwargs
         return model_type in ("classifier", "regressor")
 
@@ -62,20 +62,20 @@ class Evaluator(ModelEvaluator):  # type: ignore[misc]
         model_id: str | None = None,
         **kwargs: Any,
     ) -> EvaluationResult:
-        """The audit of the rows of `dataset`, a frame or an array.
+        """Audits the rows of `dataset`, a frame or an array.
 
-        UsageError for a model of no library that is read, without a model, and
-        for a purpose and a date that make no heading.
+        Raises UsageError without a model, for a model of an unsupported library,
+        and for an invalid purpose or date.
         """
         del model_type, kwargs
         if model is None:
             raise UsageError(
-                "predictions alone cannot be audited: treesens asks the model itself",
+                "predictions alone cannot be audited: treesens needs the model itself",
                 remedy="give mlflow.models.evaluate a model, as its first argument",
             )
         options = dict(evaluator_config or {})
         heading = {name: options.pop(name) for name in ("purpose", "date") if name in options}
-        # An audit takes its time: what the page is headed by is looked at first.
+        # An audit takes time, so the parts of the heading are checked first.
         stated = heading.get("purpose")
         read_purpose(None if stated is None else path_of("purpose", stated))
         date_of(heading.get("date"))
@@ -93,7 +93,7 @@ class Evaluator(ModelEvaluator):  # type: ignore[misc]
 
 
 def metrics_of(records: list[dict[str, Any]]) -> dict[str, float]:
-    """How many questions have which verdict, and per set of features and gap the numbers that are known."""
+    """The number of questions per verdict, and the known numbers per set of features and gap."""
     metrics = {
         f"{FOLDER}/{verdict}": float(sum(record["verdict"] == verdict for record in records))
         for verdict in ("found", "none", "unknown")
@@ -110,12 +110,12 @@ def metrics_of(records: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _name(words: str) -> str:
-    """Words as MLflow takes them for a part of a name."""
+    """The words with characters that MLflow permits in a part of a name."""
     return _NOT_IN_A_NAME.sub("_", words)
 
 
 def _unlike(name: str, known: Mapping[str, float]) -> str:
-    """A name that is not taken: two features may differ in a sign only that no name can hold."""
+    """A name that is not taken: two features may differ only in a character that names cannot contain."""
     free, number = name, 2
     while free in known:
         free, number = f"{name} {number}", number + 1

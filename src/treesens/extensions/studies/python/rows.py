@@ -1,4 +1,4 @@
-"""What `robust`, `why` and `sets` return in Python."""
+"""The results of `robust`, `why` and `sets` in Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Robustness(Pictured):
-    """Distances of rows to another class: `records` one per row, as `treesens robust --json` prints them."""
+    """Distances of rows to another class; `records` has one record per row, as `treesens robust --json` prints them."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]
@@ -23,7 +23,7 @@ class Robustness(Pictured):
 
     @classmethod
     def of(cls, called: Called) -> Self:
-        """The result of a call."""
+        """The result of a call of the study."""
         found = called.found
         return cls(called.records, called.notes, found.interrupted, found.result, called.source)._by(called)
 
@@ -32,7 +32,7 @@ class Robustness(Pictured):
         return self.found.certified(radius)
 
     def curve(self) -> list[tuple[float, float]]:
-        """Every radius at which the certified part of the rows falls, ascending from 0, with the part from there on."""
+        """Every radius at which the certified part of the rows drops, ascending from 0, with the part from this radius on."""
         return self.found.curve()
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ class Robustness(Pictured):
 
 @dataclass(frozen=True, eq=False)
 class Reasons(Pictured):
-    """Reasons for the classes of rows: `records` one per row, as `treesens why --json` prints them."""
+    """Reasons for the classes of rows; `records` has one record per row, as `treesens why --json` prints them."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]
@@ -50,7 +50,7 @@ class Reasons(Pictured):
 
     @classmethod
     def of(cls, called: Called) -> Self:
-        """The result of a call."""
+        """The result of a call of the study."""
         return cls(called.records, called.notes, called.source)._by(called)
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class Reasons(Pictured):
 
 @dataclass(frozen=True, eq=False)
 class Sets(PicturedResult):
-    """Sets of features that flip a decision: `records` one per decision, as `treesens sets --json` prints its results."""
+    """Sets of features that flip a decision; `records` has one record per decision, as `treesens sets --json` prints them."""
 
     @property
     def complete(self) -> bool:
@@ -69,17 +69,17 @@ class Sets(PicturedResult):
 
     @property
     def flip(self) -> list[tuple[str, ...]]:
-        """The minimal sets that flip, the smallest first; of the first decision."""
+        """The minimal sets that flip the first decision, the smallest first."""
         return [tuple(one["features"]) for one in self.records[0]["flip"]]
 
     @property
     def hold(self) -> list[tuple[str, ...]]:
-        """The maximal sets that are proved not to flip; of the first decision."""
+        """The maximal sets that are proved not to flip the first decision."""
         return [tuple(one["features"]) for one in self.records[0]["hold"]]
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """A line per set, with its verdict."""
+        """The columns of a frame with a line per set and its verdict."""
         kinds = (("flip", "found"), ("hold", "none"), ("open", "unknown"))
         lines = [(r, one, verdict) for r in self.records for kind, verdict in kinds for one in r[kind]]
         columns: dict[str, list[Any]] = {"features": [", ".join(one["features"]) for _, one, _ in lines]}

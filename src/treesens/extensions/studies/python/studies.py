@@ -1,4 +1,4 @@
-"""Results in Python of the studies of whole models: audits, largest gaps, two models compared, repairs, rules, shares."""
+"""Results in Python of the studies of whole models: audits, largest gaps, differences, repairs, rules, shares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _name(record: dict[str, Any]) -> str:
-    """What a record is about: the features, and the outcomes or classes if there are several."""
+    """The label of a record: its features, and its outcomes or classes if there are several."""
     classes = record.get("outcomes", record.get("classes"))
     protected = " (protected)" if record.get("protected") else ""
     return ", ".join(record["varied"]) + protected + (f" ({' / '.join(map(str, classes))})" if classes else "")
@@ -28,21 +28,21 @@ def _name(record: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Audit(StudyResult):
-    """A finished audit: `records` one per (set of features, decision, gap), as `treesens audit --json` prints them.
+    """A finished audit; `records` has one record per (set of features, decision, gap), as `treesens audit --json` prints them.
 
-    `frame()` has their numbers as columns; `audit[name]` is one of these columns.
+    `frame()` returns their numbers as columns; `audit[name]` is one of these columns.
     """
 
     run: Run = field(repr=False)
     options: AuditOptions = field(repr=False)
     inputs: tuple[Path, ...] = field(repr=False)
-    """The files that it was made from: no report is written over them."""
+    """The files read by the audit, over which no report is written."""
     told: dict[str, Any] = field(repr=False)
     """Further facts for a report: `warnings` and `assumed`, as the command prints them with --json."""
 
     @classmethod
     def of(cls, called: Called) -> Self:
-        """The result of a call."""
+        """The result of a call of the study."""
         run: Run = called.found.result
         told = {"warnings": list(called.found.warnings), "assumed": plain(called.found.assumed)}
         options, inputs = called.asked.options, called.inputs
@@ -50,7 +50,7 @@ class Audit(StudyResult):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
+        """The numbers of the records, as one list per column."""
         near = [record.get("nearest_row") or {} for record in self.records]
         rows = {"nearest_row": "index", "distance_l2": "distance_l2"}
         return {**super().columns, **{name: [n.get(field) for n in near] for name, field in rows.items()}}
@@ -63,9 +63,9 @@ class Audit(StudyResult):
         purpose: str | Path | None = None,
         date: str | None = None,
     ) -> Path:
-        """Writes the page of `treesens audit --report`, with the records beside it (NAME.audit.json); returns its path.
+        """Writes the page of `treesens audit --report`, with the records next to it (NAME.audit.json); returns its path.
 
-        UsageError for a file that cannot be written, and if jinja2 (or a browser, for `pdf`) is missing; OverwriteError for a
+        Raises UsageError if a file cannot be written, or jinja2 (for `pdf`, a browser) is missing; raises OverwriteError for a
         file that the audit or this call has read.
         """
         printed = None if pdf is None else path_of("pdf", pdf)
@@ -74,10 +74,10 @@ class Audit(StudyResult):
             return self._report(path_of("path", path), printed, stated, date)
 
     def card(self, path: str | Path | None = None, *, date: str | None = None) -> str:
-        """The section of a model card, in Markdown, as `treesens audit --card` writes it; with a path it is written there.
+        """The section of a model card, in Markdown, as `treesens audit --card` writes it; with a path, the file is written too.
 
-        UsageError for an existing file without the marks, and for one that cannot be written; OverwriteError for a
-        file that the audit has read.
+        Raises UsageError for an existing file without the marks, and for a file that cannot be written; raises OverwriteError
+        for a file that the audit has read.
         """
         from treesens.extensions.studies.report.model_card import card_section, check_card, write_card
         from treesens.extensions.studies.report.purpose import date_of
@@ -93,7 +93,7 @@ class Audit(StudyResult):
         return section
 
     def _facts(self, command: str, **heading: Any) -> dict[str, Any]:
-        """What the audit is about, with what is said of it."""
+        """The facts for a report: the model, the data and the settings of the audit, and `heading`."""
         from treesens.extensions.studies.report.audit_facts import audit_facts
 
         model = self.run.model.ensemble.source.path or "a live object"
@@ -121,7 +121,7 @@ class Audit(StudyResult):
 
     def plot(self, what: Literal["swing", "flips"] = "swing", *, axes: Any = None) -> Any:
         """A picture with matplotlib: the largest `swing` of every set of features with its proved bound, or the share of rows
-        that flips (`flips`) over the gaps. Returns the axes, new ones if none are given. UsageError without matplotlib.
+        that flip (`flips`) over the gaps. Returns the axes, new ones by default. Raises UsageError without matplotlib.
         """
         from treesens.extensions.studies.report.audit_table import gap_of, rows_that_flip, swing_units
         from treesens.extensions.studies.report.plots import curves_plot, parts_plot, values_plot
@@ -151,11 +151,11 @@ class Audit(StudyResult):
 
 @dataclass(frozen=True, eq=False)
 class Gap(StudyResult):
-    """The largest gaps: `records` as `treesens gap --json` prints them, one per set of features and decision."""
+    """The largest gaps; `records` has one record per set of features and decision, as `treesens gap --json` prints them."""
 
     def plot(self, *, axes: Any = None) -> Any:
         """A picture with matplotlib: the largest gap of every set of features with its proved bound. Returns the axes, new ones
-        if none are given. UsageError without matplotlib.
+        by default. Raises UsageError without matplotlib.
         """
         from treesens.extensions.studies.report.plots import values_plot
 
@@ -170,7 +170,7 @@ class Gap(StudyResult):
 
 @dataclass(frozen=True, eq=False)
 class Diff(Columns):
-    """Two models compared: `record` as `treesens diff --json` prints it."""
+    """Two models compared; `record` is what `treesens diff --json` prints."""
 
     record: dict[str, Any]
     notes: tuple[str, ...]
@@ -180,23 +180,23 @@ class Diff(Columns):
 
     @classmethod
     def of(cls, called: Called) -> Self:
-        """The result of a call."""
+        """The result of a call of the study."""
         found = called.found
         return cls(called.records[0], called.notes, found.interrupted, found.result, called.source)
 
     @property
     def verdict(self) -> str:
-        """`equal` (proved), `different` (an input shows it), `close` (`bound` is all that is proved) or `unknown`."""
+        """`equal` (proved), `different` (an input shows a difference), `close` (only `bound` is proved) or `unknown`."""
         return self.found.verdict
 
     @property
     def bound(self) -> float | None:
-        """A proved bound on the difference of every raw score; None if one is not proved."""
+        """A proved bound on the difference of every raw score; None if a score has no proved bound."""
         return self.found.bound
 
     @property
     def changed_rows(self) -> list[int] | None:
-        """Numbers of the rows that get another class (of regressors: another value), the clearest first; None without data."""
+        """The indices of rows that get another class (regressors: another value), the clearest first; None without data."""
         return self.found.changed
 
     @property
@@ -207,15 +207,15 @@ class Diff(Columns):
 
     @property
     def sensitivities(self) -> list[dict[str, Any]] | None:
-        """Per set of features and gap whether its sensitivity `appears`, `goes`, `stays`, is there `never`, or `unknown`, with
-        what is known of both versions; None without gaps.
+        """One dict per set of features and gap: its sensitivity `appears`, `goes`, `stays`, is `never` there, or is `unknown`,
+        with the findings about both versions; None without gaps.
         """
         known: list[dict[str, Any]] | None = self.record["sensitivities"]
         return known
 
     @property
     def outcomes(self) -> list[dict[str, Any]] | None:
-        """Per pair of outcomes of a decision, the inputs and rows with `old` by one model and `new` by the other; None
+        """One dict per pair of outcomes of a decision: the inputs and rows with `old` by one model and `new` by the other; None
         without a decision.
         """
         known: list[dict[str, Any]] | None = self.record["outcomes"]
@@ -223,7 +223,7 @@ class Diff(Columns):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """The largest differences, a line per score and direction."""
+        """The columns of the largest differences, with a line per score and direction."""
         from treesens.extensions.studies.diff import ScoreDifference
 
         return frame_of(ScoreDifference, self.record["scores"])
@@ -243,11 +243,11 @@ class Diff(Columns):
 
 @dataclass(frozen=True, eq=False)
 class Repair(PicturedResult):
-    """Repaired models: `records` as `treesens repair --json` prints them, one per size, the largest size first."""
+    """Repaired models; `records` has one record per size, the largest first, as `treesens repair --json` prints them."""
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """The prices, on rows that were held out if there are any: a list per column."""
+        """The prices, on held-out rows if there are any, as one list per column."""
         prices = [list(r["prices"].values())[-1] if r["proved"] else {} for r in self.records]
         columns: dict[str, list[Any]] = {name: [r[name] for r in self.records] for name in ("size", "method", "proved")}
         for name in ("loss_before", "loss_after", "auc_before", "auc_after", "decisions_changed"):
@@ -259,18 +259,18 @@ class Repair(PicturedResult):
 
 
 class Rules(dict[str, Any]):
-    """What holds in every row of a table, as `treesens learn rules --json` prints it."""
+    """The rules of a table, as `treesens learn rules --json` prints them."""
 
     @classmethod
     def of(cls, called: Called) -> Self:
-        """The result of a call."""
+        """The result of a call of the study."""
         told = plain(called.found.result)
         return cls({name: part for name, part in told.items() if name not in {"schema_version", "data"}})
 
 
 @dataclass(frozen=True, eq=False)
 class Count(StudyResult):
-    """Shares of inputs: `records` as `treesens count --json` prints them, one per (set of features, decision, gap)."""
+    """Shares of inputs; `records` has one record per (set, decision, gap), as `treesens count --json` prints them."""
 
     def _repr_html_(self) -> str:
         from treesens.extensions.measure.share_words import estimated, interval

@@ -1,4 +1,4 @@
-"""The Python call of a study, made from its declaration: its signature, its text, and the type stub `calls.pyi`."""
+"""The Python call of a study, made from its declaration: its signature, its docstring, and the type stub `calls.pyi`."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from treesens.python.wording import typed, warn
 
 
 def calls() -> Iterator[Study[Any, Any]]:
-    """The studies that can be called."""
+    """The studies that can be called from Python."""
     return (study for name in STUDIES.names() if (study := STUDIES.get(name)).call is not None)
 
 
 def call_name(study: Study[Any, Any]) -> str:
-    """What the call of a study is called."""
+    """The name of a study's Python function."""
     return study.call_name or study.name
 
 
 def result_of(study: Study[Any, Any]) -> Any:
-    """What a study returns in Python."""
+    """The class of a study's result in Python."""
     if study.name not in RESULTS:
         return StudyResult if study.picture is None else PicturedResult
     module, _, kind = RESULTS[study.name].partition(":")
@@ -44,7 +44,7 @@ def result_of(study: Study[Any, Any]) -> Any:
 
 
 def signature_of(study: Study[Any, Any]) -> inspect.Signature:
-    """Models and rows by position or name, options by name alone."""
+    """The signature of a call: models and rows by position or name, options only by name."""
     named = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation="Model") for name in study.models]
     if study.table is not None:
         default, data = (Parameter.empty, "Data") if study.needs_table else (None, "Data | None")
@@ -69,7 +69,7 @@ def signature_of(study: Study[Any, Any]) -> inspect.Signature:
 
 
 def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
-    """The call: options are checked once, Ctrl-C returns what is known so far."""
+    """The Python call of a study; it checks options once, and returns the results so far on Ctrl-C."""
     signature = signature_of(study)
     checked = typed(_ask)
 
@@ -153,18 +153,18 @@ def _stub_of(study: Study[Any, Any]) -> Iterator[str]:
 
 
 _SECONDS = 0.2
-"""Between two looks at the bar: a page that is drawn for every record is slower than the study."""
+"""Seconds between two updates of the progress bar: drawing the page for every record would be slower than the study."""
 
 
 def in_notebook() -> bool:
-    """True if this process is the kernel of a notebook, and no terminal or program."""
+    """True if this process is the kernel of a notebook."""
     shell = sys.modules.get("IPython")
     return shell is not None and hasattr(shell.get_ipython(), "kernel")
 
 
 @contextmanager
 def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[Any], None]]:
-    """The value of the block is called with every record that is done; outside of a notebook it does nothing."""
+    """Yields a function to be called with every finished record; outside notebooks it does nothing."""
     if not in_notebook():
         yield lambda _: None
         return

@@ -1,4 +1,4 @@
-"""The options of a study as arguments of a call: what each kind is annotated with, and how a value is checked and taken."""
+"""The options of a study as arguments of a call: the annotation of each kind, and the checks and conversions of a value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def annotation_of(one: Declared) -> str:
-    """The type of an argument, as people write it."""
+    """The type of an argument, as written in source code."""
     words, optional = _type_of(one.option.kind), one.default is None
     return f"{words} | None" if optional and words != "Any" else words
 
@@ -73,12 +73,12 @@ def _type_of(kind: kinds.Kind) -> str:
 
 
 def default_of(one: Declared) -> Any:
-    """What an argument is if it is not given. Sizes and domains that are empty are None."""
+    """The default value of an argument: None for empty sizes and domains."""
     return None if isinstance(one.option.kind, kinds.Sizes | kinds.DomainFile) and not one.default else one.default
 
 
 def taken(one: Declared, value: Any, data: Any = None) -> Any:
-    """The value of an option, checked; rows may be labels of the index of `data`. UsageError for one that makes no sense."""
+    """The value of an option, checked; rows may be labels of the index of `data`. Raises UsageError for an invalid value."""
     name = one.field
     if value is None and (one.default is None or default_of(one) is None):
         return one.default if one.default is not MISSING else value
@@ -121,7 +121,7 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
 
 
 def _some_sets(one: Declared, sets: list[list[str]]) -> list[list[str]]:
-    """Sets of features, none of which is empty: to ask about nothing would look like an answer."""
+    """The sets of features. Raises UsageError for empty sets, since a question about no feature would look like an answer."""
     if not sets or not all(sets):
         without = "" if one.default is REQUIRED else f"; without `{one.field}` each is tried"
         raise UsageError(
@@ -131,7 +131,7 @@ def _some_sets(one: Declared, sets: list[list[str]]) -> list[list[str]]:
 
 
 def _text_of(name: str, value: Any, *, numbers: bool) -> str:
-    """A text, or the label of a class. UsageError for what is none."""
+    """A text, or the label of a class. Raises UsageError for anything else."""
     if not isinstance(value, str) and not (numbers and isinstance(value, int | np.integer | np.bool_)):
         remedy = 'give the label of a class, e.g. "approved" or 1' if numbers else "give a text"
         raise UsageError(f"`{name}` is {value!r:.60}", remedy=remedy)
@@ -139,7 +139,7 @@ def _text_of(name: str, value: Any, *, numbers: bool) -> str:
 
 
 def _mapped(one: Declared, value: Any) -> dict[str, Any]:
-    """What is said of features, by their names. UsageError for what does not name them."""
+    """The values given per feature, by name. Raises UsageError if `value` does not map names."""
     example = '{"age": "up"}' if isinstance(one.option.kind, kinds.Directions) else '{"income": (0, 100)}'
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise UsageError(f"`{one.field}` names no features", remedy=f"write {one.field}={example}")
@@ -149,7 +149,7 @@ def _mapped(one: Declared, value: Any) -> dict[str, Any]:
 
 
 def _permission(name: str, given: Any) -> Permission:
-    """The permitted values of a feature: two numbers in a tuple are the ends of a range, anything else gives single values."""
+    """The permitted values of a feature: a tuple of two numbers is a range, and anything else lists single values."""
     from treesens.extensions.studies.limits import Range
 
     values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
@@ -159,7 +159,7 @@ def _permission(name: str, given: Any) -> Permission:
         if not isinstance(given, tuple):
             low, high = values
             raise UsageError(
-                f"`permitted` says {given!r:.60} of `{name}`, which may be two ends or two values",
+                f"`permitted` has {given!r:.60} for `{name}`, which may mean two ends or two values",
                 remedy=f"write ({low}, {high}) for a range, or {{{low}, {high}}} for the values",
             )
         return Range(*numbers)
@@ -167,31 +167,31 @@ def _permission(name: str, given: Any) -> Permission:
 
 
 def sets_of(vary: Any) -> list[list[str]]:
-    """Sets of features as lists of names; one name is a set by itself."""
+    """Sets of features as lists of names; a single name is a set of its own."""
     groups = [vary] if isinstance(vary, str) or not isinstance(vary, Iterable) else vary
     found = [[group] if isinstance(group, str) or not isinstance(group, Iterable) else list(group) for group in groups]
     for name in (name for group in found for name in group):
         if not isinstance(name, str):
             remedy = "write it as a text: a model that was trained on an array has features such as f0 or x0 (ts.info)"
-            raise UsageError(f"`vary` holds {name!r:.60}, which is no name", remedy=remedy)
+            raise UsageError(f"`vary` contains {name!r:.60}, which is not a name", remedy=remedy)
     return found
 
 
 def numbers_of(given: Any) -> list[str]:
-    """Numbers as the language writes them. UsageError for values that are not numbers, or not finite."""
+    """Numbers as the language writes them. Raises UsageError for values that are not finite numbers."""
     if isinstance(given, str):
         raise UsageError(f"{given!r:.60} is a text", remedy="give a number, e.g. gap=0.1, or several: gap=[0.1, 0.2]")
     try:
         numbers = [float(x) for x in np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()]
     except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"{given!r:.60} is no number", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]") from None
+        raise UsageError(f"{given!r:.60} is not a number", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]") from None
     if not all(map(math.isfinite, numbers)):
         raise UsageError(f"{given!r:.60} is not finite", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]")
     return list(map(repr, numbers))
 
 
 def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
-    """Columns as a frame of the library that a frame came from; as they are for a path, a table, or nothing."""
+    """The columns as a frame of the library of `source`; unchanged if `source` is a path, a table, an array or None."""
     if source is None or isinstance(source, str | Path | Table | np.ndarray):
         return columns
     import narwhals as nw
@@ -201,8 +201,8 @@ def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
 
 
 def rows_of(rows: Any, data: Any = None) -> list[int]:
-    """Numbers of rows from 0. Whole numbers are such numbers; texts are labels of the index of `data`, and so are the items of
-    another index; a mask selects rows. UsageError for anything else.
+    """Row numbers, starting at 0, from numbers; from texts or the items of an index, which are labels of the index of `data`;
+    or from a mask. Raises UsageError for anything else.
     """
     index = getattr(data, "index", None)
     index = None if callable(index) or not hasattr(index, "get_indexer_for") else index
@@ -225,7 +225,7 @@ def _number(row: Any, index: Any, *, label: bool) -> int:
         check_whole("rows", row, 0, MOST_SEED)
         return int(row)
     if index is None:
-        raise UsageError(f"`rows` holds {row!r:.60}, and the data has no index", remedy="give numbers of rows, from 0")
+        raise UsageError(f"`rows` has {row!r:.60}, but the data has no index", remedy="give numbers of rows, from 0")
     places: list[int] = index.get_indexer_for([row]).tolist()
     if places == [-1] or not places:
         near = did_you_mean(row, map(str, index[:1000])) if isinstance(row, str) else ""

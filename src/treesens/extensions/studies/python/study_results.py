@@ -1,4 +1,4 @@
-"""What the call of a study returns: its records, and their numbers as columns of the caller's own library."""
+"""The results that calls of studies return: records, and their numbers as columns of the caller's own library."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ RESULTS = {
     "sets": "treesens.extensions.studies.python.rows:Sets",
     "why": "treesens.extensions.studies.python.rows:Reasons",
 }
-"""Classes with more than records and columns."""
+"""Result classes that offer more than records and columns."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """A call that has an answer: `source` is the data as it was given, `inputs` are the files that were read."""
+    """A finished call: `source` is the data as given, `inputs` are the files that were read."""
 
     study: Study[Any, Any]
     asked: Asking[Any]
@@ -50,21 +50,21 @@ class Called:
 
 
 class Columns(ABC):
-    """What a study says as columns of numbers: a frame, and a table in a notebook."""
+    """The numbers of a study as columns: a frame, and a table in a notebook."""
 
     source: Any
-    """The data, whose library the frame is of."""
+    """The data as given; the frame is of the same library."""
 
     @property
     @abstractmethod
     def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
+        """The numbers, as one list per column."""
 
     def __getitem__(self, column: str) -> list[Any]:
         return self.columns[column]
 
     def frame(self) -> Any:
-        """The numbers as a frame of the library that the data came in; as columns if they came from a file, or without data."""
+        """The numbers as a frame of the library of the data; as columns if the data came from a file, or without data."""
         return in_library_of(self.source, self.columns)
 
     def _repr_html_(self) -> str:
@@ -74,14 +74,14 @@ class Columns(ABC):
 
 
 class Records(Columns):
-    """A study whose `records`, as its command prints them with --json, are the lines of its columns."""
+    """A study whose columns have one line per record; `records` are those that its command prints with --json."""
 
     records: list[dict[str, Any]]
     _asked: tuple[str, Any]
-    """The name of the study, and `Found.result` for a picture."""
+    """The name of the study, and `Found.result`, which its picture needs."""
 
     def _by(self, called: Called) -> Self:
-        """The same result, which knows its study."""
+        """The same result, linked to its study."""
         drawn = called.found.result if isinstance(self, Pictured) else None
         object.__setattr__(self, "_asked", (called.study.name, drawn))
         return self
@@ -93,7 +93,7 @@ class Records(Columns):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
+        """The numbers, as one list per column."""
         from treesens.extensions.studies.report.study_tables import columns_of
 
         return frame_of(self._study.record, self.records) or columns_of(self.records)
@@ -103,16 +103,16 @@ class Records(Columns):
 
 
 class Pictured(Records):
-    """Records with a picture."""
+    """Records that can be drawn as a picture."""
 
     def plot(self, *, axes: Any = None) -> Any:
-        """The study's picture with matplotlib. Returns the axes, new ones if none are given. UsageError without matplotlib."""
+        """Draws the study with matplotlib. Returns the axes, new ones by default. Raises UsageError without matplotlib."""
         return self._study.drawn(self.records, self._asked[1], axes)
 
 
 @dataclass(frozen=True, eq=False)
 class StudyResult(Records):
-    """The result of a study: `records` as its command prints them with --json."""
+    """The result of a study; `records` are those that its command prints with --json."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]
@@ -121,7 +121,7 @@ class StudyResult(Records):
 
     @classmethod
     def of(cls, called: Called) -> Self:
-        """The result of a call."""
+        """The result of a call of the study."""
         return cls(called.records, called.notes, called.found.interrupted, called.source)._by(called)
 
     def __repr__(self) -> str:
@@ -129,4 +129,4 @@ class StudyResult(Records):
 
 
 class PicturedResult(Pictured, StudyResult):
-    """The result of a study with a picture."""
+    """The result of a study that can be drawn as a picture."""

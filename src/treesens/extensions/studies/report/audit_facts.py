@@ -1,4 +1,4 @@
-"""What an audit is about: everything that a reader needs to judge and to repeat it, as one record."""
+"""The facts of an audit that a reader needs to assess and to reproduce it, as one record."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from treesens.records.answers import label_of
 from treesens.records.plain import SCHEMA_VERSION
 
 _PROXIES = 5.0
-"""Seconds for the proxies of one protected feature, which come after all answers."""
+"""Time limit in seconds for the proxies of one protected feature, which are searched for after all answers."""
 
 
 @dataclass
 class Audit:
-    """Records per (varied set, gap), in the order of the request, with what they are about."""
+    """A finished audit: records per (varied set, gap), in the order of the request, with the facts about them."""
 
     model: LoadedModel
     table: Table
@@ -39,20 +39,20 @@ class Audit:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     query: Query | None = None
-    """Of the first question: its domain is that of all."""
+    """The first query; all queries have its domain."""
     questions: dict[tuple[object, ...], ResolvedQuestion] = field(default_factory=dict)
-    """By what records are about, where one score decides."""
+    """The questions by the keys of their records, if one score decides."""
     declared: set[str] = field(default_factory=set)
-    """Features whose domain somebody wrote down."""
+    """Features with a declared domain."""
     mending: list[dict[str, Any]] | None = None
-    """What it would cost to mend the model, if somebody has asked."""
+    """The estimated cost of repairing the model; None if it was not requested."""
     mending_gap: float = 0.0
 
 
 def audit_facts(
     found: Audit, settings: Mapping[str, Any], model: str | None, data: str | None, command: str, **more: Any
 ) -> dict[str, Any]:
-    """The facts of a finished audit of files (or of what stands for them); `more` goes in as it is."""
+    """The facts of a finished audit of files or live objects; `more` is added unchanged."""
     ensemble = found.model.ensemble
     rows = {record["rows"] for record in found.records}
     considered = max(rows, default=found.table.rows)
@@ -95,7 +95,7 @@ def audit_facts(
 
 
 def _meaning(found: Audit) -> dict[str, Any]:
-    """What is said of the model, with the features that carry the protected ones."""
+    """The stated meaning of the model, with the features that act as proxies for protected ones."""
     meaning, used = found.model.meaning, set(found.model.ensemble.used_features)
     lost: list[str] = []
 
@@ -136,13 +136,13 @@ def _meaning(found: Audit) -> dict[str, Any]:
 
 
 _LISTED = 24
-"""Values of a feature that are listed one by one."""
+"""Maximum number of values of a feature that are listed one by one."""
 
 
 def domain_records(query: Query, declared: set[str]) -> list[dict[str, Any]]:
-    """Per feature: its kind, its range or its values, whether it may be missing, and where this comes from.
+    """For each feature, its kind, its range or values, whether it may be missing, and the source of its domain.
 
-    `declared` are the features with a declared domain; the others have the range of the data.
+    `declared` are the features with a declared domain; the other features have the range of the data.
     """
     result = []
     for name, domain, grid in zip(query.space.names, query.space.domains, query.space.grid, strict=True):
@@ -174,17 +174,17 @@ def rule_records(query: Query) -> list[list[str]]:
 
 
 BINS = 10
-"""A column of more than twice as many numbers is cut into so many parts of equally many rows."""
+"""A numeric column with more than twice this many distinct values is cut into this many parts with equally many rows."""
 
 LEAST = 0.02
-"""A column that tells less than this part is no proxy."""
+"""The smallest part of the entropy that a proxy has to explain."""
 
 MOST = 5
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """A column `feature` that tells the part `told` of what there is to know of the column `of`: 0 nothing, 1 all."""
+    """A column `feature` that explains the part `told` of the entropy of the column `of`: 0 for nothing, 1 for all."""
 
     of: str
     feature: str
@@ -192,7 +192,7 @@ class Proxy:
 
 
 def proxies(table: Table, of: str) -> list[Proxy]:
-    """The columns that carry a column, the strongest first: at most five, each with at least a fiftieth."""
+    """The proxies for a column, the strongest first: at most MOST, each explaining at least LEAST."""
     target = _codes(table.columns[of])
     found = []
     for name in table.inputs:
@@ -203,9 +203,9 @@ def proxies(table: Table, of: str) -> list[Proxy]:
 
 
 def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
-    """The part of the entropy of `target` that `column` tells, both int64[rows] codes from 0; in [0, 1]."""
+    """The part of the entropy of `target` that `column` explains, both int64[rows] codes from 0; in [0, 1]."""
     rows, width = len(target), int(column.max(initial=0)) + 1
-    # Pairs that occur, and not all that could: two columns of many texts have billions of those.
+    # Only pairs that occur are counted: two columns with many texts have billions of possible pairs.
     of_target, of_column, of_both = (
         np.unique(codes, return_counts=True)[1] for codes in (target, column, target * width + column)
     )
@@ -216,7 +216,7 @@ def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
 
 
 def _is_identifier(column: Column) -> bool:
-    """True if a column has a text for fewer than five rows each: too few to tell what is chance (Cochran 1954)."""
+    """True if a column has a text for fewer than five rows each: too few to distinguish from chance (Cochran 1954)."""
     return column.dtype == object and 5 * len(set(column.tolist())) > len(column)
 
 
@@ -226,14 +226,14 @@ def _entropy(counts: Int64Array) -> float:
 
 
 def _codes(column: Column) -> Int64Array:
-    """A column as codes from 0; numbers of many values in parts of equally many rows, missing by itself."""
+    """A column as codes from 0; numbers with many values are cut into parts with equally many rows, missing is its own code."""
     if column.dtype == object:
         names = {value: code for code, value in enumerate(dict.fromkeys(column.tolist()))}
         return np.array([names[value] for value in column.tolist()], np.int64)
     absent = np.isnan(column)
     values = np.unique(column[~absent])
     if len(values) > 2 * BINS:
-        # Each end is a number of the column: between infinities there is none.
+        # Each end is a number of the column, because a mean of infinities would not be a number.
         ends = np.linspace(0, 1, BINS + 1)[:-1]
         values = np.unique(np.quantile(column[~absent], ends, method="inverted_cdf"))
     codes = np.searchsorted(values, column, side="right").astype(np.int64)

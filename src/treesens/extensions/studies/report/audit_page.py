@@ -1,4 +1,4 @@
-"""An audit as one HTML page: no script, no network, nothing that is not in the records."""
+"""An audit as one HTML page without scripts and network access; all its facts are in the records."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
 
 
 def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any], *, force: bool = False) -> Path:
-    """Writes all facts and records as JSON and, in the same folder, the page, which names their hash; returns the JSON's path.
+    """Writes all facts and records as JSON and, in the same folder, the page with their hash; returns the path of the JSON.
 
-    The records are written before the page, which may fail. Neither contains times that a clock measured.
+    The records are written before the page, which may fail. Neither contains measured times.
     """
     attachment = attachment_of(path)
     facts, records = without_seconds(facts), without_seconds(records)
@@ -48,10 +48,10 @@ def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any
 
 
 def attachment_of(path: Path) -> Path:
-    """The file of the records that belong to a page. UsageError if the name of the page says that it is something else."""
+    """The file of the records that belong to a page. Raises UsageError if the name of the page does not end in `.html`."""
     if path.suffix.lower() not in (".html", ".htm"):
         is_pdf = path.suffix.lower() == ".pdf"
-        remedy = "call the page NAME.html" + (", and name the PDF besides it: --pdf NAME.pdf" if is_pdf else "")
+        remedy = "call the page NAME.html" + (", and name the PDF next to it: --pdf NAME.pdf" if is_pdf else "")
         raise UsageError(
             f"a page is HTML, which a name ending in `{path.suffix}` is not"
             if path.suffix
@@ -63,7 +63,7 @@ def attachment_of(path: Path) -> Path:
 
 
 def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
-    """The page; UsageError where jinja2 is not installed."""
+    """The text of the page. Raises UsageError if jinja2 is not installed."""
     jinja2 = imported("jinja2", PURPOSES["jinja2"])
     environment = jinja2.Environment(
         autoescape=jinja2.select_autoescape(default=True),
@@ -129,7 +129,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
 
 
 def certificates_of(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every claim of the records for which a certificate was asked, with its file or the reason why it has none."""
+    """Every claim of the records for which a certificate was requested, with its file or the reason why it has none."""
     return [
         {
             "name": ", ".join(record["varied"]),
@@ -144,31 +144,31 @@ def certificates_of(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def check_command(certificates: list[dict[str, Any]], model: str) -> str:
-    """The command that checks all certificates, as one types it in a shell."""
+    """The command that checks all certificates, quoted for a shell."""
     folders = list(dict.fromkeys(c["folder"] for c in certificates if c["file"]))
     return shlex.join(["treesens", "verify", *folders, "--model", model])
 
 
 def seen(value: Any) -> Any:
-    """Texts with what would reorder or hide them made visible; they are escaped for HTML after that."""
+    """A text in which characters that would reorder or hide parts of it are visible; it is escaped for HTML afterwards."""
     return visible(value, lines=True) if type(value) is str else value
 
 
 def changed_first(record: dict[str, Any]) -> list[str]:
-    """The features of a pair, those that differ between its points before the others."""
+    """The features of a pair, with those that differ between its points first."""
     points = list(record["points"].values())
     return sorted(points[0], key=lambda name: points[0][name] == points[-1][name])
 
 
 def shown(value: Any) -> str:
-    """A value as people type it: a number is the shortest text that reads back to the same input."""
+    """A value as people type it; a number is the shortest text that parses to the same input."""
     if value is None:
         return "missing"
     return repr(value) if isinstance(value, float) else str(value)
 
 
 def shown_score(value: Any) -> str:
-    """A score with six digits; of several classes one after another."""
+    """A score with six digits; for several classes, their scores one after another."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {shown_score(one)}" for name, one in value.items())
     if value is None:
@@ -177,7 +177,7 @@ def shown_score(value: Any) -> str:
 
 
 def shown_run(run: Any) -> str:
-    """A label or a run of numbers of a region."""
+    """The text of a label or of a run of numbers in a region."""
     if not isinstance(run, list):
         return shown(run)
     low, high = shown(run[0]), shown(run[1])
@@ -185,7 +185,7 @@ def shown_run(run: Any) -> str:
 
 
 def without_seconds(value: Any) -> Any:
-    """A record without what clocks say: two runs of one command give the same."""
+    """A record without measured times, so that two runs of one command give the same record."""
     if isinstance(value, dict):
         return {key: without_seconds(item) for key, item in value.items() if key != "seconds"}
     return [without_seconds(item) for item in value] if isinstance(value, list) else value

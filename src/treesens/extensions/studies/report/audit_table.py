@@ -1,4 +1,4 @@
-"""An audit in a terminal: a table of features and gaps."""
+"""The audit in a terminal: a table of features and gaps."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
 
 ROW_FLIPS = (
-    "a row flips if, with its other features as they are, one value of the feature from the domain gives the one answer and "
-    "another value gives the other; the row itself may give neither"
+    "a row flips if, with its other features fixed, one value of the feature from the domain gives one answer and another "
+    "value gives the other answer; the row itself may give neither"
 )
 PRICED = (
-    "prices are those of every second row of the table, which the repair has not seen; if the model was trained on these rows, "
-    "its loss and AUC there are not those of new rows"
+    "prices are computed on every second row of the table, which the repair has not seen; if the model was trained on these "
+    "rows, its loss and AUC on new rows may differ"
 )
-SWING = "the largest difference of the {} between two inputs of the domain that differ in the feature only"
-"""For a set of features: between two inputs that differ in no other features."""
+SWING = "the largest difference of the {} between two inputs of the domain that differ only in the feature"
+"""The swing of a set of features is the difference between two inputs that differ in no other features."""
 COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
 
 
 def gap_of(record: dict[str, Any]) -> str:
-    """The gap of a record as people write it, or the decision that it is about."""
+    """The gap of a record as text, or the decision that it is about."""
     if "decision" in record:
         return f"decision {record['decision']}"
     return f"gap {record['gap']:g}" if "gap" in record else f"margin {record['margin']:g}"
 
 
 def varied_of(record: dict[str, Any]) -> str:
-    """The features that change, with a word if one is protected."""
+    """The varied features, marked if one of them is protected."""
     return ", ".join(record["varied"]) + (" (protected)" if record.get("protected") else "")
 
 
 def proxy_words(proxy: dict[str, Any]) -> str:
-    """A feature that carries a protected one, in a sentence: by the table, and by the model."""
+    """A sentence about a proxy for a protected feature: its part of the entropy in the table, and its swing in the model."""
     swing = largest_words(swing_of_record(proxy))
-    return f"{proxy['feature']} tells {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"
+    return (
+        f"{proxy['feature']} explains {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"
+    )
 
 
 def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
-    """The classes or outcomes that a record is about, by their names, and its cut-off; empty without any."""
+    """The classes or outcomes of a record, by their names, and its cut-off; empty if it has none."""
     return classes(record, (names or Names()).name_of)
 
 
@@ -58,17 +60,17 @@ def swing_of(record: dict[str, Any]) -> str:
 
 
 def swing_units(records: Sequence[dict[str, Any]]) -> str:
-    """The units of the largest swings; empty without any."""
+    """The units of the largest swings; empty if there are no swings."""
     return " or ".join(dict.fromkeys(one["max_swing_unit"] for one in records if one["max_swing_unit"] is not None))
 
 
 def rows_that_flip(record: dict[str, Any]) -> str:
-    """How many rows flip, as far as is known."""
+    """The number of rows that flip, or the known bounds on it."""
     return largest_words(rows_of_record(record))
 
 
 def flips_of_words(record: dict[str, Any]) -> str:
-    """`27 of 700 rows flip`, as far as is known."""
+    """A phrase such as `27 of 700 rows flip`, or the known bounds on the number."""
     known = rows_of_record(record)
     if known.status is Status.UNKNOWN:
         return "no row is known to flip; not all combinations of values were tried"
@@ -87,7 +89,7 @@ def distance_of(record: dict[str, Any]) -> str:
 
 
 def shape_of(record: dict[str, Any]) -> str:
-    """Whether the score is increasing or decreasing in the feature, and what becomes of a declaration."""
+    """The direction of the score in the feature, and whether a declared direction holds."""
     known = record.get("shape")
     if known is None:
         return ""
@@ -98,18 +100,18 @@ def shape_of(record: dict[str, Any]) -> str:
 
 
 def show_mending(told: dict[str, Any]) -> None:
-    """The cost of repairing the model, a line per set of features."""
+    """Prints the cost of repairing the model, a line per set of features."""
     priced = [(", ".join(one["varied"]), one) for one in told["sets"] if one["proved"]]
     if priced:
-        say_wrapped(f"to mend this to a gap of {told['gap']:g} ({PRICED}):")
+        say_wrapped(f"cost of repairing the model to a gap of {told['gap']:g} ({PRICED}):")
         show_prices(priced)
     for one in told["sets"]:
         if not one["proved"]:
-            say_wrapped(f"the price of mending {', '.join(one['varied'])} is not known: {one['reason']}")
+            say_wrapped(f"the cost of repairing {', '.join(one['varied'])} is not known: {one['reason']}")
 
 
 def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
-    """One line per set and gap."""
+    """Prints one line per set and gap."""
     console = out()
     model, data, names = facts["model"], facts["data"], Names.of_facts(facts)
     say_wrapped(
@@ -164,4 +166,4 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     for note in facts.get("meaning", {}).get("notes", ()):
         say_wrapped(f"note: {note}")
     if facts["interrupted"]:
-        console.print("interrupted: what is missing was not asked")
+        console.print("interrupted: some questions were not answered")

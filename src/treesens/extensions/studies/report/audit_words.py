@@ -1,4 +1,4 @@
-"""An audit in plain words: a summary, what each claim rests on, and what it does not say."""
+"""An audit in plain words: a summary, the basis of each claim, and the limits of the audit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from treesens.report.changes import Names
 
 Record = dict[str, Any]
 _LISTED = 5
-"""Features that the first sentence names."""
+"""Maximum number of features that the first sentence names."""
 
 
 def grouped(records: Sequence[Record], names: Names | None = None) -> list[dict[str, Any]]:
-    """Records by what is varied and which classes are meant, protected features first and then those with the greatest effect:
-    rows that flip at the smallest gap, then at larger ones, then the largest swing.
+    """Records by varied features and classes, protected features first and then those with the greatest effect: rows that flip
+    at the smallest gap, then at larger gaps, then the largest swing.
     """
     groups = [
         {"name": " ".join(filter(None, (", ".join(varied), f"({classes})" if classes else ""))), "records": list(mine)}
@@ -33,7 +33,7 @@ def grouped(records: Sequence[Record], names: Names | None = None) -> list[dict[
 
 
 def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
-    """What was found, a sentence each; of protected features first."""
+    """The findings, a sentence each; protected features come first."""
     lines = [_protected_line(group) for group in groups if group["records"][0].get("protected")]
     lines += _not_audited(groups, facts)
     for gap in dict.fromkeys(gap_of(r) for group in groups for r in group["records"]):
@@ -69,17 +69,17 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
             f"{facts['data']['excluded']:,} of {facts['data']['rows']:,} rows lie outside the domain and were left out."
         )
     if facts["interrupted"]:
-        lines.append("The audit was interrupted: what is missing below was not asked.")
+        lines.append("The audit was interrupted: some questions were not answered.")
     return lines
 
 
 def _at(gap: str) -> str:
-    """At which gap, or by which decision."""
+    """The gap or the decision of a sentence, with its preposition."""
     return f"by {gap}" if gap.startswith("decision ") else f"at {gap}"
 
 
 def _protected_line(group: dict[str, Any]) -> str:
-    """What is known of a protected feature, gap by gap."""
+    """The findings about a protected feature, one per gap."""
     words = {
         "found": "an input of the domain flips",
         "none": "no input of the domain flips (proved)",
@@ -91,7 +91,7 @@ def _protected_line(group: dict[str, Any]) -> str:
 
 
 def _not_audited(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
-    """Protected features that were not audited."""
+    """A sentence about protected features that were not audited."""
     asked = {name for group in groups for name in group["records"][0]["varied"]}
     missing = [name for name in (facts.get("meaning") or {}).get("protected", ()) if name not in asked]
     return [f"Protected, and not audited: {', '.join(missing)}."] if missing else []
@@ -109,17 +109,17 @@ def _swing_line(groups: Sequence[dict[str, Any]]) -> list[str]:
     if not reached:
         return []
     name, record, most = max(reached, key=lambda item: item[2].value or 0.0)
-    words = f"{name} has the largest swing of the {record['max_swing_unit']} that was found: {largest_words(most)}"
+    words = f"{name} has the largest swing of the {record['max_swing_unit']} found: {largest_words(most)}"
     of_all = Largest.over(one for _, _, one in known)
     if of_all.status is Status.PROVED:
-        return [f"{words}. It is the largest one of all audited features (proved)."]
+        return [f"{words}. It is the largest of all audited features (proved)."]
     if of_all.bound is None:
         return [f"{words}."]
-    return [f"{words}. The largest one of all audited features: {largest_words(of_all)}."]
+    return [f"{words}. The largest of all audited features: {largest_words(of_all)}."]
 
 
 def shapes(groups: Sequence[dict[str, Any]]) -> list[str]:
-    """In which direction the score moves with each feature, with the largest fall and the largest rise."""
+    """The direction in which the score moves with each feature, with the largest fall and the largest rise."""
     lines = []
     for group in groups:
         known = group["records"][0].get("shape")
@@ -135,7 +135,7 @@ def shapes(groups: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
-    """The first sentence of a page: the effect of the protected features (or all audited ones) at the first gap."""
+    """The first sentence of a page: the effect of the protected features (or of all audited ones) at the first gap."""
     of = [group for group in groups if group["records"][0].get("protected")] or list(groups)
     if not of:
         return ""
@@ -161,7 +161,7 @@ def _is(some: Sequence[Any]) -> str:
 
 
 def _share_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
-    """Which feature flips the largest share of inputs, as far as is known."""
+    """A sentence about the feature that is known to flip the largest share of inputs."""
     known = [(name, record) for name, record in mine if record.get("share")]
     if not known:
         return []
@@ -176,7 +176,7 @@ def _share_value(share: Record) -> float:
 
 
 def _typical_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
-    """What changes if only typical inputs count."""
+    """A sentence about the findings that remain if only typical inputs count."""
     found = [r for _, r in mine if r.get("typical") and r["verdict"] == "found"]
     if not found:
         return []
@@ -193,12 +193,12 @@ def _typical_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
 
 
 def questions(records: Sequence[Record]) -> list[tuple[str, str]]:
-    """Every question in numbers, with the name of its gap."""
+    """All questions in numbers, each with the name of its gap."""
     return list(dict.fromkeys((gap_of(r), r["question"]) for r in records))
 
 
 def method_of(record: Record) -> str:
-    """How an answer was found, and what kind of proof it is."""
+    """The method that found an answer, and the kind of its proof."""
     if record["verdict"] == "none":
         reason = record["reason"].removeprefix(f"{record['backend']}: ")
         return f"proof ({record['proof']}) by {record['backend']}: {reason}"
@@ -210,8 +210,8 @@ def method_of(record: Record) -> str:
 
 
 def trusted(records: Sequence[Record]) -> list[str]:
-    """What a reader has to trust, by kind of claim."""
-    lines = ["That the model file and the data are those of production: their SHA-256 stand below."]
+    """The components that a reader has to trust, by kind of claim."""
+    lines = ["That the model file and the data are those of production: their SHA-256 are below."]
     kinds = {r["proof"] for r in records if r["verdict"] == "none"}
     replays = {r["replay"] for r in records if r["verdict"] == "found"}
     certified = {r["verdict"] for r in records if any(c["file"] for c in r.get("certificates", ()))}
@@ -229,7 +229,7 @@ def trusted(records: Sequence[Record]) -> list[str]:
             "Proofs with a certificate: the checker `treesens-verify` and the model file, not treesens or a solver."
         )
     if "exact" in kinds:
-        lines.append("Proofs marked exact: the compiler and the engine of treesens, which count in whole numbers.")
+        lines.append("Proofs marked exact: the compiler and the engine of treesens, which compute in whole numbers.")
     if "bound" in kinds:
         lines.append("Proofs marked bound: the proved bound of the largest swing, by the same engine.")
     if "library" in kinds:
@@ -240,25 +240,25 @@ def trusted(records: Sequence[Record]) -> list[str]:
 
 
 def limits(records: Sequence[Record], facts: Record, domain: str = "the domain in the annex") -> list[str]:
-    """What the audit does not say; `domain` says where the domain stands."""
+    """The limits of the audit; `domain` says where the reader finds the domain."""
     seconds = facts.get("settings", {}).get("seconds per set")
     lines = [
-        f"Every proof and every bound is about {domain}, and about nothing outside of it.",
-        "One feature (or set) is changed at a time, and all others stay as they are: what changes along with it in the real "
-        "world is not modelled.",
-        "A pair is possible by the domain; whether it is likely is for its distance to the nearest row to tell.",
-        "The audit is about what the model does. It judges neither the data, nor labels, nor how decisions are used, and is no "
-        "statement about compliance with any rule.",
+        f"Every proof and every bound is about {domain}, and says nothing about inputs outside it.",
+        "One feature (or set) is changed at a time, and all others are fixed: features that change together in the real world "
+        "are not modelled.",
+        "A pair is possible in the domain; its distance to the nearest row indicates whether it is likely.",
+        "The audit covers the behaviour of the model. It does not assess the data, the labels or the use of decisions, and is "
+        "not a statement about compliance with any rule.",
     ]
     if any(r["verdict"] == "unknown" for r in records):
-        lines.append("What is undecided may be either; more time may decide it.")
+        lines.append("An undecided question may have either answer; more time may decide it.")
     if not all(r["rows_complete"] for r in records):
         lines.append(
             "Not all combinations of values were tried for every row: some counts are lower bounds (at least)."
         )
     if seconds is not None:
         lines.append(
-            f"Searches had {seconds:g} seconds for each set: nearest pairs, and swings with a bound above them, may be "
-            "improved by more time, and need not be the same in another run if time ended them."
+            f"Searches had {seconds:g} seconds for each set: nearest pairs, and swings below their bound, may improve "
+            "with more time, and may differ in another run if the time limit ended their search."
         )
     return lines

@@ -11,7 +11,7 @@ from treesens.visible import visible
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#7f7f7f", "#bcbd22", "#e377c2")
 DASHES = ("", ' stroke-dasharray="7 4"', ' stroke-dasharray="2 3"')
 _LOWEST = 1e-4
-"""Values below are drawn here where the axis is logarithmic."""
+"""On a logarithmic axis, smaller values are drawn at this height."""
 
 
 def curves_svg(
@@ -22,7 +22,7 @@ def curves_svg(
     unit: str = "",
     logarithmic: bool = True,
 ) -> str:
-    """The n-th smallest value of every series over n. `across` is what n counts, `unit` follows the values."""
+    """Draws the n-th smallest value of every series over n. `across` is the label of n, `unit` follows the values."""
     width, left, right, top, bottom = 760, 70, 190, 40, 50
     height = max(460, top + bottom + 18 * len(series))
     ordered = {name: sorted(values) for name, values in series.items()}
@@ -64,6 +64,6 @@ def curves_svg(
 
 
 def _step(most: int) -> int:
-    """A distance of 1, 2 or 5 times a power of ten that divides an axis into at most five parts."""
+    """A step of 1, 2 or 5 times a power of ten that divides an axis into at most five parts."""
     power = int(f"1{'0' * max(0, len(str(most)) - 2)}")
     return next(step for step in (power * k for k in (1, 2, 5, 10, 20)) if most <= 5 * step)

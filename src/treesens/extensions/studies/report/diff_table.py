@@ -1,4 +1,4 @@
-"""Two models compared, in a terminal and in a notebook."""
+"""The comparison of two models, in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treesens.report.terminal import say_wrapped
 
 
 def show_difference(records: Sequence[dict[str, Any]]) -> None:
-    """The verdict, the largest differences, rows that change, and sensitivities."""
+    """Prints the verdict, the largest differences, the changed rows, and the sensitivities."""
     (record,) = records
     bound = record["bound"]
     words = {
@@ -52,15 +52,15 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
 
 
 def words_of_rounding(rows: Mapping[str, Any]) -> str:
-    """The rows on which the models are equal, and their libraries are not."""
+    """A sentence about rows on which the models are equal, but the results of their libraries differ."""
     return (
-        f"on {rows['rounded']} rows the exact sums of both models are equal, and what their libraries compute differs by "
-        f"rounding alone, by at most {rows['largest_rounding']:.6g}"
+        f"on {rows['rounded']} rows the exact sums of both models are equal, and the results of their libraries differ "
+        f"only by rounding, by at most {rows['largest_rounding']:.6g}"
     )
 
 
 def _show_outcomes(records: list[dict[str, Any]]) -> None:
-    """A line for every outcome that can become another one."""
+    """Prints a line for every change from one outcome to another."""
     table = Table(box=None, pad_edge=False)
     for name in ("old", "new", "verdict", "rows", "of", "input"):
         table.add_column(name)
@@ -72,7 +72,7 @@ def _show_outcomes(records: list[dict[str, Any]]) -> None:
 
 
 def _show_sensitivities(records: list[dict[str, Any]]) -> None:
-    """Protected features, and then what changes first; a line per set of features and gap."""
+    """Prints a line per set of features and gap: protected features first, and then those that change."""
     several = any("classes" in one for one in records)
     table = Table(box=None, pad_edge=False)
     for name in ("varied", "gap", *(("classes",) if several else ()), "sensitivity", "rows that flip", "largest swing"):
@@ -87,7 +87,7 @@ def _show_sensitivities(records: list[dict[str, Any]]) -> None:
 
 
 def diff_html(record: Mapping[str, Any]) -> str:
-    """Two models compared: the verdict, rows that change, the largest differences, and sensitivities, protected ones first."""
+    """The comparison as HTML: the verdict, changed rows, the largest differences, and sensitivities, protected ones first."""
     bound = (
         ""
         if record["bound"] is None

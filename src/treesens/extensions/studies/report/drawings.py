@@ -1,5 +1,5 @@
-"""Data for the drawings of the audit's page: the map of rows that flip, with a square for every set of features and gap, and
-shares of inputs as bars, each with its proved interval and its estimate.
+"""Data for the drawings on the audit's page: a map of the rows that flip, with a square for every set of features and gap, and
+bars for shares of inputs, each with its proved interval and its estimate.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _STEP = 52
 _LEGEND = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 _LONGEST = 40
 _WIDTH = 420
-"""Of the scale of bars."""
+"""Width of the scale of the bars."""
 _BAR_LINE = 22
 _WORDS = 190
-"""For the share in words, to the right of its bar."""
+"""Width of the share in words, to the right of its bar."""
 _TOP = 26
 _LEAST = 1e-7
 _TICKS = (1e-6, 1e-4, 1e-2, 1.0)
 
 
 def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
-    """Squares of the map: how many rows flip, on a logarithmic scale of the share of rows."""
+    """The squares of the map: the number of rows that flip, on a logarithmic scale of the share of rows."""
     left = 12 + 7.5 * max((len(short(g["name"])) for g in groups), default=1)
     squares = []
     for y, group in enumerate(groups):
@@ -66,23 +66,23 @@ def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
 
 
 def strength_of(share: float) -> float:
-    """How dark a share of the rows is, 0 to 1: logarithmic, as one row in many thousands counts."""
+    """The darkness of a share of the rows, 0 to 1: logarithmic, because even one row in many thousands counts."""
     return 0.0 if share == 0 else max(0.08, 1 + math.log10(share) / 5)
 
 
 def short(name: str) -> str:
-    """A name that fits beside the map."""
+    """A name that fits next to the map."""
     return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
 
 
 def colour(strength: float) -> str:
-    """White to dark blue."""
+    """A colour between white and dark blue, as `#rrggbb`."""
     ends = ((247, 250, 253), (8, 64, 129))
     return "#" + "".join(f"{round(a + (b - a) * min(1.0, strength)):02x}" for a, b in zip(*ends, strict=True))
 
 
 def ink_on(fill: str) -> str:
-    """Black or white, whichever is easier to read on a colour: one of them always has a contrast of 4.5 (WCAG AA)."""
+    """Black or white, whichever is easier to read on a colour: the better one always has a contrast of 4.5 (WCAG AA)."""
     return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, fill))
 
 
@@ -100,7 +100,7 @@ def luminance(colour: str) -> float:
 
 
 def share_bars(groups: list[dict[str, Any]]) -> dict[str, Any]:
-    """A line for every record with a share, on a logarithmic scale from 1e-7 to 1."""
+    """The lines of the bars: one for every record with a share, on a logarithmic scale from 1e-7 to 1."""
     asked = [(group["name"], record) for group in groups for record in group["records"] if record.get("share")]
     names = [f"{short(name)}, {gap_of(record)}" for name, record in asked]
     left = 12 + 7.5 * max(map(len, names), default=1)
@@ -129,7 +129,7 @@ def share_bars(groups: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _bar(left: float, low: float, high: float) -> dict[str, float]:
-    """From a share to another one; a share that is known is still a line."""
+    """A bar between two shares; if they are equal, it is a thin line."""
     start, end = _place(low), _place(high)
     return {"x": round(left + start, 1), "width": round(max(2.0, end - start), 1) if high > 0 else 0.0}
 

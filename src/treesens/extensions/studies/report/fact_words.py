@@ -1,4 +1,4 @@
-"""Facts in the records of studies in words. No other module says `at least`, `at most` or `not used` of a largest value."""
+"""Words for facts in records. Only this module writes `at least`, `at most` or `not used` for a largest value."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def largest_words(known: Largest, digits: int = 4) -> str:
 
 
 def rounded(value: float | None, digits: int, rounding: str) -> str:
-    """A number with `digits` digits, a bound rounded to the side on which it holds; whole numbers in full."""
+    """A number with `digits` digits; bounds are rounded to the side on which they hold, whole numbers are written in full."""
     if isinstance(value, int) or value is None:
         return f"{value:,}" if value is not None else "–"
     return f"{float(Context(digits, rounding).create_decimal_from_float(value)):.{digits}g}"
@@ -40,7 +40,7 @@ def rounded(value: float | None, digits: int, rounding: str) -> str:
 
 MEANINGS = {
     "uniform": "of all inputs of the domain, by length of ranges and number of values",
-    "cells": "of the cells that the model tells apart",
+    "cells": "of the cells that the model distinguishes",
     "marginals": "of inputs that are drawn feature by feature from the columns of the table",
     "chow-liu": "of inputs that are drawn from a Chow-Liu tree of the table",
     "rows": "of the rows of the table",
@@ -48,22 +48,22 @@ MEANINGS = {
 
 
 def rarity(share: dict[str, Any]) -> str:
-    """How rare something is: the estimate, or what is proved."""
+    """The rarity of a finding in words: the estimate, or the proved interval."""
     if share["estimate"] is not None:
         return f"about {percent(share['estimate']['value'])} of inputs"
     return f"{interval(share)} of inputs"
 
 
 def who_of(share: dict[str, Any]) -> list[str]:
-    """Who is concerned, a sentence for every statement that tells those concerned from all."""
+    """Sentences about affected inputs, one for every statement that separates them from all inputs."""
     parts = [(100 * one["concerned"], one["words"].replace("`", ""), 100 * one["all"]) for one in share["who"]]
     return [
-        f"{part:.0f} % of those concerned have {words} ({everybody:.0f} % of all)" for part, words, everybody in parts
+        f"{part:.0f} % of affected inputs have {words} ({everybody:.0f} % of all)" for part, words, everybody in parts
     ]
 
 
 def typical_of(record: dict[str, Any]) -> str:
-    """What is left of a finding among typical inputs, with their largest swing; empty if nobody asked."""
+    """The finding among typical inputs, with their largest swing; empty if it was not requested."""
     part = record.get("typical")
     if part is None:
         return ""
@@ -73,6 +73,6 @@ def typical_of(record: dict[str, Any]) -> str:
 
 
 def share_of(record: dict[str, Any]) -> str:
-    """What is known of the share of a record of the audit, the estimate if there is one; empty if nobody asked."""
+    """The share in an audit record: the estimate if any, otherwise the proved interval; empty if it was not requested."""
     share = record.get("share")
     return "" if share is None else estimated(share) or interval(share)

@@ -1,7 +1,7 @@
-"""The first two pages of a report: what was found of every feature in three words, and one sentence for what it looks like.
+"""The first two pages of a report: the finding about every feature in a few words, and one example sentence.
 
-*On rows*: rows of the data change their answer. *On inputs only*: other inputs of the domain do, as rare as it says. *None*:
-proved that no input does. Whoever signs has to tell these apart: one row in ten is not one input in a billion.
+*On rows*: rows of the data change their answer. *On inputs only*: only other inputs of the domain do; their rarity is stated.
+*None*: it is proved that no input does. Signers have to distinguish them: one row in ten is not one input in a billion.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found at one gap: one of a few words, what it means in numbers, and a sentence that shows it. The last two may
-    be empty.
+    """The finding at one gap: a word, its meaning in numbers (`detail`), and an example sentence. The detail and the example
+    may be empty.
     """
 
     gap: str
     kind: str
-    """`rows`, `inputs`, `none` or `unknown`: the class of the cell."""
+    """The CSS class of the cell: `rows`, `inputs`, `none` or `unknown`."""
     word: str
     detail: str
     example: str
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Line:
-    """One feature (or set) of the front page."""
+    """The line of one feature (or set) on the front page."""
 
     name: str
     protected: bool
@@ -44,7 +44,7 @@ class Line:
 
 
 def lines(groups: Sequence[Mapping[str, Any]], facts: Record) -> list[Line]:
-    """A line for every group of records, in their order."""
+    """A line for every group of records, in the order of the groups."""
     names = Names.of_facts(facts)
     return [
         Line(
@@ -58,7 +58,7 @@ def lines(groups: Sequence[Mapping[str, Any]], facts: Record) -> list[Line]:
 
 
 def finding(record: Record, names: Names) -> Finding:
-    """What a record says in a word."""
+    """The finding of a record: one word, its numbers and an example sentence."""
     flipped, rows = record["rows_flipped"], max(1, record["rows"])
     example = sentence(record, names)
     if flipped:
@@ -79,14 +79,14 @@ def _how_rare(record: Record) -> str:
 
 
 def sentence(record: Record, names: Names) -> str:
-    """What the pair of a record changes, and what comes of it."""
+    """The changes in the pair of a record, and their effect on the score."""
     near = record.get("nearest_row") or {}
     row = near.get("index") if near.get("distance_l2") == 0 else None
     return change_words(record, row, names) if record.get("points") and record.get("scores") else ""
 
 
 def pair_lines(record: Record, facts: Record, before: Record | None) -> list[str]:
-    """The pair of a record on paper, and the one of typical inputs; one that stands above already is only named."""
+    """The pair of a record in words, and the pair of typical inputs; a pair that was shown before is only referred to."""
     lines, names = [], Names.of_facts(facts)
     for words, pair, earlier in (
         ("", record, before),
@@ -103,7 +103,7 @@ def pair_lines(record: Record, facts: Record, before: Record | None) -> list[str
 
 
 def directions(record: Record, facts: Record) -> str:
-    """Which answer the rows that flip give as they are; in outcomes, or in the names of classes if somebody has named them."""
+    """The current decision of the rows that flip, by outcome, or by class name if the classes are named."""
     down, up = record.get("rows_flipped_down"), record.get("rows_flipped_up")
     names = Names.of_facts(facts)
     if down is None or up is None or not record["rows_flipped"]:
@@ -121,7 +121,7 @@ def directions(record: Record, facts: Record) -> str:
 
 
 def proxies(facts: Record) -> list[str]:
-    """The features that carry a protected one, a line for each of these."""
+    """The features that act as proxies for protected ones, with a line for each protected feature."""
     found: dict[str, list[str]] = {}
     for proxy in (facts.get("meaning") or {}).get("proxies", ()):
         swing = largest_words(swing_of_record(proxy))
@@ -132,7 +132,7 @@ def proxies(facts: Record) -> list[str]:
 
 
 def grouped_methods(groups: Sequence[Mapping[str, Any]], method: Any) -> list[tuple[str, str, list[str]]]:
-    """Every way to an answer once, with what it answered: a line for each claim says the same thing many times."""
+    """Every method once, with the questions that it answered, because a line for each answer would repeat the methods."""
     found: dict[tuple[str, str], list[str]] = {}
     for group in groups:
         for record in group["records"]:

@@ -1,7 +1,7 @@
-"""An audit as a section of a model card, in Markdown: between two marks of a card, so that the next audit replaces it.
+"""An audit as a section of a model card, in Markdown: between two marks in the card, so that the next audit replaces it.
 
-Model cards: Mitchell et al., Model Cards for Model Reporting, FAT* 2019; this is a part of their quantitative analyses and
-caveats.
+Model cards: Mitchell et al., Model Cards for Model Reporting, FAT* 2019; the section belongs to their quantitative analyses
+and caveats.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from treesens.report.changes import Names, in_names
 from treesens.visible import visible
 
 BEGIN, END = "<!-- treesens: begin -->", "<!-- treesens: end -->"
-"""What stands around the section. They are comments of HTML, which no reader of the card sees."""
+"""The lines around the section: HTML comments, which readers of the card do not see."""
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 
 def card_section(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
-    """The section, marks included. It holds nothing that a clock says but the date in `facts`, if there is one."""
+    """The section, marks included. It contains no times except the date in `facts`, if there is one."""
     groups = audit_words.grouped(records, Names.of_facts(facts))
     gaps = list(dict.fromkeys(gap_of(record) for record in records))
     lines = front_page.lines(groups, facts)
@@ -44,8 +44,8 @@ def card_section(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         "Are there two inputs of the domain that differ in nothing but one feature (or set), with",
         "\n".join(asked),
         _table(lines, gaps),
-        f"*On rows*: so many rows of the data flip: {ROW_FLIPS}. *On inputs only*: no row flips, but other inputs of the "
-        "domain do. *None*: proved that no input of the domain flips, seen or unseen."
+        f"*On rows*: the number of rows of the data that flip; {ROW_FLIPS}. *On inputs only*: no row flips, but other inputs "
+        "of the domain do. *None*: proved that no input of the domain flips, seen or unseen."
         + (f" Largest swing: {SWING.format(units)}." if (units := swing_units(records)) else ""),
         *(["What it looks like:", "\n".join(shown)] if shown else []),
         "Limits:",
@@ -65,17 +65,17 @@ def _identity(facts: dict[str, Any]) -> str:
     return (
         f"Audited by treesens {facts['treesens']}{date}: {_file(model)} ({model['trees']:,} trees, {of_model}) "
         f"with {_file(data)} ({data['rows']:,} rows, {of_data}{outside})."
-        + (" The audit was interrupted: what is missing was not asked." if facts["interrupted"] else "")
+        + (" The audit was interrupted: some questions were not answered." if facts["interrupted"] else "")
     )
 
 
 def _file(of: dict[str, Any]) -> str:
-    """The name of a file without its folder: a card is read elsewhere."""
+    """The name of a file without its folder, because a card is read on other machines."""
     return _text(str(of["file"]).replace("\\", "/").rsplit("/", 1)[-1])
 
 
 def _domain(facts: dict[str, Any]) -> str:
-    """The inputs that every answer is about, folded."""
+    """The inputs that every answer is about, in a folded block."""
     lines = [
         f"- {_text(one['feature'])}: {_values(one)}{' or missing' if one['missing'] else ''}" for one in facts["domain"]
     ]
@@ -85,7 +85,7 @@ def _domain(facts: dict[str, Any]) -> str:
 
 
 def _values(one: dict[str, Any]) -> str:
-    """The values of a feature in the domain."""
+    """The values of a feature in the domain, as text."""
     if "listed" in one:
         return _text(", ".join(map(str, one["listed"])))
     of = f"{one['count']:,} values from" if one["kind"] == "values" else f"{one['kind']} from"
@@ -109,27 +109,27 @@ def _cell(finding: front_page.Finding) -> str:
 
 
 def _text(words: str) -> str:
-    """Words of a model or a table, in which no sign is markup."""
+    """The words of a model or a table with all Markdown characters escaped."""
     return _MARKUP.sub(r"\\\1", visible(" ".join(words.split())))
 
 
 def check_card(path: Path) -> None:
-    """UsageError for a file that is there and has no place for the section: what people wrote is never replaced."""
+    """Raises UsageError for an existing file without a place for the section: other text is never replaced."""
     _parts_of(path)
 
 
 def write_card(path: Path, section: str) -> None:
-    """Writes the section into a card, between its marks; into a file of its own if there is none yet."""
+    """Writes the section into a card, between its marks, or into a new file."""
     before, after = _parts_of(path)
     write_atomically(path, before + section + after)
 
 
 def _parts_of(path: Path) -> tuple[str, str]:
-    """What stands before and after the section."""
+    """The text before and after the section."""
     if not path.exists():
         return "", ""
     try:
-        # An output that the run goes on with, and no input of it.
+        # The card is an output that the run continues, not an input.
         text = read_regular(path, MOST_TEXT_BYTES, own=True).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the card cannot be read: {error}", place=str(path), remedy="name a Markdown file") from None

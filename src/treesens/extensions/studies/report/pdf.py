@@ -1,4 +1,4 @@
-"""A page as PDF, printed by a browser that is installed."""
+"""Prints a page as PDF with an installed browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS = 120
 
 
 def browser() -> str:
-    """The first browser there is. UsageError without any."""
+    """The first installed browser. Raises UsageError if there is none."""
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if found is None:
         raise UsageError(
@@ -27,8 +27,8 @@ def browser() -> str:
 
 
 def print_pdf(page: Path, target: Path, date: str) -> None:
-    """Prints an HTML file, which holds no script, without a network. The same page, date (`YYYY-MM-DD`) and browser give the
-    same bytes. UsageError if the browser fails.
+    """Prints an HTML file, which contains no scripts, without network access. The same page, date (`YYYY-MM-DD`) and browser
+    give the same bytes. Raises UsageError if the browser fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "page.pdf"
@@ -59,6 +59,6 @@ def print_pdf(page: Path, target: Path, date: str) -> None:
 
 
 def _dated(pdf: bytes, date: str) -> bytes:
-    """A PDF that was made on a date, and at no time of it: the one thing in it that a clock says."""
+    """A PDF whose creation time is noon on `date`, the only time stored in it."""
     noon = date.replace("-", "").encode() + b"120000"
     return re.sub(rb"(/(?:CreationDate|ModDate) \(D:)\d{14}", rb"\g<1>" + noon, pdf)

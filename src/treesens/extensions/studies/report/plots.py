@@ -1,4 +1,4 @@
-"""Pictures of studies with matplotlib, which is an extra: `pip install 'treesens[plot]'`."""
+"""Pictures of studies with matplotlib, an extra: `pip install 'treesens[plot]'`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from treesens.errors import UsageError
 from treesens.visible import visible
 
 _BAR = 0.32
-"""Inches per bar."""
+"""Height of a bar in inches."""
 
 
 def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: str, axes: Any = None) -> Any:
-    """A bar per name up to the value that a verified pair reaches, and a line on to the proved bound; the greatest on top.
+    """Draws a bar per name up to the value that a verified pair reaches, and a line to the proved bound; the greatest on top.
 
-    Values and bounds are None if there is none. Returns the axes of matplotlib, new ones if none are given.
+    Missing values and bounds are None. Returns the axes of matplotlib, new ones by default.
     """
     ordered = sorted(values, key=lambda name: (values[name][0] or 0.0, values[name][1] or 0.0))
     axes = new_picture(axes, 1 + _BAR * max(3, len(ordered)))
@@ -45,8 +45,8 @@ def parts_plot(
     words: Mapping[str, str] | None = None,
     first: Collection[str] = (),
 ) -> Any:
-    """A bar per name up to its part of a whole, with `words` at its end if there are any; those of `first`, then the greatest,
-    on top. Returns the axes, new ones if none are given.
+    """Draws a bar per name up to its part of a whole, with `words` at its end if given; names in `first`, then the greatest
+    parts, are on top. Returns the axes, new ones by default.
     """
     ordered = sorted(parts, key=lambda name: (name in first, parts[name]))
     axes = new_picture(axes, 1 + _BAR * max(3, len(ordered)))
@@ -62,7 +62,7 @@ def parts_plot(
 
 
 def reasons_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """The part of the rows whose reason needs a feature, from the records of `treesens why`."""
+    """Draws the part of the rows whose reason needs a feature, from the records of `treesens why`."""
     del result
     known = [record["sufficient"] for record in records if record["sufficient"] is not None]
     counts = Counter(name for one in known for name in one)
@@ -71,14 +71,14 @@ def reasons_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = 
 
 
 def certified_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """The certified part of rows over the radius, from the result of `treesens robust`; labelled rows count if right."""
+    """Draws the certified part of rows over the radius, from the result of `treesens robust`; labelled rows count if right."""
     del records
     unit = "certified accuracy" if result.labelled else "part of the rows that is certified"
     return curves_plot({"proved": result.curve()}, "radius", unit, axes, steps=True)
 
 
 def prices_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """The growth of the loss over the promised size, from the records of `treesens repair`: a curve per table of rows."""
+    """Draws the growth of the loss over the promised size, from the records of `treesens repair`: a curve per table of rows."""
     del result
     proved = [record for record in records if record["proved"]]
     axes = new_picture(axes, 4.5)
@@ -96,18 +96,18 @@ def prices_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = N
 
 
 def new_axes(path: Path) -> Any:
-    """Axes for a picture that goes into a file. UsageError if it could not be written, or without matplotlib."""
+    """Axes for a picture in a file. Raises UsageError if the file cannot be written, or without matplotlib."""
     check_writable(path)
     import_pyplot().switch_backend("agg")
     axes = new_picture(None, 4.5)
     kinds = axes.figure.canvas.get_supported_filetypes()
     if path.suffix.lstrip(".") not in kinds:
-        raise UsageError(f"`{path}` names no kind of picture", remedy="write e.g. curve.svg or curve.png")
+        raise UsageError(f"`{path}` does not end in a known picture format", remedy="write e.g. curve.svg or curve.png")
     return axes
 
 
 def save_plot(axes: Any, path: Path) -> None:
-    """Writes the picture that axes belong to, the same bytes for the same numbers; the ending of the file says as what."""
+    """Writes the picture of the axes, with the same bytes for the same numbers; the ending of the file decides the format."""
     from matplotlib import rc_context
 
     dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -124,8 +124,8 @@ def curves_plot(
     *,
     steps: bool = False,
 ) -> Any:
-    """A curve of points per name, in `steps` if a value holds up to the next point; returns the axes of matplotlib, new ones if
-    none are given.
+    """Draws a curve of points per name, in `steps` if a value holds up to the next point; returns the axes of matplotlib, new
+    ones by default.
     """
     axes = new_picture(axes, max(4.5, _LINE * len(curves)))
     ends = {}
@@ -148,14 +148,14 @@ def curves_plot(
 
 
 _LEGEND = 5
-"""Of more curves than that each is named where it ends: a legend would cover them."""
+"""Maximum number of curves with a legend: more curves are named at their ends, because a legend would cover them."""
 _COLOURS = 10
 _LINE = 0.24
-"""Inches for a name beside the picture."""
+"""Height in inches of a name next to the picture."""
 
 
 def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float, str]]) -> None:
-    """The name of every curve to the right of its end, apart from those of the others."""
+    """Writes the name of every curve to the right of its end, at a distance from the other names."""
     top = axes.get_ylim()[1]
     step, room = 1.0 / max(12, len(ends)), -1.0
     for name, (_, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
@@ -166,36 +166,36 @@ def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float, str]]) -> None:
 
 
 def new_picture(axes: Any, height: float) -> Any:
-    """The axes that are given, or new ones of a height in inches."""
+    """The given axes, or new ones with a height in inches."""
     if axes is not None:
         return axes
     return import_pyplot().subplots(figsize=(7, height), layout="constrained")[1]
 
 
 def import_pyplot() -> Any:
-    """matplotlib's pyplot; UsageError without it."""
+    """The module pyplot of matplotlib. Raises UsageError without matplotlib."""
     return imported("matplotlib.pyplot", PURPOSES["matplotlib"])
 
 
 def name_ticks(set_ticks: Any, places: range, names: Sequence[str]) -> None:
-    """Names of features are text, not mathematics: `$` stands for itself."""
+    """Sets tick labels from names of features, which are text, not mathematics: `$` is an ordinary character."""
     for text in set_ticks(places, labels=[_plain(name) for name in names]):
         text.label1.set_parse_math(False)
 
 
 def _plain(name: str) -> str:
-    """A name without control characters; matplotlib leaves out of a legend what begins with `_`."""
+    """A name without control characters; a space protects a leading `_`, which matplotlib would leave out of legends."""
     shown = visible(name)
     return f" {shown}" if shown.startswith("_") else shown
 
 
 _KINDS = (("flip", "flips", "#d62728"), ("hold", "never flips", "#2ca02c"), ("open", "not known", "#7f7f7f"))
 MOST_SETS = 60
-"""Sets that are drawn: more are no picture."""
+"""Maximum number of sets in a picture."""
 
 
 def sets_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """The sets of the first decision; features of many sets come first. Returns the axes, new ones if none are given."""
+    """Draws the sets of the first decision; features in many sets come first. Returns the axes, new ones by default."""
     del result
     record = records[0]
     lines = [(one["features"], words, colour) for kind, words, colour in _KINDS for one in record[kind]]

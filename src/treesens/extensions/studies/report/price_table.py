@@ -1,4 +1,4 @@
-"""Prices on the terminal: what one model costs beside another, over all rows and by group."""
+"""Prices in a terminal: one model compared with another, over all rows and by group."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _COLUMNS: tuple[tuple[str, Literal["left", "right"]], ...] = (
 
 
 def show_price(price: dict[str, Any]) -> None:
-    """One price as a table: a line for all rows, and one per group."""
+    """Prints one price as a table: a line for all rows, and one per group."""
     show_prices([("all", price)])
 
 
 def show_prices(prices: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """Prices by name, each with its groups."""
+    """Prints prices by name, each with its groups."""
     lines = [line for name, price in prices for line in ((name, price), *_groups(name, price))]
     table = Table(box=None, pad_edge=False)
     table.add_column("prices")
@@ -44,7 +44,7 @@ def show_prices(prices: Sequence[tuple[str, dict[str, Any]]]) -> None:
 
 
 def _groups(name: str, price: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The groups of a price, each by its values."""
+    """The groups of a price, each labelled with its values."""
     first = "" if name == "all" else f"{name}, "
     return [
         (
@@ -56,7 +56,7 @@ def _groups(name: str, price: dict[str, Any]) -> list[tuple[str, dict[str, Any]]
 
 
 def both(price: dict[str, Any], name: str, form: str) -> str:
-    """A number before and after."""
+    """A number before and after the change."""
     before, after = price.get(f"{name}_before"), price.get(f"{name}_after")
     if before is None or after is None:
         return "–"

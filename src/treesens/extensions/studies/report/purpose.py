@@ -1,4 +1,4 @@
-"""What a report is for and who answers for it, from a small TOML file that its owner writes."""
+"""The purpose of a report and the people responsible for it, read from a small TOML file that the user writes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ FIELDS = {
     "next_review": "Next review",
     "notes": "Notes",
 }
-"""Keys of the file, in the order of the page, with their words there."""
+"""Keys of the file, in the order of the page, with their labels there."""
 
 LISTS = ("limitations", "sign_off")
-"""Keys with several lines: limitations to add to those of the method, and the roles that sign."""
+"""Keys with several lines: limitations in addition to those of the method, and the roles that sign."""
 
 SIGNERS = ("Prepared by", "Validated by", "Approved by")
 
 
 def read_purpose(path: Path | None) -> dict[str, Any]:
-    """The fields of the file; UsageError for what it does not know, and for values that are no text."""
+    """The fields of the file. Raises UsageError for unknown fields, and for values that are not texts."""
     if path is None:
         return {}
     try:
@@ -45,28 +45,28 @@ def read_purpose(path: Path | None) -> dict[str, Any]:
         raise UsageError(f"the file cannot be read: {error}", place=str(path), remedy="name a TOML file") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
-            f"this is no TOML: {error}", place=str(path), remedy='write lines such as owner = "Risk"'
+            f"invalid TOML: {error}", place=str(path), remedy='write lines such as owner = "Risk"'
         ) from None
     known = (*FIELDS, *LISTS)
     for key, value in given.items():
         if key not in known:
             remedy = did_you_mean(key, known) or f"keys: {', '.join(known)}"
-            raise UsageError(f"there is no field `{key}`", place=str(path), remedy=remedy)
+            raise UsageError(f"unknown field `{key}`", place=str(path), remedy=remedy)
         if key in LISTS:
             if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-                raise UsageError(f"`{key}` is no list of texts", place=str(path), remedy=f'write {key} = ["..", ".."]')
+                raise UsageError(f"`{key}` is not a list", place=str(path), remedy=f'write {key} = ["..", ".."]')
         elif not isinstance(value, str):
-            raise UsageError(f"`{key}` is no text", place=str(path), remedy=f'write {key} = ".."')
+            raise UsageError(f"`{key}` is not a text", place=str(path), remedy=f'write {key} = ".."')
     return given
 
 
 def date_of(given: str | None, environment: Mapping[str, str] = os.environ) -> str:
-    """The date of a report, YYYY-MM-DD: as given, of SOURCE_DATE_EPOCH (reproducible-builds.org), or today's (UTC)."""
+    """The date of a report, YYYY-MM-DD: as given, from SOURCE_DATE_EPOCH (reproducible-builds.org), or today's (UTC)."""
     if given is not None:
         try:
             return date.fromisoformat(given).isoformat()
-        except (TypeError, ValueError):  # in Python it may be no text
-            raise UsageError(f"`{given!s:.60}` is no date", remedy="write YYYY-MM-DD") from None
+        except (TypeError, ValueError):  # a Python caller may pass another type
+            raise UsageError(f"`{given!s:.60}` is not a date", remedy="write YYYY-MM-DD") from None
     epoch = environment.get("SOURCE_DATE_EPOCH")
     if epoch is None:
         return datetime.now(UTC).date().isoformat()

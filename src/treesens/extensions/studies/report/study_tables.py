@@ -1,5 +1,5 @@
-"""Records of studies as tables on the terminal: those of any study, with a column for each field that is a text, a number or a
-list of names, or by the columns that its fields declare; and the further lines of `count`, `robust`, `sets` and `reasons`.
+"""Records of studies as tables in a terminal: with the columns that their fields declare, or with a column for each field that
+is a text, a number or a list of names; and the further output of `count`, `robust`, `sets` and `reasons`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treesens.visible import spreadsheet, visible
 
 
 def show_records(records: Sequence[dict[str, Any]]) -> None:
-    """One line per record. Columns without a value are left out, and so are seconds."""
+    """Prints one line per record. Empty columns and seconds are left out."""
     columns = {
         name: cells
         for name, cells in columns_of(records).items()
@@ -39,7 +39,7 @@ def show_records(records: Sequence[dict[str, Any]]) -> None:
 
 
 def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The fields that are texts, numbers or lists of names, a list per field; None if a record has no such field."""
+    """The fields that are texts, numbers or lists of names, one list per field; None where a record has no such field."""
     names = dict.fromkeys(name for record in records for name in record)
     found = {name: [record.get(name) for record in records] for name in names}
     plain = {
@@ -58,7 +58,7 @@ def _cell(value: Any) -> str:
 
 
 def table_of(kind: type[Any], records: Sequence[dict[str, Any]]) -> None:
-    """One line per record, by the columns that its fields declare."""
+    """Prints one line per record, with the columns that the fields of `kind` declare."""
     shown = [one for _, one in shown_fields(kind) if one.title is not None]
     units = dict.fromkeys(record["unit"] for record in records if "unit" in record)
     table, titles = Table(box=None, pad_edge=False), []
@@ -74,22 +74,22 @@ def table_of(kind: type[Any], records: Sequence[dict[str, Any]]) -> None:
 
 
 def size_of(record: dict[str, Any]) -> str:
-    """The gap or the margin of a record."""
+    """The gap or the margin of a record, as text."""
     return f"{record['gap' if 'gap' in record else 'margin']:g}"
 
 
 def show_shares(records: Sequence[dict[str, Any]]) -> None:
-    """A line per question, and below it who is concerned."""
+    """Prints a line per question, and below the table sentences about the affected inputs."""
     if not records:
         return
     table_of(CountRecord, records)
     measure = records[0]["measure"]
     say_wrapped(
-        f"Shares are {MEANINGS[measure]}: those for which other values of the varied features alone flip the decision."
+        f"Shares are {MEANINGS[measure]}: the inputs for which other values of the varied features alone flip the decision."
     )
     deltas = {r["estimate"]["delta"] for r in records if r["estimate"] is not None}
     if deltas:
-        say_wrapped(f"The interval in brackets fails to hold the share with a probability of at most {max(deltas):g}.")
+        say_wrapped(f"The interval in brackets misses the share with a probability of at most {max(deltas):g}.")
     for record in records:
         _show_concerned(record)
 
@@ -102,11 +102,11 @@ def _show_concerned(record: dict[str, Any]) -> None:
         say_wrapped(f"  {line}")
     for box in record["boxes"]:
         parts = ", ".join(f"`{name}` {values}" for name, values in box["where"].items()) or "everything"
-        say_wrapped(f"  all inputs with {parts} are concerned: {percent(box['share'])} of all")
+        say_wrapped(f"  all inputs with {parts} are affected: {percent(box['share'])} of all")
 
 
 def show_rows(records: Sequence[dict[str, Any]]) -> None:
-    """One line per row, and below it one for each target class."""
+    """Prints one line per row, and below it one line for each target class."""
     lines = []
     for record in records:
         lines.append(record)
@@ -115,7 +115,7 @@ def show_rows(records: Sequence[dict[str, Any]]) -> None:
 
 
 def show_curve(curve: Sequence[tuple[float, float]], *, labelled: bool) -> None:
-    """The part of the rows that is proved robust at each radius."""
+    """Prints the part of the rows that is proved robust at each radius."""
     table = Table(box=None, pad_edge=False)
     table.add_column("radius", justify="right")
     table.add_column("certified accuracy" if labelled else "certified part of the rows", justify="right")
@@ -125,7 +125,7 @@ def show_curve(curve: Sequence[tuple[float, float]], *, labelled: bool) -> None:
 
 
 def show_sets(record: dict[str, Any]) -> None:
-    """One line per set: what is known of it, and whether it is proved that no smaller (larger) one will do."""
+    """Prints one line per set: its verdict, and whether it is proved to be minimal (maximal)."""
     table = Table(box=None, pad_edge=False)
     table.add_column("features")
     table.add_column(classes_of(record) or "answer")
@@ -146,7 +146,7 @@ def _named(item: dict[str, Any]) -> str:
 
 
 def show_denials(document: dict[str, Any]) -> None:
-    """The reasons of every denial, and how often they do not suffice."""
+    """Prints the reasons of every denial, and how often they do not suffice."""
     table = Table(box=None, pad_edge=False)
     for name in ("row", "suffice", "reasons"):
         table.add_column(name)
@@ -168,7 +168,7 @@ def _words(reason: dict[str, Any]) -> str:
 
 
 def write_csv(path: Path, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
-    """A header and a line per row. No spreadsheet computes a text of either."""
+    """Writes a header and a line per row; texts are escaped so that no spreadsheet evaluates them as formulas."""
     with io.StringIO(newline="") as file:
         writer = csv.writer(file)
         for line in (header, *lines):

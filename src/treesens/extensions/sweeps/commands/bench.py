@@ -1,4 +1,4 @@
-"""`treesens bench INSTANCES.jsonl`: a list of instances on chosen backends and pipelines."""
+"""`treesens bench INSTANCES.jsonl`: runs a list of instances on chosen backends and pipelines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from treesens.report.terminal import say, say_json
     type=click.Choice(["solve", "total", "cpu", "engine"]),
     default="solve",
     show_default=True,
-    help="Which time the summary is about.",
+    help="The time that the summary compares.",
 )
 @click.option("--replay", type=click.Choice(["library", "emulated"]), default="library", show_default=True)
 @click.option("--json", "as_json", is_flag=True)
@@ -135,7 +135,7 @@ def command(
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """The summary as a table."""
+    """Prints the summary as a table."""
     from treesens.report.show import out
     from treesens.report.tables import Table
 

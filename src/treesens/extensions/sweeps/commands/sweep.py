@@ -1,4 +1,4 @@
-"""`treesens sweep SPEC`: thousands of questions with a journal."""
+"""`treesens sweep SPEC`: answers thousands of questions, with a journal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def sweep_options(function: Function) -> Function:
-    """Command-line settings: they override those of the SPEC."""
+    """Adds the options of a sweep, which override the settings of the SPEC."""
     for one in reversed(settings_of(Door.SWEEP)):
         function = click_option(replace(one, default=None))(function)
     return function
@@ -93,7 +93,7 @@ def command(
     place, text = journal or spec.with_suffix(".sqlite"), settings_text(settings)
     with Journal(place, command=line, settings=text, tell=warn_of_journal) as book:
         if where.remote:
-            say(f"answers are kept in {book.path}: if the cluster ends, the same command goes on from there", err=True)
+            say(f"answers are kept in {book.path}: if the cluster ends, the same command resumes there", err=True)
         with tracker("sweeping", len(read.questions)) as advance:
 
             def on_answer(_: Question, entry: Entry) -> None:
@@ -142,7 +142,7 @@ def answers(questions: Sequence[Question], settings: Settings, journal: Journal)
 
 
 def told(summary: Summary) -> str:
-    """The results of the run in two lines; zero counts are omitted."""
+    """The summary of the run in two lines; zero counts are omitted."""
     shared = f" ({summary.shared} of them by the pair of a harder one)" if summary.shared else ""
     parts = [f"{summary.asked} asked{shared}"]
     numbers = {"implied by others": summary.implied, "from the journal": summary.reused}
