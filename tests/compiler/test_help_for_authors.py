@@ -33,7 +33,7 @@ class LosesClauses:
 def test_a_failed_case_names_the_op_that_breaks() -> None:
     report = conformance.run(LosesClauses())
     assert not report.ok
-    assert "it breaks op 0 (Clauses) of" in str(report)
+    assert "a point that violates op 0 (Clauses) of" in str(report)
 
 
 def test_brute_force_refuses_before_it_begins() -> None:

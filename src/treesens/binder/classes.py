@@ -1,8 +1,8 @@
 """Constraints on a point's class: the library's prediction, by the rule of its link or by its scores.
 
-Ties: `class(P) = C` holds if the library predicts C, and a library predicts one class. Among tied classes it is the
-first one; a model with one score predicts `Ensemble.class_at_zero` at a margin of 0. If a hash of the input breaks ties, the
-constraint means that the class may be predicted, and its negation that another one may be.
+Ties: `class(P) = C` holds if the library predicts C, and a library predicts one class: of tied classes, the first. A model with
+one score predicts `Ensemble.class_at_zero` at a margin of 0. If a hash of the input breaks ties, the constraint means that the
+library may predict C, and its negation that the library may predict another class.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from treesens.links import ClassRule, ScorePlace
 
 
 def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
-    """`class(P) = C [by factor g] [by margin m]`: C is predicted, and leads every other class by that amount."""
+    """`class(P) = C [by factor g] [by margin m]`: C is predicted, and leads every other class by this factor and margin."""
     point = scope.point(node.point)
     wanted = class_index(scope, point, node.label)
     if node.factor is not None and node.factor.value < 1:
-        raise scope.fail("E212", "a factor is at least 1", node.factor.span, "use a number from 1 on")
+        raise scope.fail("E212", "a factor is at least 1", node.factor.span, "use a number of at least 1")
     if node.margin is not None and node.margin.value < 0:
-        raise scope.fail("E212", "a margin is not negative", node.margin.span, "use a number from 0 on")
+        raise scope.fail("E212", "a margin is not negative", node.margin.span, "use a number of at least 0")
     factor = node.factor.value if node.factor else Fraction(1)
     margin = node.margin.value if node.margin else Fraction(0)
     link = scope.model(point).ensemble.link
@@ -52,7 +52,7 @@ def class_wins(
     margin: Fraction = Fraction(0),
     positive: bool = True,
 ) -> Pending:
-    """Class `wanted` is predicted, with a lead in probability ratio and margin; `positive` False is the negation."""
+    """Class `wanted` is predicted, with a lead in probability ratio and margin; with `positive=False`, the negation."""
     ensemble = scope.model(point).ensemble
     rules = ensemble.link.class_rules(ensemble, wanted, factor)
     if rules is None:
@@ -77,7 +77,7 @@ def _score(voter: ScorePlace, output: int) -> ScoreAtom:
 def _predicts(
     scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margin: Fraction, positive: bool
 ) -> Pending:
-    """The class follows from the voter's own scores, or from the predictions of the members whose votes it counts."""
+    """Class `wanted` follows from the voter's own scores, or from the predictions of the members whose votes it counts."""
     ensemble = voter.model
 
     def of_member(member: ScorePlace, own: int, does: bool) -> Pending:
@@ -100,7 +100,7 @@ def _predicts(
 
 
 def _past_threshold(scope: Scope, voter: ScorePlace, wanted: int, threshold: Fraction, positive: bool) -> Pending:
-    """The second class has at least this probability, or (if the first is wanted) less."""
+    """The second class has at least the probability `threshold`, or (if the first class is wanted) a lower one."""
     ensemble, name = voter.model, f"class.{scope.points[voter.point]}"
     operator: ast.Operator = ">=" if wanted == 1 else "<"
     shown = q.Shown(voter.point, threshold, (wanted == 1) is positive, (wanted == 1) is not positive)
@@ -114,7 +114,7 @@ def _past_threshold(scope: Scope, voter: ScorePlace, wanted: int, threshold: Fra
 
 
 def _about(shown: q.Shown, row: Pending) -> Pending:
-    """A linear row of scores that expresses a probability."""
+    """Marks a linear row of scores with `shown`, the probability that it expresses."""
 
     def made(space: q.Space) -> q.Constraint:
         found = row(space)
@@ -125,7 +125,7 @@ def _about(shown: q.Shown, row: Pending) -> Pending:
 
 
 def _past_score(scope: Scope, voter: ScorePlace, wanted: int, decides_at: float, positive: bool) -> Pending:
-    """The last margin is above the library's threshold, or (if the first class is wanted) it is not."""
+    """The last margin is above the library's threshold, or (if the first class is wanted) at most the threshold."""
     last = {_score(voter, voter.model.n_outputs - 1): Fraction(1)}
     operator: ast.Operator = ">" if wanted == 1 else "<="
     name = f"class.{scope.points[voter.point]}"
@@ -133,7 +133,7 @@ def _past_score(scope: Scope, voter: ScorePlace, wanted: int, decides_at: float,
 
 
 def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margin: Fraction, positive: bool) -> Pending:
-    """Class `wanted` exceeds every other one; without a lead, ties are broken as in the library."""
+    """Class `wanted` exceeds every other class; without a lead, ties are broken as in the library."""
     ensemble, bounds = voter.model, _bounds(factor, margin)
     name = f"class.{scope.points[voter.point]}"
     first: ast.Operator = ">="
@@ -167,7 +167,7 @@ def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margi
 
 
 def _may_win(scope: Scope, voter: ScorePlace, ties: Ties, wanted: int, positive: bool) -> Pending:
-    """Class `wanted` may be predicted, or (`positive` False) another one may be: at a tie there are several. Replay requires
+    """Class `wanted` may be predicted or, with `positive=False`, another class may be: at a tie both can hold. Replay requires
     the class to exceed all others, so that no tie is returned.
     """
     name, classes = f"class.{scope.points[voter.point]}", range(voter.model.n_outputs)
@@ -184,7 +184,7 @@ def _may_win(scope: Scope, voter: ScorePlace, ties: Ties, wanted: int, positive:
         return any_of([is_best(other) for other in rest])
     if not ties.may_stray(wanted):
         return is_best(wanted)
-    # Two of the other classes are best, and this class is on the list: it equals the best of its predecessors, or is the first.
+    # Two other classes are best, and `wanted` is on the list: its score equals the best score before it, or it is the first.
     strays = [any_of([reaches(two, one) for two in rest if two != one]) for one in rest]
     if wanted:
         strays += [reaches(wanted, other) for other in range(wanted)]
@@ -193,12 +193,12 @@ def _may_win(scope: Scope, voter: ScorePlace, ties: Ties, wanted: int, positive:
 
 
 def _bounds(factor: Fraction, margin: Fraction) -> list[LogRational]:
-    """The lead that a class must have: ln factor and the margin, each if it is above 0."""
+    """The leads that a class must have: ln(factor) and the margin, each if it is above 0."""
     return [*([LogRational.ln(factor)] if factor > 1 else []), *([LogRational(margin)] if margin else [])]
 
 
 def same_class(scope: Scope, left: int, right: int, positive: bool, span: Span) -> Pending:
-    """`class(P) = class(Q)`, or `!=`: some pair of equal (different) classes, by name where the models differ."""
+    """`class(P) = class(Q)` (or `!=`): some pair of equal (or different) classes, compared by name where the models differ."""
     one, other = (scope.model(point).ensemble.classes for point in (left, right))
     if not one or not other:
         raise scope.fail("E219", "a regressor has no classes", span, "compare `value(P)`")

@@ -1,4 +1,4 @@
-"""The meaning of every comparison: of features, scores, classes, distances, counts and likelihoods."""
+"""Binds comparisons: of features, scores, classes, distances, counts and likelihoods."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _classes(scope: Scope, node: ast.Comparison, positive: bool) -> Pending:
 
 
 def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, span: Span) -> Pending:
-    """form operator 0."""
+    """The constraint `form operator 0`."""
     if not form.terms:
         raise scope.fail("E218", "neither side depends on a point", span, "compare a quantity of a point")
     number = -form.constant
@@ -101,8 +101,8 @@ def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, 
     kinds = list(dict.fromkeys(kind_of(atom) for atom, _ in form.terms))
     if len(kinds) == 1:
         raise scope.fail("E204", f"{kinds[0]} cannot be combined", span, "compare one of them with a number")
-    message = f"{' and '.join(kinds)} are compared, which cannot be compared"
-    raise scope.fail("E205", message, span, "compare things of one kind")
+    message = f"{' and '.join(kinds)} cannot be compared with each other"
+    raise scope.fail("E205", message, span, "compare quantities of one kind")
 
 
 def _features(
@@ -131,7 +131,7 @@ def _absolute(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """|E| <= c is E <= c and -E <= c; |E| >= c is one of the two the other way round."""
+    """|E| <= c means E <= c and -E <= c; |E| >= c means E >= c or -E >= c."""
     if len(terms) > 1:
         raise scope.fail(
             "E220", "only one absolute value may be compared at a time", span, "write one constraint for each"
@@ -140,7 +140,7 @@ def _absolute(
     found = operator if factor > 0 else bind_inputs.MIRRORED[operator]
     bound = Affine(number / factor)
     if found in ("=", "!=") and bound.constant < 0:
-        raise scope.fail("E309", "an absolute value is never negative", span, "compare with a number from 0 on")
+        raise scope.fail("E309", "an absolute value is never negative", span, "compare with a number of at least 0")
     sides = (atom.inner - bound, atom.inner * Fraction(-1) - bound)
     both = found in ("<", "<=", "!=")
     return (all_of if both is positive else any_of)(compare(scope, side, found, positive, span) for side in sides)

@@ -1,4 +1,4 @@
-"""Conjuncts of a question: contradictions that do not depend on the model, and merging of bounds."""
+"""Finds contradictions among the conjuncts of a question that do not depend on the model, and merges bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, eq=False)
 class Conjunct:
-    """One constraint of a question as it was written, and its typed form."""
+    """One constraint of a question: as written, and in typed form."""
 
     node: ast.Formula
     parts: tuple[q.Constraint, ...]
@@ -34,7 +34,7 @@ def parts_of(conjuncts: Iterable[Conjunct]) -> list[q.Constraint]:
 
 
 def minimal(items: Sequence[Item], clash: Callable[[Sequence[Item]], bool]) -> list[Item]:
-    """A minimal set of clashing items: each one is tried for removal in turn, the last first."""
+    """A minimal set of clashing items: removal of each is tried in turn, starting with the last."""
     kept = list(items)
     for item in reversed(items):
         without = [other for other in kept if other is not item]
@@ -50,10 +50,10 @@ def check_satisfiable(
     background: Sequence[q.Constraint],
     whole: Span,
 ) -> None:
-    """Contradictions that do not depend on the model: a point's feature without a legal cell, and relations between two values
-    that exclude each other. `whole` is the location of the declarations' constraints.
+    """Raises an error for a contradiction that does not depend on the model: a feature of a point without a legal cell, or
+    relations between two values that exclude each other. `whole` is the location of the declarations' constraints.
 
-    A declared decision with an outcome that no input of the domain has is not a mistake of the question: the answer is `none`.
+    An outcome of a declared decision that no input of the domain has is not an error: the answer to the question is `none`.
     """
     written = [conjunct for conjunct in conjuncts if not _asks_a_policy(conjunct.node)]
     placed = [(part, conjunct.span) for conjunct in written for part in conjunct.parts]
@@ -120,7 +120,7 @@ def _contradiction(scope: Scope, message: str, spans: Sequence[Span]) -> Excepti
 
 
 def _ordered(d: q.Difference) -> q.Difference:
-    """The same relation with its sides in a fixed order: value(right, left) = -value(left, right)."""
+    """The same relation with its two sides in a fixed order, since value(right, left) = -value(left, right)."""
     if (d.left, d.feature) <= (d.right, d.other):
         return d
     return q.Difference(
@@ -150,7 +150,7 @@ def _empty(constraint: q.Constraint) -> bool:
 
 
 def merge_conjuncts(constraints: Sequence[q.Constraint]) -> tuple[q.Constraint, ...]:
-    """Merges bounds on the same difference into one, which is stronger over cells than each alone."""
+    """Merges bounds on the same difference into one bound, which is stronger over cells than either alone."""
     result: list[q.Constraint] = []
     at: dict[tuple[object, ...], int] = {}
     for constraint in constraints:
@@ -169,7 +169,7 @@ def merge_conjuncts(constraints: Sequence[q.Constraint]) -> tuple[q.Constraint, 
 
 
 def _both(one: q.Difference, other: q.Difference) -> q.Difference:
-    """The tighter bound of each side; of equal bounds the strict one."""
+    """The tighter bound on each side; of two equal bounds, the strict one."""
     lows = [(d.low, d.low_strict) for d in (one, other) if d.low is not None]
     highs = [(-d.high, d.high_strict) for d in (one, other) if d.high is not None]
     low, low_strict = max(lows, default=(None, False))

@@ -1,7 +1,7 @@
 """Constraints that depend on data or count features: likelihoods and changes.
 
-Quantities learnt from data are inexact. Logarithms are rounded to multiples of 2**-40, in constraints always so that they
-become weaker: a `none` remains a proof, and a `found` satisfies the constraint up to 2**-40 per feature.
+Quantities learnt from data are inexact: logarithms are rounded to multiples of 2**-40. In constraints they are rounded so that
+the constraint becomes weaker: a `none` remains a proof, and a `found` satisfies the constraint up to 2**-40 per feature.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from treesens.data.rows import SHIFT, Marginals, Rounding, coarse_cells, margina
 from treesens.grammar.tree import ast
 
 _Side = Callable[[int, bool], Pending]
-"""A one-sided row: direction (1: at least, -1: at most) and strictness."""
+"""Makes a one-sided row from a direction (1 for at least, -1 for at most) and a flag for strictness."""
 
 
 # --- likelihood --------------------------------------------------------------------------------------------------------------
@@ -30,7 +30,7 @@ _Side = Callable[[int, bool], Pending]
 def log_costs(
     scope: Scope, space: q.Space, factors: Sequence[tuple[int, str]], sign: int, rounding: Rounding
 ) -> tuple[q.CellCost, ...]:
-    """sign * ln of a product of likelihoods, as a cost per cell; `rounding` is that of the signed cost."""
+    """sign * ln(product of likelihoods), as a cost per cell; `rounding` applies to the signed cost."""
     inner: Rounding = rounding if sign > 0 or rounding == "nearest" else ("up" if rounding == "down" else "down")
     costs = []
     for point, table in factors:
@@ -65,7 +65,7 @@ def compare_likelihoods(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """A product of likelihoods against a number, or against another product: a sum of logarithms."""
+    """A product of likelihoods, compared with a number or with another product: a sum of logarithms."""
     use_likelihoods(scope, list(terms))
     atoms = list(terms)
     factor = terms[atoms[0]]
@@ -80,7 +80,7 @@ def compare_likelihoods(
     else:
         raise scope.fail("E215", "likelihoods are added up here", span, "multiply them, and compare with a number")
     if ratio <= 0:
-        raise scope.fail("E211", "a likelihood lies above 0", span, "compare with a positive number")
+        raise scope.fail("E211", "a likelihood is always above 0", span, "compare with a positive number")
     bound = LogRational.ln(ratio)
 
     def side(direction: int, strict: bool) -> Pending:
@@ -94,7 +94,7 @@ def compare_likelihoods(
 
 
 def put_on_side(operator: ast.Operator, side: _Side) -> Pending:
-    """A comparison as two one-sided rows."""
+    """Converts a comparison to one-sided rows: one, or for `=` and `!=` two."""
     match operator:
         case ">=" | ">":
             return side(1, operator == ">")

@@ -31,7 +31,7 @@ LoadTable = Callable[[Path, str | None, int | None], Table]
 
 
 class Unbound(Exception):
-    """A part of the file is invalid; its message is in the diagnostics."""
+    """Raised for an invalid part of the file, after a message in the diagnostics."""
 
 
 @dataclass
@@ -51,12 +51,12 @@ class Declarations:
     measures: dict[str, ast.Measure] = field(default_factory=dict)
     decisions: dict[str, ast.Decision] = field(default_factory=dict)
     texts: dict[tuple[str, str, Span], tuple[Diagnostic, dict[str, str]]] = field(default_factory=dict)
-    """By table, kind of mistake and location: the message about texts in columns, and these columns."""
+    """By table, kind of mistake and location: the message about columns with text, and the text in each column."""
 
     def fail(
         self, code: str | Code, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()
     ) -> Unbound:
-        """Records a mistake once; the caller raises the returned exception."""
+        """Records an error once, and returns the exception for the caller to raise."""
         known = any((d.code, d.message, d.span) == (str(code), message, span) for d in self.diagnostics)
         if not known:
             self.diagnostics.error(code, message, span, remedy, related)
@@ -81,7 +81,7 @@ class Declarations:
         return self.measures[name.text]
 
     def decision(self, name: ast.Name | None, span: Span) -> ast.Decision:
-        """A declared decision; without a name, the only one."""
+        """The declared decision with this name; without a name, the only decision."""
         if name is not None and name.text in self.decisions:
             return self.decisions[name.text]
         if name is not None or not self.decisions:
@@ -99,7 +99,7 @@ class Declarations:
     def column(
         self, table: Table, feature: str, categories: Categories | None, number_type: NumberType, span: Span
     ) -> FloatArray:
-        """A column of a table as stored numbers, all finite in the model's number type. A value that is not a category is
+        """A column of a table as stored numbers, all finite in the model's number type. Values that are not categories are
         reported at `span`.
         """
         try:
@@ -112,8 +112,8 @@ class Declarations:
             raise self.fail(error.code, f"{error.place}: {error.message}", span, error.remedy) from None
 
     def _text(self, error: TextError, span: Span) -> Unbound:
-        """The mistake of text in a column. Mistakes of one kind in one table share one message: a table of texts for a model
-        that reads codes has them in most of its columns.
+        """The error for text in a column. Errors of one kind in one table share a message: if a model reads codes, and a table
+        has texts, most of its columns are wrong.
         """
         items, key = self.diagnostics.items, (error.table, error.what, span)
         told, columns = self.texts.get(key, (None, {}))
@@ -133,7 +133,7 @@ class Declarations:
 
 
 _SHOWN = 13
-"""Columns that one message names."""
+"""Maximum number of columns named in one message."""
 
 
 def _loaded(thing: T | None) -> T:
@@ -145,7 +145,7 @@ def _loaded(thing: T | None) -> T:
 def read_declarations(
     file: ast.File, base: Path, load_model: LoadModel, load_table: LoadTable, diagnostics: Diagnostics
 ) -> Declarations:
-    """Loads models and tables, and makes all checks that need no query."""
+    """Loads models and tables, and runs all checks that do not depend on a query."""
     found = Declarations(diagnostics, base)
     queries: dict[str, ast.Name] = {}
     for node in file.declarations:
@@ -203,7 +203,7 @@ def _is_new(found: Declarations, known: Iterable[str], name: ast.Name, code: str
 def _attempt(
     found: Declarations, path: ast.Text, load: Callable[[Path], T], base: Path, label: ast.Name | None = None
 ) -> T | None:
-    """The contents of a file, or None after reporting its error."""
+    """The loaded contents of a file, or None after its error is reported."""
     try:
         return load(base / path.value)
     except TreesensError as error:
@@ -216,7 +216,7 @@ def _attempt(
 
 
 def _check_names(found: Declarations) -> None:
-    """Checks that features and tables named in declarations exist. Models that failed to load may have any features."""
+    """Checks that the features and tables named in declarations exist. A model that failed to load may have any feature."""
     named = [source.data for source in found.sources] + [m.data for m in found.measures.values() if m.data is not None]
     for data in named:
         if data.text not in found.tables:
@@ -232,7 +232,7 @@ def _check_names(found: Declarations) -> None:
 
 
 def _name_columns(found: Declarations) -> None:
-    """Renames columns to the names of features that a library has changed."""
+    """Renames columns to the feature names in the model file, which a library may have changed."""
     changed = {name for model in found.models.values() if model is not None for name in blanks_replaced(model)}
     for name, table in found.tables.items():
         if table is None:
@@ -245,13 +245,13 @@ def _name_columns(found: Declarations) -> None:
 
 
 def asked_about(found: Declarations) -> set[str]:
-    """The features that some model's tree splits on."""
+    """The features on which a tree of some model splits."""
     return {name for model in found.models.values() if model is not None for name in model.ensemble.used_features}
 
 
 def _leave_out_unused(found: Declarations, file: ast.File) -> None:
-    """Sets text and values that the model cannot represent to 0 in columns that no tree splits on (a pipeline drops them) and
-    that no question names: no answer depends on them.
+    """Sets text and values that the model cannot represent to 0, in columns on which no tree splits (a pipeline drops them) and
+    which no question names: no answer depends on these columns.
     """
     models = [model.ensemble for model in found.models.values() if model is not None]
     used = asked_about(found) | set(found.features)
@@ -264,10 +264,10 @@ def _leave_out_unused(found: Declarations, file: ast.File) -> None:
         text = [c for c in columns if table.columns[c].dtype == object]
         endless = [c for c in columns if c not in text and _is_endless(table.columns[c], unused[c])]
         zeros = frozen(np.zeros(table.rows))
-        for what, left_out in (("each text there", text), ("its values, which the model cannot hold,", endless)):
+        for what, left_out in (("texts are", text), ("values that the model cannot hold are", endless)):
             if left_out:
                 listed = ", ".join(f"`{c}`" for c in left_out[:8]) + (", …" if len(left_out) > 8 else "")
-                message = f"no tree asks about {listed}: 0 stands for {what} in `{name}`"
+                message = f"no tree splits on {listed}: {what} read as 0 in `{name}`"
                 found.diagnostics.note("E405", message)
         if text or endless:
             left = dict.fromkeys((*text, *endless), zeros)
@@ -275,13 +275,13 @@ def _leave_out_unused(found: Declarations, file: ast.File) -> None:
 
 
 def _is_endless(column: FloatArray, number_type: NumberType) -> bool:
-    """True if a column has a value that is infinite for a model of a number type."""
+    """True if a column contains a value that is infinite in `number_type`."""
     with np.errstate(over="ignore"):
         return bool(np.isinf(number_type.cast(column)).any())
 
 
 def _note_codes(found: Declarations) -> None:
-    """Notes columns with numbers for features with category names: the numbers are read as the model's codes."""
+    """Notes columns that contain numbers for features with category names: the numbers are read as the model's codes."""
     named = {
         feature.name: feature.labels
         for model in found.models.values()
@@ -300,12 +300,12 @@ def _note_codes(found: Declarations) -> None:
 
 
 def unknown_feature(found: Declarations, name: ast.Name, known: Iterable[str]) -> Unbound:
-    """The mistake of a feature unknown to the model."""
+    """Reports a feature that the model does not have."""
     return found.fail("E103", f"the model has no feature `{name.text}`", name.span, did_you_mean(name.text, known))
 
 
 def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: Sequence[FeatureSpec]) -> None:
-    """Notes features that take whole numbers without a declaration, and how to allow fractions."""
+    """Notes features that are restricted to whole numbers without a declaration, and how to allow fractions."""
     whole = [
         spec.name
         for feature, spec in zip(features, specs, strict=True)
@@ -313,7 +313,7 @@ def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: 
     ]
     if whole:
         listed = ", ".join(f"`{name}`" for name in whole[:8]) + (", …" if len(whole) > 8 else "")
-        message = f"answers have whole numbers in {listed}, because the data, or the model file, has no others there"
+        message = f"answers have whole numbers in {listed}, because the data, or the model file, has only these"
         if not any(d.code == "E403" for d in found.diagnostics):
             found.diagnostics.note(
                 "E403", message, remedy=f"declare {declaration(whole[0], 'real')} if fractions can occur"
@@ -321,7 +321,7 @@ def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: 
 
 
 def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
-    """Notes features that range over all numbers although a table has their columns, and how to restrict them."""
+    """Notes features that may be any number although a table has their columns, and how to restrict them."""
     tables = {name: table for name, table in found.tables.items() if table is not None}
     used = asked_about(found)
     open_ended = [
@@ -337,7 +337,7 @@ def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
 
 
 def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
-    """`domain from DATA` must give a domain to every feature that has none of its own."""
+    """Checks that `domain from DATA` gives a domain to every feature without one of its own."""
     sources = [(s.data, table) for s in found.sources if (table := found.tables.get(s.data.text)) is not None]
     named = {name.text for onehot in found.onehots for name in onehot.features} | set(found.features)
     used = asked_about(found)
@@ -356,7 +356,7 @@ def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
 def lacks_columns(
     found: Declarations, data: ast.Name, table: Table, absent: Sequence[str], remedy: str = ""
 ) -> Unbound:
-    """The mistake of a table without columns for some features; suggests a column with a similar name."""
+    """Reports a table without columns for some features, and suggests a column with a similar name."""
     listed = ", ".join(f"`{f}`" for f in absent[:8]) + (", …" if len(absent) > 8 else "")
     message = f"`{data.text}` has no column for {'the feature' if len(absent) == 1 else 'the features'} {listed}"
     guesses = [did_you_mean(f, table.inputs) for f in absent]

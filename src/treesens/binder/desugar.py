@@ -1,8 +1,8 @@
-"""Expands questions that abbreviate several, and the shorthand `sensitive`, to plain `find` questions (syntax trees).
+"""Expands `for each` and the shorthands `sensitive` and `increasing` to plain `find` questions (syntax trees).
 
 `for each f in ..` gives one question per choice, named NAME[choice]; `sensitive` becomes the `find` by which docs/language.md
-defines it, with points `a` and `b`. New nodes keep the source location of their words, so that messages about an expansion
-point into the text.
+defines it, with points `a` and `b`. New nodes keep the source location of the words they come from, so that messages about an
+expansion point into the text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from treesens.grammar.tree import ast
 N = TypeVar("N", bound=ast.Node)
 
 CAVITY_WIDTH = 3
-"""Width of the cavities that `near D using cavities` avoids."""
+"""Width of the cavities avoided by `near D using cavities`."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Choice:
 
 
 def choices(found: Declarations, query: ast.Query, features: Sequence[str]) -> Iterator[Choice]:
-    """The questions of a query, without its `for each`."""
+    """The questions of a query after its `for each` is expanded."""
     if not query.sweeps:
         yield Choice((), query.body)
         return
@@ -88,7 +88,7 @@ def _names(node: object) -> Iterator[str]:
 def _picks(
     found: Declarations, sweep: ast.Each, features: Sequence[str]
 ) -> Iterator[Mapping[str, tuple[ast.Name, ...]]]:
-    """The parameters' features, choice by choice."""
+    """Yields the features of each parameter, choice by choice."""
     parameters = [p.text for p in sweep.parameters]
     named = [ast.Name(feature, span=sweep.span) for feature in features]
     if sweep.choices == "features":
@@ -120,12 +120,12 @@ def _picks(
 
 
 def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Name, ...]]) -> N:
-    """The tree with parameters replaced by their features. E221 if a parameter would be several features."""
+    """The tree with parameters replaced by their features. E221 if a parameter that must be one feature stands for several."""
 
     def changed(item: object) -> object:
         if isinstance(item, ast.Features):
             names = [part for name in item.names for part in meaning.get(name.text, (name,))]
-            # The location is that of the parameter, where the reader looks, not that of the choice.
+            # The location of the parameter is kept, since readers look there and not at the choice.
             return dataclasses.replace(item, names=tuple(dict.fromkeys(names)))
         if isinstance(item, ast.FeatureOf) and item.feature.text in meaning:
             names = list(meaning[item.feature.text])
@@ -148,9 +148,9 @@ def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Nam
 
 
 def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
-    """The `find` of a shorthand; one for every ordered pair of classes if a multiclass model names none.
+    """The `find` of a shorthand; one for every ordered pair of classes if the model has several and the question names none.
 
-    The string is the suffix of the question's name: empty, or `c1->c2`.
+    Each is returned with the suffix of its question's name: empty, or `c1->c2`.
     """
     writer = _Writer(found, node, ensemble)
     if ensemble.task is Task.MULTICLASS and node.flip is None:
@@ -168,7 +168,7 @@ def desugar_monotone(found: Declarations, node: ast.Monotone, ensemble: Ensemble
     low, high = ast.Name("a", span=where), ast.Name("b", span=where)
     feature, *others = node.features.names
     if others:
-        remedy = "ask about one after the other: `for each f in {..}`"
+        remedy = "check one feature at a time: `for each f in {..}`"
         raise found.fail("E219", "a score is increasing or decreasing in one feature", node.features.span, remedy)
     values = [ast.FeatureOf(point, feature, span=feature.span) for point in (low, high)]
     scores = [_score(ensemble, point, node.label, where) for point in (low, high)]
@@ -182,7 +182,7 @@ def desugar_monotone(found: Declarations, node: ast.Monotone, ensemble: Ensemble
 
 
 def _score(ensemble: Ensemble, point: ast.Name, label: ast.Label | None, span: Span) -> ast.Expression:
-    """The monotone quantity: a regressor's value, the probability of a mean of models, otherwise the raw score."""
+    """The monotone quantity: a regressor's value, the probability for a mean of models, otherwise the raw score."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING):
         return ast.ValueOf(point, span=span)
     if ensemble.link.averages:
@@ -224,11 +224,11 @@ class _Writer:
         return ast.Find(points, constraints, objective, node.top, node.share, node.expect, span=self.span)
 
     def gap(self) -> tuple[ast.Formula, ...]:
-        """Scores on two sides of the decision, or far apart for a regressor."""
+        """The two scores are on different sides of the decision or, for a regressor, far apart."""
         node = self.node
         self._reject(node.factor, "factor")
         if node.gap is not None and node.margin is not None:
-            raise self.found.fail("E217", "`gap` and `margin` say the same in two units", node.margin.span, "keep one")
+            raise self.found.fail("E217", "`gap` and `margin` are one bound in two units", node.margin.span, "keep one")
         if node.margin is not None:
             m = self._positive(node.margin)
             low = ast.Number(-m.value, span=m.span)
@@ -238,7 +238,7 @@ class _Writer:
             )
         if self.ensemble.task in (Task.REGRESSION, Task.RANKING):
             if node.gap is None:
-                remedy = "add `gap G`: how far the predictions lie apart"
+                remedy = "add `gap G`, the minimum difference of the two predictions"
                 raise self.found.fail("E212", "a regressor has no decision that could flip", node.span, remedy)
             g = self._positive(node.gap)
             a, b = (ast.ValueOf(point, span=g.span) for point in (self.a, self.b))
@@ -261,7 +261,7 @@ class _Writer:
             raise self.found.fail("E217", "the two classes are the same", target.span, "name two different classes")
         if node.gap is not None:
             if self.ensemble.task is Task.MULTICLASS:
-                message = "a gap is one of probabilities around 0.5, and this model has more than two classes"
+                message = "a gap bounds probabilities around 0.5, but this model has more than two classes"
                 raise self.found.fail("E219", message, node.gap.span, "write `factor G`, a ratio of probabilities")
             g = self._below_half(node.gap)
             level = _number(Fraction(1, 2) + g.value, g.span)
@@ -278,15 +278,15 @@ class _Writer:
     def _reject(self, clause: ast.Number | None, word: str) -> None:
         if clause is not None:
             remedy = "write `gap G` or `margin M`, or name the classes: `from C1 to C2`"
-            raise self.found.fail("E214", f"`{word}` compares classes, and none is named", clause.span, remedy)
+            raise self.found.fail("E214", f"`{word}` compares classes, but none is named", clause.span, remedy)
 
     def _positive(self, number: ast.Number) -> ast.Number:
         if number.value <= 0:
-            raise self.found.fail("E212", "a gap or margin lies above 0", number.span, "use a positive number")
+            raise self.found.fail("E212", "a gap or margin must be above 0", number.span, "use a positive number")
         return number
 
     def _below_half(self, number: ast.Number) -> ast.Number:
         if not 0 < number.value < Fraction(1, 2):
             remedy = "use a number such as 0.1; raw scores have `margin M` instead"
-            raise self.found.fail("E212", "a gap of probabilities lies above 0 and below 0.5", number.span, remedy)
+            raise self.found.fail("E212", "a gap of probabilities must be above 0 and below 0.5", number.span, remedy)
         return number

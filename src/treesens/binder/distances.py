@@ -1,7 +1,7 @@
 """Distances between points and to rows, in widths of the domains, without the sensitive features.
 
-l0 and linf are constraints on single features. l1 and l2 are sums over values (`compiler/query/values.py`): cells bound them,
-and an answer's values satisfy them exactly.
+l0 and linf become constraints on single features. l1 and l2 are sums over values (`compiler/query/values.py`): cells bound such
+a sum, and an answer's values satisfy its constraint exactly.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from treesens.visible import declaration
 
 
 def counted_features(scope: Scope) -> tuple[int, ...]:
-    """The features that distances include: all but the sensitive ones."""
+    """The features included in distances: all except the sensitive ones."""
     return tuple(f for f in range(len(scope.inputs.features)) if f not in scope.varied)
 
 
 WIDEST = Fraction(sys.float_info.max)
-"""Distances are doubles: with a wider domain all inputs would coincide."""
+"""Maximum width of a domain. Distances are doubles: with a wider domain all inputs would coincide."""
 
 
 def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> Fraction:
-    """The unit of a feature in distances: the width of its domain, else the range of its column."""
+    """The unit of a feature in distances: the width of its domain, or else the range of its column."""
     spec = scope.spec(feature)
     if spec.unordered:
         return Fraction(1)
@@ -71,7 +71,7 @@ def counted_apart(scope: Scope, span: Span) -> tuple[int, ...]:
 
 
 def apart_terms(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[DistanceTerm, ...]:
-    """The distance of a point to another or to a row, feature by feature: l1 and linf in widths, l2 squared."""
+    """The distance of a point to another point or to a row, feature by feature: in widths, for l2 squared."""
     target = atom.target
     assert not isinstance(target, ast.NearestRow)
     between = isinstance(target, int)
@@ -104,10 +104,10 @@ def compare_distance(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """A distance compared with a number; in l1 a sum of distances."""
+    """A distance compared with a number; for l1, also a sum of distances."""
     if any(isinstance(atom.target, ast.NearestRow) for atom in terms):
         remedy = "minimize it instead, or name the row: `row N of DATA`"
-        raise scope.fail("E220", "the nearest of many rows cannot be used in a constraint", span, remedy)
+        raise scope.fail("E220", "a distance to the nearest row cannot be in a constraint", span, remedy)
     if len(terms) > 1:
         if any(atom.norm != "l1" for atom in terms):
             remedy = "write one constraint for each, or use `l1` for all of them"
@@ -117,7 +117,7 @@ def compare_distance(
     found = operator if factor > 0 else MIRRORED[operator]
     limit = number / factor
     if limit < 0:
-        raise scope.fail("E309", "a distance is never negative", span, "compare with a number from 0 on")
+        raise scope.fail("E309", "a distance is never negative", span, "compare with a number of at least 0")
     if atom.norm == "linf":
         return _largest(scope, atom, found, limit, positive, span)
     found = found if positive else NEGATED[found]
@@ -132,7 +132,7 @@ def compare_distance(
 def _sum(
     scope: Scope, terms: Mapping[DistanceAtom, Fraction], operator: ast.Operator, number: Fraction, span: Span
 ) -> Pending:
-    """l1 and l2: a sum over the values of all features."""
+    """l1 and l2: a sum over the values of all features, compared with a number."""
     parts = [replace(term, factor=factor) for atom, factor in terms.items() for term in apart_terms(scope, atom, span)]
 
     def side(direction: int, strict: bool) -> Pending:
@@ -176,7 +176,7 @@ def _changed_from_row(
 def changes_from_row(
     scope: Scope, atom: DistanceAtom, row: ast.Row, span: Span
 ) -> Callable[[q.Space, int], tuple[q.CellCost, ...]]:
-    """Signed costs of cells: 1 where a cell does not contain the row's value, which is given a cell of its own."""
+    """Makes the signed costs of cells: 1 if a cell does not contain the row's value. That value gets a cell of its own."""
     del span
     values = scope.row(row)
     features = counted_features(scope)
@@ -197,7 +197,7 @@ def changes_from_row(
 def _largest(
     scope: Scope, atom: DistanceAtom, operator: ast.Operator, limit: Fraction, positive: bool, span: Span
 ) -> Pending:
-    """linf: every feature is exactly within the limit."""
+    """linf: the distance in every feature is within the limit, exactly."""
     if operator in ("=", "!="):
         both = [_largest(scope, atom, side, limit, positive is (operator == "="), span) for side in ("<=", ">=")]
         return (all_of if positive is (operator == "=") else any_of)(both)
@@ -228,13 +228,13 @@ def near_points(
     inside: bool,
     span: Span,
 ) -> Pending:
-    """Two points are within the limit on every feature, or are not."""
+    """Two points are within the limit on every feature or, if `inside` is False, are not."""
     parts = scope.every(lambda f: _near_point(scope, left, right, f, limit, closed, inside, span), features)
     return (all_of if inside else any_of)(parts)
 
 
 def _full_width(limit: Fraction, closed: bool) -> bool:
-    """True if a whole width (the distance of unequal categories and of missing values) is within the limit."""
+    """True if a distance of one width (for unequal categories, and for a missing value) is within the limit."""
     return limit > 1 or (closed and limit == 1)
 
 

@@ -1,7 +1,7 @@
 """The range of a question's feature: its declaration, its column in `domain from DATA`, or all finite floats.
 
-A `FeatureSpec` turns typed values into cuts of the grid. A constant c gives exactly the strict cut at which `x >= c` changes
-among the floats of the model's input type; it is never rounded to the nearest float.
+A `FeatureSpec` turns typed values into cuts of the grid. A constant c gives exactly the strict cut at which the truth of
+`x >= c` changes among the floats of the model's input type; c is never rounded to the nearest float.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ Label = str | int | float
 class FeatureSpec:
     """A feature of a question: its domain, the typed form of its values, and its category names.
 
-    `unordered`: categories with names, or of the model: only equality is defined. `coded`: the model itself reads categories,
-    whose cells are codes. `labels`: stored values of category names. `typed`: stored values of numbers whose float is rounded
-    (0.1). `codes`: codes of the model's categories that have numbers as names; no other number is a category then. `others`:
-    codes by the model's own names of all its categories, of which a table may contain more than the domain. `steps`: whole
-    numbers stored as rounded fractions. `declared`: False if the domain is all floats. `unsure`, `mark`: see Feature.
-    """
+    `unordered`: values are categories with names, or the model's categories, for which only equality is defined. `coded`: the
+    model itself reads categories, whose cells are codes. `labels`: stored values by category name. `typed`: stored values of
+    numbers whose float is rounded (0.1). `codes`: codes of the model's categories with numbers as names; if there are any, no
+    other number is a category. `others`: codes by the model's names of all its categories; a table may contain more than the
+    domain. `steps`: whole numbers are stored as rounded fractions. `declared`: False if all floats are legal. For `unsure` and
+    `mark` see `Feature`."""
 
     name: str
     number_type: NumberType
@@ -101,24 +101,24 @@ class FeatureSpec:
 
     @property
     def slope(self) -> Fraction:
-        """The slope: stored value per unit of the typed value."""
+        """The change of the stored value per unit of the typed value."""
         return self.stored(Fraction(1)) - self.stored(Fraction(0))
 
     def at_least(self, typed: Fraction) -> float:
-        """The strict cut v with: typed value >= `typed` iff stored value >= v."""
+        """The strict cut v such that a value as typed is >= `typed` iff the stored value is >= v."""
         if self.steps:
-            # Stored values are rounded, but each is far closer to its own step than to the midpoint between two.
+            # Stored values are rounded, but each is far closer to its own step than to the midpoint between two steps.
             return ceil_to(self.stored(-((-typed).__floor__()) - Fraction(1, 2)), self.number_type)
         return ceil_to(self.stored(typed), self.number_type)
 
     def above(self, typed: Fraction) -> float:
-        """The strict cut v with: typed value > `typed` iff stored value >= v."""
+        """The strict cut v such that a value as typed is > `typed` iff the stored value is >= v."""
         if self.steps:
             return ceil_to(self.stored(typed.__floor__() + Fraction(1, 2)), self.number_type)
         return next_up(floor_to(self.stored(typed), self.number_type), self.number_type)
 
     def equal(self, typed: Fraction) -> tuple[float, float] | None:
-        """The run [low, high) of stored values for a typed number; None if no float of the type is in it."""
+        """The run [low, high) of stored values for a typed number; None if the run contains no float of the type."""
         if self.steps:
             return (self.at_least(typed), self.above(typed)) if typed.denominator == 1 else None
         if typed in self.typed:
@@ -127,7 +127,7 @@ class FeatureSpec:
         return run if run[0] < run[1] else None
 
     def only(self, value: float) -> tuple[float, float]:
-        """The run that contains a single stored value."""
+        """The run [low, high) of a single stored value."""
         if self.coded:
             return float(np.trunc(value)), float(np.trunc(value)) + 1.0
         return value, next_up(value, self.number_type)
@@ -155,17 +155,17 @@ def undeclared_feature(feature: Feature, number_type: NumberType) -> FeatureSpec
 
 
 def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
-    """The codes of labels that are numbers, or text that parses as one, by that number; empty if two labels share a number."""
+    """The codes of labels that are numbers, or texts that parse as numbers, by number. Numbers of two labels are left out."""
     numbers = [(decimal_of(str(label)), float(code)) for code, label in enumerate(labels or ())]
     count = Counter(number for number, _ in numbers)
     return {number: code for number, code in numbers if number is not None and count[number] == 1}
 
 
 def coded_categories(feature: Feature, number_type: NumberType, seen: FloatArray | None = None) -> FeatureSpec:
-    """A feature that the model reads as categories: codes 0..n-1, by the model's names for them.
+    """A feature that the model reads as categories: codes 0..n-1, with the model's names.
 
-    `seen` float64[rows] are the codes of a table used by `domain from`: codes without a name, unknown to the model, are legal
-    too, and missing is legal if a value is missing.
+    `seen`, float64[rows], are the codes in a table used by `domain from`: its codes without a name, which the model does not
+    know, are legal too, and missing is legal if one of its values is missing.
     """
     count, labels = feature.categories, feature.labels
     codes = np.arange(count, dtype=np.float64)
@@ -187,7 +187,7 @@ def coded_categories(feature: Feature, number_type: NumberType, seen: FloatArray
 def value_domain(
     pairs: Sequence[tuple[float, Label]], missing: bool = False, unit: Unit | None = None
 ) -> tuple[ValueDomain, dict[Fraction, float]]:
-    """A domain of labelled values, and the stored values of numeric labels."""
+    """A domain of labelled values, and the stored values by numeric label."""
     ordered = sorted(pairs, key=lambda pair: pair[0])
     domain = ValueDomain(np.array([v for v, _ in ordered], np.float64), tuple(t for _, t in ordered), missing, unit)
     return domain, {Fraction(label): value for value, label in ordered if not isinstance(label, str)}
@@ -202,10 +202,10 @@ def nearest_floats(numerators: Sequence[int], denominator: int, number_type: Num
     """The floats of the type nearest to numerator / denominator; exact, and fast for a million values."""
     largest = max(abs(numerators[0]), abs(numerators[-1]), denominator) if isinstance(numerators, range) else 1 << 53
     if largest < 1 << 53:
-        # Both operands are floats, and IEEE division rounds to the nearest.
+        # Both operands are floats, and IEEE division rounds to the nearest float.
         wide = np.asarray(numerators, np.float64) / denominator
     else:
-        # Division of Python integers also does.
+        # Division of Python integers rounds to the nearest float, too.
         wide = np.array([n / denominator for n in numerators], np.float64)
     if number_type is NumberType.FLOAT64:
         return wide + 0.0
@@ -218,10 +218,10 @@ def nearest_floats(numerators: Sequence[int], denominator: int, number_type: Num
 def steps_domain(
     low: int, high: int, unit: Unit, number_type: NumberType, seen: FloatArray, missing: bool
 ) -> ValueDomain:
-    """Whole numbers low..high stored on another scale: each as the float nearest to its exact image.
+    """The domain of the whole numbers low..high, each stored on another scale as the float nearest to its exact image.
 
-    A table may contain a nearby float (scaling may have rounded more than once); values of `seen` within eight floats of a step
-    are legal too, and have the same label.
+    A table may contain a nearby float (scaling may have rounded more than once): values in `seen` within eight floats of a
+    step are legal too, and have the label of the step.
     """
     images = [unit.to_stored(Fraction(low)), unit.to_stored(Fraction(low + 1))]
     step = images[1] - images[0]
@@ -244,10 +244,10 @@ def steps_domain(
 
 
 def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> FeatureSpec:
-    """`domain from DATA`: [min, max] of the column, or its values if they are few.
+    """`domain from DATA`: [min, max] of the column, or its distinct values if they are few.
 
-    "Few" means at most 12 distinct whole values, or at most 12 of any kind in a column with at least four times as many rows (a
-    short table says little about a continuous feature). A column of whole numbers takes only whole numbers. Missing is allowed
+    "Few" means at most 12 whole values, or at most 12 of any kind in a column with at least four times as many rows (a short
+    table says little about a continuous feature). If the column has whole numbers only, so has the domain. Missing is allowed
     if the column has missing values.
     """
     present = column[~np.isnan(column)]
@@ -270,7 +270,7 @@ def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> 
 def closed_range(
     low: Fraction | None, high: Fraction | None, *, low_open: bool, high_open: bool, number_type: NumberType
 ) -> tuple[float, float]:
-    """The floats of an interval as a closed range (empty if the first exceeds the second); None is infinite."""
+    """The floats of an interval as a closed range, empty if the first exceeds the second; an end of None is infinite."""
     first, last = -number_type.max, number_type.max
     if low is not None:
         first = ceil_to(low, number_type)

@@ -29,7 +29,7 @@ from treesens.data.tables import Categories
 from treesens.grammar.tree import ast
 
 MOST_STEPS = 1 << 22
-"""Maximum number of values of an `integer .. stored as`: each is stored separately."""
+"""Maximum number of values of `integer .. stored as`, since each value is stored separately."""
 
 
 def feature_spec(found: Declarations, feature: Feature, number_type: NumberType) -> FeatureSpec:
@@ -49,7 +49,7 @@ def feature_spec(found: Declarations, feature: Feature, number_type: NumberType)
 
 
 def _column_of_source(found: Declarations, feature: Feature, number_type: NumberType) -> FloatArray | None:
-    """The codes of a category in the first table that domains come from and that contains its column; float64[rows]."""
+    """The codes of a categorical feature, float64[rows], in the first table of `domain from` with its column."""
     for source in found.sources:
         table = found.tables.get(source.data.text)
         if table is not None and feature.name in table:
@@ -72,7 +72,7 @@ def _spec_from_data(
 def _declared_spec(found: Declarations, feature: Feature, node: ast.Feature, number_type: NumberType) -> FeatureSpec:
     if isinstance(node.type, ast.Category):
         if node.stored is not None:
-            message = "`stored as` maps one interval onto another, and a category has none"
+            message = "`stored as` maps one interval onto another, but a category has no interval"
             raise found.fail("E305", message, node.stored.span, "write the stored number of each: `NAME = value`")
         return _category(found, feature, node, node.type, number_type)
     if feature.categories:
@@ -133,14 +133,14 @@ def _unscaled(
 
 
 def _ends(found: Declarations, interval: ast.Interval | None) -> tuple[Fraction | None, Fraction | None]:
-    """The ends of an interval, None for infinite ones; checked for their order."""
+    """The lower and the upper end of an interval, None for an infinite one, checked for their order."""
     if interval is None:
         return None, None
     return interval_ends(found, interval)
 
 
 def interval_ends(found: Declarations, interval: ast.Interval) -> tuple[Fraction | None, Fraction | None]:
-    """Lower and upper end (None: infinite). E301 if they are in the wrong order."""
+    """Lower and upper end, None for an infinite one. E301 if they are in the wrong order."""
     low, high = interval.low, interval.high
     backwards = (isinstance(low, ast.Infinity) and not low.negative) or (
         isinstance(high, ast.Infinity) and high.negative
@@ -158,7 +158,7 @@ def interval_ends(found: Declarations, interval: ast.Interval) -> tuple[Fraction
 
 
 def _whole_ends(found: Declarations, kind: ast.Numeric, low: Fraction | None, high: Fraction | None) -> tuple[int, int]:
-    """First and last whole number of a finite interval."""
+    """The first and the last whole number in a finite interval."""
     assert low is not None
     assert high is not None
     assert kind.interval is not None
@@ -189,7 +189,7 @@ def _unit(found: Declarations, kind: ast.Numeric, stored: ast.Interval) -> Unit:
 def _category(
     found: Declarations, feature: Feature, node: ast.Feature, kind: ast.Category, number_type: NumberType
 ) -> FeatureSpec:
-    """Declared categories; names and numbers of the model's categories are resolved in the model."""
+    """The range of declared categories; the names and numbers of the model's categories are looked up in the model."""
     pairs: list[tuple[float, Label]] = []
     spans: list[Span] = []
     for place, item in enumerate(kind.items):
@@ -199,7 +199,7 @@ def _category(
         if any(value == v or label == t for v, t in pairs[:i]):
             raise found.fail("E303", f"`{spans[i].text}` repeats a name or a value", spans[i], "remove one of the two")
     domain, typed = value_domain(pairs, node.missing)
-    # A model's category name that parses as a number is still a name, as without a declaration.
+    # As without a declaration, a category name of the model that parses as a number is a name.
     own = dict(enumerate(feature.labels or ()))
     labels = {str(label): value for value, label in pairs if isinstance(label, str) or own.get(int(value)) == label}
     # Numbers of coded and of named categories may also be typed.
@@ -235,7 +235,7 @@ def _category_value(
             remedy = did_you_mean(item.name.text, names)
             raise found.fail("E106", f"`{feature.name}` has no category `{item.name.text}`", item.span, remedy)
         if feature.name not in asked_about(found):
-            # No answer depends on the numbers of a column that a pipeline drops: only the names matter.
+            # A pipeline drops this column: no answer depends on its numbers, and only the names matter.
             return float(place), item.name.text
         message = f"the model has no names for the categories of `{feature.name}`, so `{item.name.text}` needs a number"
         raise found.fail("E310", message, item.span, f"write `{item.span.text} = value`")
@@ -246,17 +246,17 @@ def _category_value(
         )
         raise found.fail("E310", message, span, f"write `NAME = {span.text}` for the code")
     if abs(number) > Fraction(number_type.max):
-        raise found.fail("E311", f"`{span.text}` is no {number_type.value} number", span)
+        raise found.fail("E311", f"`{span.text}` is not a {number_type.value} number", span)
     codes = number_codes(labels)
     if labels and number not in codes and (codes or item.name is None):
-        message = f"the model has no category of `{feature.name}` that is called `{span.text}`"
+        message = f"the model has no category `{span.text}` of `{feature.name}`"
         listed = ", ".join(f"`{label}`" for label in labels[:8])
         other = "" if codes else f"; a code of the model needs a name: `NAME = {span.text}`"
         raise found.fail("E106", message, span, f"its categories are {listed}{other}")
     value = codes.get(number, nearest_float(number, number_type))
     if feature.categories and (value < 0 or value != int(value)):
         message = f"the model reads `{feature.name}` as codes 0, 1, 2, .."
-        raise found.fail("E306", message, span, "write a whole number that is not negative")
+        raise found.fail("E306", message, span, "write a whole number of at least 0")
     if item.name is not None:
         return value, item.name.text
     return value, int(number) if number.denominator == 1 else float(number)

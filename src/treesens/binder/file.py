@@ -1,6 +1,6 @@
 """Converts the syntax tree of a `.sens` file to typed questions: names, domains, grids, constraints, objectives.
 
-All errors of a file are collected; a file with errors returns no questions.
+All errors in a file are collected; a file with errors gives no questions.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Explained(Protocol):
 class ResolvedQuestion:
     """A typed question, with the data from which its answer is built and recorded.
 
-    `models[i]` is the library's side of `query.models[i]`: features and columns in the question's order. `find` is the question
-    without shorthand (a `Count` is kept). `tables` are the tables it uses, by name; `rows` also includes those that domains
-    come from, float64[rows, features] as the model stores them; `node` is the source syntax.
+    `models[i]` is the loaded model of `query.models[i]`, with features and columns in the question's order. `find` is the
+    question without shorthand (a `Count` is kept), `node` its source syntax. `tables` are the tables that the question uses, by
+    name. `rows` has their rows and those of the domains' tables, float64[rows, features] as the model stores them.
     """
 
     query: q.Query
@@ -63,7 +63,7 @@ class ResolvedQuestion:
     node: ast.Query
     rows: Mapping[str, FloatArray] = field(default_factory=dict)
     pinned: Callable[[int], q.Query] | None = None
-    """For a count: the question about one row of its table."""
+    """For a count: makes the question about one row of its table."""
     conjuncts: tuple[Conjunct, ...] = ()
     background: tuple[q.Constraint, ...] = ()
     """Additional constraints from declarations: `onehot`."""
@@ -75,7 +75,7 @@ class ResolvedQuestion:
         return self.query.name
 
     def known_tables(self) -> list[dict[str, str | None]]:
-        """Name and SHA-256 of each table that the answer depends on; a frame has none."""
+        """The name and SHA-256 of each table that the answer depends on; a data frame has no SHA-256."""
         return [{"name": name, "sha256": table.sha256} for name, table in {**self.tables, **self.sources}.items()]
 
     def model_of(self, point: int) -> LoadedModel:
@@ -83,20 +83,20 @@ class ResolvedQuestion:
         return self.models[self.query.points[point].model]
 
     def library_predicts(self, replay: str, confirm: str | None = None) -> list[LibraryReplay] | None:
-        """The library's own predict per model: if `replay` requires it, or (auto) if the library is already imported."""
+        """The library's own predict per model, if `replay` requires it or, for `auto`, if the library is already imported."""
         libraries = libraries_of(self.models, "library" if confirm == "library" else replay)
         if replay == "emulated" or (replay == "auto" and not all(library in sys.modules for library in libraries)):
             return None
         return [model.replay for model in self.models]
 
     def replayed(self, options: Options) -> Options:
-        """The options of this question, with the libraries for replaying its witnesses."""
+        """The options for this question, with the libraries in which its witnesses are replayed."""
         return replace(options, library_predict=self.library_predicts(options.replay, options.confirm))
 
 
 @dataclass(frozen=True, eq=False)
 class ResolvedFile:
-    """A file's loaded declarations and its questions in order, with sweeps expanded."""
+    """A file's loaded declarations, and its questions in order, with `for each` expanded."""
 
     file: ast.File
     models: Mapping[str, LoadedModel]
@@ -119,7 +119,7 @@ def bind(
     names: Sequence[str] = (),
     keep_going: bool = False,
 ) -> ResolvedFile:
-    """The typed questions of a file whose paths are relative to `base`; only `names` if some are given.
+    """The typed questions of a file, whose paths are relative to `base`; if `names` are given, only these questions.
 
     `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to `read_table`.
     Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` an invalid query does
@@ -150,7 +150,7 @@ def bind(
 
 
 def _named(queries: Sequence[ast.Query], names: Sequence[str]) -> list[ast.Query]:
-    """The queries selected by their names or by those of their questions, `NAME[..]`; all if none is given."""
+    """The queries selected by their own names or by names of their questions, `NAME[..]`; all queries without `names`."""
     if not names:
         return list(queries)
     return [q for q in queries if any(n == q.name.text or n.startswith(f"{q.name.text}[") for n in names)]
@@ -168,9 +168,9 @@ def load_table_file(path: Path, label: str | None, rows: int | None) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """One unbound question: its full name, the query that it is in, and its body without `for each`.
+    """One unbound question: its full name, its query, and its body without `for each`.
 
-    `suffix` is the pair of classes if a shorthand expands to every pair; `find` is the body without shorthand.
+    `suffix` names the pair of classes if a shorthand expands to every pair; `find` is the body without shorthand.
     """
 
     name: str
@@ -183,13 +183,13 @@ class Asked:
 
 @dataclass
 class Binder:
-    """Binds the queries of one file; inputs of the same models are created once."""
+    """Binds the queries of one file. All questions about the same models share one `Inputs`."""
 
     found: Declarations
     inputs: dict[tuple[str, ...], Inputs | None] = field(default_factory=dict)
 
     def query(self, node: ast.Query) -> Iterator[ResolvedQuestion]:
-        """All questions of a query. The last step raises Unbound if some are invalid."""
+        """Yields the questions of a query; raises Unbound at the end if some are invalid."""
         broken = False
         for item in self.asked(node):
             try:
@@ -200,7 +200,7 @@ class Binder:
             raise Unbound
 
     def asked(self, node: ast.Query) -> Iterator[Asked]:
-        """All questions of a query, not bound yet. The last step raises Unbound if some are invalid."""
+        """Yields the unbound questions of a query; raises Unbound at the end if some are invalid."""
         self._expected(node)
         names = self._models_of(node.body)
         inputs = self._inputs(names)
@@ -226,7 +226,7 @@ class Binder:
         return _question(self.found, inputs, asked.models, asked.name, asked.node, asked.find)
 
     def _explained(self, inputs: Inputs, asked: Asked, node: ast.Explain) -> ResolvedQuestion:
-        """Explains a row's class: a typed question with one question per class."""
+        """Binds `explain row`: a typed question that contains one question per class."""
         last: list[ResolvedQuestion] = []
 
         def bind(find: ast.Find) -> q.Query:
@@ -242,7 +242,7 @@ class Binder:
 
     def _expected(self, node: ast.Query) -> None:
         if isinstance(node.body, ast.Find) and node.body.top is not None and node.body.top.number.value < 1:
-            raise self.found.fail("E217", "no answer is wanted", node.body.top.span, "write `top 1` or more")
+            raise self.found.fail("E217", "`top 0` requests no answer", node.body.top.span, "write `top 1` or more")
 
     def _models_of(self, body: ast.Body) -> dict[str, ast.Name | None]:
         """The models of the points, in order, with the location of their names."""
@@ -296,7 +296,7 @@ def _question(
     *,
     contradictions: bool = True,
 ) -> ResolvedQuestion:
-    """One typed question; with `contradictions`, those that do not depend on the model are errors."""
+    """One typed question. With `contradictions`, contradictions that do not depend on the model are errors."""
     scope = _scope(found, inputs, tuple(models), find)
     written = [part for item in find.constraints for part in _parts(item)]
     waiting = scope.every(lambda item: (formula(scope, item), item), written)
@@ -371,14 +371,14 @@ def _about_row(
         count.points[0].name, ast.Row(ast.Whole(row, span=span), count.data, span=span), None, span=span
     )
     find = ast.Find(count.points, (is_row, *count.constraints), span=count.span)
-    # Every row cuts the grid at other values: its refinements are not kept for the next row. A row that contradicts the
-    # constraints is not an error: it does not count.
+    # Every row cuts the grid at other values, so refined grids are not kept for the next row. A row that contradicts the
+    # constraints is not an error: it is not counted.
     fresh = replace(inputs, cache=dict(inputs.cache))
     return _question(found, fresh, models, name, node, find, contradictions=False).query
 
 
 def _rows_in_play(scope: Scope, used: Mapping[str, Table]) -> dict[str, FloatArray]:
-    """The rows of the tables that a question uses, and of those with all features that domains come from."""
+    """The rows of the tables that a question uses, and of the tables for domains if they have all features."""
     names = [ast.Name(name) for name in used]
     for source in scope.found.sources:
         table = scope.found.tables.get(source.data.text)
@@ -406,7 +406,7 @@ def _scope(found: Declarations, inputs: Inputs, models: Sequence[str], find: ast
 
 
 def _onehots(scope: Scope) -> list[Pending]:
-    """`onehot {..}` for every point: exactly one of the features is 1, the others are 0."""
+    """`onehot {..}` at every point: exactly one of the features is 1, and the others are 0."""
     rules: list[Pending] = []
     for node in scope.found.onehots:
         features = [scope.index[name.text] for name in node.features if name.text in scope.index]
@@ -450,7 +450,7 @@ def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
 
 
 def _values_matter(constraints: Sequence[q.Constraint]) -> bool:
-    """True if two values in a row's cell may differ in the constraints they satisfy: sums over values (distances, changes)."""
+    """True if two values in one cell may satisfy different constraints: there are sums over values (distances, changes)."""
     return any(map(_sums_values, constraints))
 
 

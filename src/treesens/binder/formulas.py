@@ -1,4 +1,4 @@
-"""Constraints of a question: formulas in negation normal form."""
+"""Binds the constraints of a question: formulas, in negation normal form."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from treesens.grammar.tree import ast
 
 
 def asserted(nodes: Iterable[ast.Formula], positive: bool = True) -> Iterator[ast.Formula]:
-    """The constraints that every answer satisfies as written, however deeply nested: members of conjunctions, also below two
-    negations.
+    """The constraints that every answer satisfies as written: members of conjunctions, however deeply nested, also under double
+    negation.
     """
     for node in nodes:
         match node:

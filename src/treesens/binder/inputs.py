@@ -43,7 +43,7 @@ def any_of(parts: Iterable[Pending]) -> Pending:
 def region(
     scope: Scope, point: int, feature: int, runs: Sequence[Run], *, missing: bool = False, positive: bool = True
 ) -> Pending:
-    """The feature lies in one of the runs (or is missing, if that counts); `positive` False is the complement."""
+    """The feature lies in one of the runs (or is missing, if `missing`); with `positive=False`, the complement."""
     if not scope.spec(feature).coded:
         for low, high in runs:
             scope.cut(feature, low, high)
@@ -56,9 +56,9 @@ def region(
 
 
 def region_mask(space: q.Space, feature: int, runs: Sequence[Run], missing: bool) -> BoolArray:
-    """The cells of runs whose ends are cuts of the grid, bool[n_cells]."""
+    """Marks the cells in runs whose ends are cuts of the grid, bool[n_cells]."""
     grid = space.grid[feature]
-    # The first cell starts at the least finite value, at which a run may start too.
+    # The first cell starts at the least finite value, and a run may start there too.
     starts = np.maximum(cell_starts(grid), -grid.number_type.max)
     mask = np.zeros(grid.n_cells, bool)
     for low, high in runs:
@@ -104,7 +104,7 @@ def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span)
     """The stored values of a typed number; an error if there are none."""
     _check_meaning(scope, spec, span)
     if spec.unordered and spec.labels and number not in spec.typed:
-        if str(number) in spec.labels:  # a category name that is a number, quoted or not
+        if str(number) in spec.labels:  # a number that is a category name, quoted or not
             return spec.only(spec.labels[str(number)])
         known = ", ".join(f"`{label}`" for label in list(spec.labels)[:8])
         raise scope.fail("E106", f"`{spec.name}` has no category with this number", span, f"its categories are {known}")
@@ -126,7 +126,7 @@ def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span)
 
 
 def _check_meaning(scope: Scope, spec: FeatureSpec, span: Span) -> None:
-    """An error if a number may be a code or a name (`Feature.unsure`), and no declaration decides."""
+    """Raises an error if a number may be a code or a name (`Feature.unsure`), and no declaration states which."""
     if spec.unsure:
         message = (
             f"`{span.text}` may be a code of `{spec.name}` or a name: the model does not state whose its names are"
@@ -136,7 +136,7 @@ def _check_meaning(scope: Scope, spec: FeatureSpec, span: Span) -> None:
 
 
 def run_of_label(scope: Scope, spec: FeatureSpec, label: ast.Label) -> Run:
-    """The values of a category name or a number."""
+    """The stored values of a category name or a number."""
     if isinstance(label, ast.Number):
         return run_of_number(scope, spec, label.value, label.span)
     if label.text in spec.labels:
@@ -147,7 +147,7 @@ def run_of_label(scope: Scope, spec: FeatureSpec, label: ast.Label) -> Run:
     kind = "a category without names" if spec.unordered else "a number"
     named = declaration(spec.name, f"category {{{label.text} = value, ..}}")
     remedy = f"write a number, or declare names: {named}"
-    raise scope.fail("E205", f"`{spec.name}` is {kind}, and `{label.text}` is a name", label.span, remedy)
+    raise scope.fail("E205", f"`{spec.name}` is {kind}, but `{label.text}` is a name", label.span, remedy)
 
 
 def in_interval(scope: Scope, atom: FeatureAtom, interval: ast.Interval, positive: bool) -> Pending:
@@ -188,11 +188,11 @@ def same_value(scope: Scope, left: int, right: int, feature: int, positive: bool
 
 
 def _equal_present(scope: Scope, left: int, right: int, feature: int, positive: bool) -> Pending:
-    """`P.f = Q.f`: equal, present values; `positive` False is its negation."""
+    """`P.f = Q.f`: the values are present and equal; with `positive=False`, the negation."""
     same = same_value(scope, left, right, feature, positive)
     if not scope.spec(feature).missing:
         return same
-    # `same_value` treats two missing values as equal, so one of the two points is enough.
+    # `same_value` treats two missing values as equal, so it is enough to check one of the two points.
     return (all_of if positive else any_of)((same, is_missing(scope, left, feature, not positive)))
 
 
@@ -208,7 +208,7 @@ def relate(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """A sum of two or more features, in typed units, operator constant."""
+    """`sum operator constant` for two or more features, in typed units."""
     (x, p), (y, q_) = terms[:2]
     if len(terms) == 2 and x.feature == y.feature and p == -q_ and constant == 0 and operator in ("=", "!="):
         return _equal_present(scope, x.point, y.point, x.feature, (operator == "=") is positive)
@@ -246,7 +246,7 @@ def _side(
     low_strict: bool,
     high_strict: bool,
 ) -> Pending:
-    """low <= sum <= high on stored values: a `Difference` of two features, sums bounded from above for more features."""
+    """low <= sum <= high on stored values: a `Difference` for two features, sums bounded from above for more features."""
     if len(atoms) == 2:
         (x, y), (p, q_) = atoms, factors
         scale = p if p == -q_ else Fraction(1)
@@ -277,7 +277,7 @@ _Side = tuple[Fraction | None, Fraction | None, bool, bool]
 
 
 def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fraction | None:
-    """The step of a sum if all its terms are whole and some are stored rounded; None otherwise."""
+    """The step of a sum whose terms are all whole numbers, some of them stored as rounded fractions; None for other sums."""
     if not (all(spec.whole for spec in specs) and any(spec.steps for spec in specs)):
         return None
     denominator = math.lcm(*(f.denominator for f in factors))
@@ -285,9 +285,9 @@ def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fract
 
 
 def _sides(operator: ast.Operator, constant: Fraction, step: Fraction | None, offset: Fraction) -> list[_Side]:
-    """The ranges of a difference: one, or two for `!=`.
+    """The allowed ranges of a difference: one, or two for `!=`.
 
-    Sums of rounded steps are compared at the midpoint between two steps of the lattice, if rounding cannot reach it.
+    Sums of rounded steps are compared with a midpoint between two steps of the lattice, which rounding cannot reach.
     """
     if step is None:
         match operator:
@@ -334,7 +334,7 @@ def points_equal(scope: Scope, node: ast.PointsEqual, positive: bool) -> Pending
 
 
 def point_is_row(scope: Scope, node: ast.PointIsRow, positive: bool) -> Pending:
-    """Every feature has exactly the row's value: the grid is cut so that its cell contains only this float."""
+    """Every feature has exactly the row's value: the grid is cut so that the value's cell contains only this float."""
     point, varied = scope.point(node.point), scope.features(node.varied)
     row = scope.row(node.row)
     kept = [f for f in range(len(row)) if f not in varied]

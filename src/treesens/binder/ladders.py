@@ -1,7 +1,7 @@
 """The linf distance as an objective: a ladder of levels, each reached or not.
 
-To a row the levels are the distances of all cells, which makes the ladder exact. Between two points they are evenly spaced,
-each a constraint on pairs of cells, and the steps around the best answer are refined until they close on it (`zoom`).
+For a distance to a row, the levels are the distances of all cells, which makes the ladder exact. For two points the levels are
+evenly spaced, each a constraint on pairs of cells; the steps around the best answer are refined until they enclose it (`zoom`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from treesens.values.row_costs import best_of_cells
 
 MOST_LEVELS = 512
 STEPS = 12
-"""Number of levels between two points at a time."""
+"""Number of levels of one ladder for two points."""
 
 
 class Ladder(Sequence[q.Level]):
-    """The levels of a ladder, created on first access: a search over radii never needs them."""
+    """The levels of a ladder, created on first access, since a search over radii never needs them."""
 
     def __init__(self, make: Callable[[], tuple[q.Level, ...]]) -> None:
         self._make = make
@@ -55,7 +55,7 @@ class Ladder(Sequence[q.Level]):
 
 
 def objective_to_row(space: q.Space, terms: tuple[DistanceTerm, ...], upwards: bool) -> q.Objective:
-    """The largest of the distances to a row, over the features."""
+    """The largest distance to a row in any feature, as an objective."""
 
     @cache
     def distances() -> list[list[Fraction | None]]:
@@ -77,7 +77,7 @@ def objective_to_row(space: q.Space, terms: tuple[DistanceTerm, ...], upwards: b
 
 
 def distance_to_row(space: q.Space, nearest: q.NearestRows, row: int) -> q.Objective:
-    """The distance to one of the rows as a separate objective, optimised over values."""
+    """The distance to one row of `nearest` as an objective of its own, optimised over values."""
     terms = tuple(
         DistanceTerm(
             nearest.point,
@@ -98,14 +98,14 @@ def distance_to_row(space: q.Space, nearest: q.NearestRows, row: int) -> q.Objec
 def levels_to_row(
     terms: tuple[DistanceTerm, ...], best: list[list[Fraction | None]], upwards: bool
 ) -> tuple[q.Level, ...]:
-    """A level for the least distance from the row of each cell; the greatest is the distance."""
+    """A level for each least distance of a cell from the row; the greatest reached level is the distance."""
     found = sorted({v for costs in best for v in costs if v is not None and v > 0})
     if len(found) > MOST_LEVELS:
         kept = np.linspace(0, len(found) - 1, MOST_LEVELS).astype(int)
         found = [found[i] for i in kept]
     values = found
     if upwards and found:
-        # Distances between two levels count as the upper one.
+        # A distance between two levels counts as the upper level.
         tops = {v: v for v in found}
         everything = sorted({v for costs in best for v in costs if v is not None and v > 0})
         for low, high in zip(found, [*found[1:], everything[-1]], strict=True):
@@ -132,12 +132,12 @@ def levels_to_row(
 
 
 def _reached(costs: list[Fraction | None], level: Fraction) -> BoolArray:
-    """Cells whose distance is at least a level, bool[n_cells]; arbitrary for cells without values."""
+    """Marks cells whose distance is at least a level, bool[n_cells]; arbitrary for cells without values."""
     return np.array([v is not None and v >= level for v in costs], bool)
 
 
 def _runs(term: DistanceTerm, mask: BoolArray) -> list[q.CellSet]:
-    """A run of cells as two sides, one literal each."""
+    """A run of cells as two sets, each of which is one literal."""
     if mask.all():
         return []
     low, high = runs_of(mask)
@@ -151,7 +151,7 @@ def _runs(term: DistanceTerm, mask: BoolArray) -> list[q.CellSet]:
 def ladder_of_points(
     scope: Scope, terms: tuple[DistanceTerm, ...], upwards: bool, span: Span
 ) -> Callable[[q.Space], q.Objective]:
-    """The largest of the distances between two points, in steps from 0 to 1 width."""
+    """The largest distance between two points in any feature as an objective, in steps from 0 to 1 width."""
     left, right = terms[0].point, terms[0].other
     assert right is not None
     features = [t.feature for t in terms]
@@ -162,7 +162,7 @@ def ladder_of_points(
         counted = 0
         for i, mark in enumerate(marks):
             if upwards:
-                # Up to the next mark, the upper end of distances from this one on.
+                # Distances from this mark to the next one count as the next one.
                 top = marks[i + 1] if i < STEPS else max(high, Fraction(1))
                 worth = -((-top * (1 << UNARY_SHIFT)).__floor__())
                 reached = near_points(scope, left, right, features, mark, False, False, span)(space)

@@ -1,4 +1,4 @@
-"""`P, Q avoid cavities("FILE")`: the boxes of a file, in the model's stored numbers."""
+"""`P, Q avoid cavities("FILE")`: boxes from a file, in the model's stored numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Sides = list[tuple[int, float, float]]
 
 
 def boxes_of_file(scope: Scope, path: ast.Text) -> Callable[[q.Space], Boxes]:
-    """The boxes on the question's cells, which are cut at their ends; numbers are rounded to the model's number type."""
+    """The boxes over the question's cells, which are cut at the ends of boxes; numbers are rounded to the model's type."""
     try:
         clauses = read_clauses(scope.found.base / path.value)
     except DataError as error:
@@ -56,7 +56,7 @@ def _sides(scope: Scope, box: dict[str, tuple[float, float]], path: ast.Text) ->
 
 
 def _run(grid: FeatureGrid, low: float, high: float) -> tuple[int, int]:
-    """First and last cell of the values low <= x < high; a missing value is not among them."""
+    """The first and the last cell of the values low <= x < high, which do not include a missing value."""
     first = 0 if low == -inf else int(grid.cell_of(low))
     last = grid.present_cells - 1 if high == inf else int(grid.cell_of(high)) - 1
     return first, last

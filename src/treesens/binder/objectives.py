@@ -1,4 +1,4 @@
-"""Objectives: margins, products of likelihoods, distances to rows, numbers of changes."""
+"""Binds objectives: margins, products of likelihoods, distances to rows, numbers of changes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
     if len(atoms) == 1 and isinstance(atoms[0], DistanceAtom):
         return _distance(scope, atoms[0], form, upwards, span)
     if not atoms:
-        raise scope.fail("E218", "the objective depends on no point", span, f"use {_FORMS}")
+        raise scope.fail("E218", "the objective does not depend on a point", span, f"use {_FORMS}")
     if any(isinstance(atom, LikelihoodAtom) for atom in atoms):
         raise scope.fail(
             "E215", "likelihoods are added up here", span, "multiply them: `likelihood(a, D) * likelihood(b, D)`"
@@ -72,11 +72,11 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
     if chances := form.only(LinkedAtom) or chances_of(scope, form):
         return _probability(scope, chances, form.constant, upwards, span)
     kinds = " and ".join(dict.fromkeys(kind_of(atom) for atom in atoms))
-    raise scope.fail("E209", f"{kinds} cannot be {node.sense}d so", span, f"use {_FORMS}")
+    raise scope.fail("E209", f"{kinds} cannot be {node.sense}d in this form", span, f"use {_FORMS}")
 
 
 def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:
-    """A sum of margins; coefficients are scaled to integers, and `unit` scales back."""
+    """A sum of margins. Coefficients are scaled to integers, and `unit` scales the value back."""
     scores, scale = raw_sums(scope, terms)
     whole = lcm(*(term.coefficient.denominator for term in scores))
     form = q.LinearForm(tuple(q.ScoreTerm(t.point, t.output, t.coefficient * whole) for t in scores))
@@ -97,7 +97,7 @@ def _probability(scope: Scope, terms: Chances, offset: Fraction, upwards: bool, 
 def _features(
     scope: Scope, terms: dict[FeatureAtom, Fraction], offset: Fraction, upwards: bool, span: Span
 ) -> PendingObjective:
-    """A sum of features in typed units, (stored - stored(0)) / slope. Its form is in widths of the widest feature."""
+    """A sum of features in typed units, (stored - stored(0)) / slope. The form is in widths of the widest feature."""
     specs = {atom: scope.spec(atom.feature) for atom in terms}
     for spec in specs.values():
         if spec.unordered:
@@ -115,13 +115,13 @@ def _bounded(scope: Scope, spec: FeatureSpec, span: Span) -> Fraction:
     """The width of a feature's domain, in stored units."""
     if spec.width is not None and spec.width <= WIDEST:
         return spec.width
-    message = f"nothing bounds `{spec.name}`, so it may have no best value"
+    message = f"`{spec.name}` is unbounded, so it may have no best value"
     remedy = f"declare {declaration(spec.name, 'real in [lo, hi]')}, or `domain from DATA`"
     raise scope.fail("E312", message, span, remedy)
 
 
 def present_values(scope: Scope, node: ast.Objective) -> list[Pending]:
-    """Additional constraints of an objective: a missing value has no size, so it is excluded."""
+    """Additional constraints for an objective: missing values are excluded, because they have no size."""
     atoms = [atom for atom, _ in affine(scope, node.expression).terms if isinstance(atom, FeatureAtom)]
     return [is_missing(scope, a.point, a.feature, False) for a in atoms if scope.spec(a.feature).missing]
 
@@ -142,7 +142,7 @@ def _count(
     unit: Fraction = Fraction(1),
     offset: Fraction = Fraction(0),
 ) -> q.Objective:
-    """A multiple of the number of features that differ: values determine it, cells bound it."""
+    """A multiple of the number of features that differ: values determine the number, and cells bound it."""
     form = tuple(q.Changes(a, b, features, c, most=(c > 0) is upwards) for a, b, c in pairs)
     values = tuple(term for a, b, c in pairs for term in changed_features(a, b, features, Fraction(c)))
     return q.Objective(q.LinearForm(changes=form), upwards, kind, unit, offset, values=values)
@@ -188,7 +188,7 @@ def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> Pen
 
 
 def _nearest(scope: Scope, atom: DistanceAtom, target: ast.NearestRow, span: Span) -> PendingObjective:
-    """The distance to the nearest row, for the search over rows."""
+    """The distance to the nearest row, which a search over rows optimises."""
     service("answers")  # a missing extension is reported before any work
     features = counted_features(scope)
     widths = scope.every(lambda f: width_of(scope, f, target.data, span), features)

@@ -1,7 +1,7 @@
 """Name resolution inside one question, and the grid of cells that its constraints require.
 
-Binding has two steps. First every constraint is read: it reports the cuts it needs and becomes a function. Then the grid is
-known, and the functions create typed constraints over its cells.
+Binding has two steps. First every constraint is read: it registers the cuts it needs and becomes a function. The cuts define
+the grid, and the functions then create typed constraints over its cells.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from treesens.grammar.tree import ast
 T_in = TypeVar("T_in")
 T_out = TypeVar("T_out")
 Pending = Callable[[q.Space], q.Constraint]
-"""A constraint to be built when the grid is known."""
+"""Builds a constraint once the grid is known."""
 
 
 class Numbers(Protocol):
@@ -52,11 +52,11 @@ class Numbers(Protocol):
     def close_over(
         self, found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span
     ) -> LoadedModel:
-        """The model over the domain of its numbers. Raises Unbound, after a message, for a number without a finite domain."""
+        """The model over the domain of its numbers. Raises Unbound, after a diagnostic, if a number has no finite domain."""
 
 
 def _closed(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
-    """The model over the domain of its numbers; unchanged if none of them reaches its score as a number."""
+    """The model over the domain of its numbers; unchanged if no feature enters the score as a number."""
     if not model.ensemble.open_features:
         return model
     numbers: Numbers = service("numbers")
@@ -64,7 +64,7 @@ def _closed(found: Declarations, model: LoadedModel, specs: Mapping[str, Feature
 
 
 def align_features(loaded: LoadedModel, features: tuple[Feature, ...]) -> LoadedModel:
-    """The same model over a longer or reordered list of features, which includes its own by name."""
+    """The same model over a longer or reordered list of features, which contains the model's features by name."""
     ensemble = loaded.ensemble
     if ensemble.feature_names == tuple(f.name for f in features):
         return loaded
@@ -105,9 +105,9 @@ class Inputs:
             del self.cache[key]
 
     def space(self, cuts: Sequence[Iterable[float]]) -> tuple[q.Space, tuple[CellEnsemble, ...]]:
-        """The space refined by more cuts, and the models over it; cached by the cuts.
+        """The space refined by more cuts, and the models over the space; cached by the cuts.
 
-        Unrefined parts (most features, and the scores' view) are shared by all questions.
+        Unrefined parts (most features, and the grid on which scores depend) are shared by all questions.
         """
         coarse, legal = self._coarse()
         extra = tuple(_new_cuts(grid, found) for grid, found in zip(coarse.grid, cuts, strict=True))
@@ -124,7 +124,7 @@ class Inputs:
         return self.cache[key]  # type: ignore[return-value]
 
     def _coarse(self) -> tuple[q.Coarse, tuple[BoolArray, ...]]:
-        """The grid of the models, with the models over it, and its legal cells."""
+        """The unrefined grid with the models over it, and the legal cells of each feature."""
         if "coarse" not in self.cache:
             domains = tuple(spec.domain for spec in self.specs)
             pairs = zip(self.base, domains, strict=True)
@@ -135,7 +135,7 @@ class Inputs:
 
 
 def _new_cuts(grid: FeatureGrid, cuts: Iterable[float]) -> tuple[float, ...]:
-    """The cuts missing from a grid, ascending; a category has none."""
+    """The cuts that a grid lacks, ascending; none for a categorical feature."""
     return () if grid.categories else tuple(cut for cut in sorted(set(cuts)) if not grid.has_cut(cut))
 
 
@@ -146,7 +146,7 @@ def _with_legal_categories(grid: FeatureGrid, domain: Domain) -> FeatureGrid:
 
 
 def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: Sequence[Span]) -> Inputs:
-    """The common input space of models: features by name, cuts of all of them, the declared domains."""
+    """The common input space of models: features by name, the cuts of all models, and the declared domains."""
     models = _over_one_type(models)
     first = models[0]
     features: dict[str, Feature] = {}
@@ -183,14 +183,14 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
 
 
 def _over_one_type(models: Sequence[LoadedModel]) -> Sequence[LoadedModel]:
-    """Converts models that compare float32 to float64 if others compare float64, the input type of their libraries."""
+    """Converts models that compare float32 to float64 if other models compare float64, the input type of their libraries."""
     if len({model.ensemble.number_type for model in models}) == 1:
         return models
     return [replace(model, ensemble=widened(model.ensemble)) for model in models]
 
 
 def _have_predictions(found: Declarations, union: Sequence[Feature], specs: Sequence[FeatureSpec], span: Span) -> bool:
-    """True if all features are present that the library requires."""
+    """Reports features that a library requires but the domain lets be missing; True if there are none."""
     lost = [feature.name for feature, spec in zip(union, specs, strict=True) if feature.needs_value and spec.missing]
     if lost:
         names = ", ".join(f"`{name}`" for name in lost[:5]) + (" and others" if len(lost) > 5 else "")
@@ -206,10 +206,10 @@ def _check_same_kind(found: Declarations, first: LoadedModel, model: LoadedModel
     for f in other.features:
         twin = known.get(f.name, f)
         if bool(twin.categories) != bool(f.categories):
-            message = f"one of the models reads `{f.name}` as a category, and the other one as a number"
+            message = f"one of the models reads `{f.name}` as a category, the other one as a number"
             raise found.fail("E216", message, span, "use models that were trained on the same kinds of columns")
         if (twin.labels or f.labels) and twin.labels != f.labels:
-            message = f"the models give other names, or another order, to the categories of `{f.name}`"
+            message = f"the models have different names, or another order, for the categories of `{f.name}`"
             raise found.fail("E216", message, span, "use models that were trained on the same categories")
 
 
@@ -222,7 +222,7 @@ def _joined(grids: Sequence[FeatureGrid], missing: bool) -> FeatureGrid:
 
 @dataclass
 class Scope:
-    """The names of one question: its points, its models' features, tables; and the cuts that it needs."""
+    """The names of one question (points, features of its models, tables), and the cuts that its constraints need."""
 
     found: Declarations
     inputs: Inputs
@@ -230,12 +230,12 @@ class Scope:
     point_models: tuple[int, ...]
     model_names: tuple[str, ...] = ()
     varied: frozenset[int] = frozenset()
-    """Features exempted by a top-level `P = Q except F`: the sensitive ones."""
+    """The sensitive features: those exempted by a top-level `P = Q except F`."""
     cuts: list[set[float]] = field(init=False)
     tables: dict[str, Table] = field(default_factory=dict)
     """The tables that the question uses, by name."""
     aliases: Mapping[str, int] = field(default_factory=dict)
-    """Inside a decision: maps its point to the number of the question's point."""
+    """Inside a decision: the name of its point, mapped to the number of the question's point."""
     index: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -248,9 +248,9 @@ class Scope:
         return self.found.fail(code, message, span, remedy, related)
 
     def inside(self, aliases: Mapping[str, int]) -> Scope:
-        """The scope of a decision about the question's points.
+        """The scope inside a decision, with its point mapped to one of the question's points.
 
-        A decision is a function of one input, whichever features the question varies.
+        A decision is a function of one input, so the features that the question varies do not matter.
         """
         inner = copy.copy(self)
         inner.aliases, inner.varied = aliases, frozenset()
@@ -287,7 +287,7 @@ class Scope:
         return frozenset(self.every(self.feature, names))
 
     def every(self, bind: Callable[[T_in], T_out], items: Iterable[T_in]) -> list[T_out]:
-        """Evaluates all of them, and reports each one's messages."""
+        """Calls `bind` with every item, so that the errors of all items are reported."""
         done, broken = [], False
         for item in items:
             try:
@@ -319,7 +319,7 @@ class Scope:
         return self.inputs.cache[key]  # type: ignore[return-value]
 
     def _warn_about_rows(self, name: ast.Name, matrix: FloatArray) -> None:
-        """Counts rows that cannot be answers, and names the feature that is the most frequent cause."""
+        """Warns about rows that cannot be answers: their number, and the feature that is the most frequent cause."""
         absent = np.isnan(matrix)
         lost = absent & ~np.array([spec.missing for spec in self.inputs.specs])
         allowed = np.stack([spec.allows(matrix[:, f]) for f, spec in enumerate(self.inputs.specs)], axis=1)
@@ -335,7 +335,7 @@ class Scope:
                 self.found.diagnostics.warning(code, message, name.span, remedy)
 
     def cells(self, name: ast.Name) -> Int32Array:
-        """The cells of a table in the grid of the models alone, int32[rows, features]; see `cells_of_rows`."""
+        """The cells of a table on the unrefined grid of the models, int32[rows, features]; see `cells_of_rows`."""
         key = ("cells", name.text)
         if key not in self.inputs.cache:
             self.inputs.cache[key] = frozen(cells_of_rows(self.inputs.base, self.matrix(name)))

@@ -1,10 +1,10 @@
 """Constraints on a model's output, as exact linear constraints on raw sums.
 
-Margins and averaged votes are linear. A probability goes through the exact inverse of its link: for a logistic output
+Margins and averaged votes are linear. A bound on a probability is mapped by the exact inverse of its link: for logistic outputs
 
     prob(P) >= c  <=>  margin(P) >= ln(c / (1 - c)),
 
-for exponential ones value(P) >= c <=> margin(P) >= ln c, and for two classes of one softmax
+for an exponential output value(P) >= c <=> margin(P) >= ln c, and for two classes of one softmax
 prob(P, C1) >= g prob(P, C2) <=> margin(P, C1) - margin(P, C2) >= ln g. Scores of a typed question are sums before averaging, so
 bounds are multiplied by the number of averaged trees.
 """
@@ -31,19 +31,19 @@ from treesens.links import ScorePlace
 
 Terms = Mapping[ScoreAtom, Fraction]
 Chance: TypeAlias = LinkedAtom | ScoreAtom
-"""A probability; the score of a model whose scores are probabilities."""
+"""A probability: through a link, or a score of a model whose scores are probabilities."""
 Chances: TypeAlias = Mapping[LinkedAtom, Fraction] | Mapping[Chance, Fraction]
 
 
 def at_least(scope: Scope, terms: Terms, bound: LogRational, name: str, strict: bool = False) -> Pending:
-    """sum of coefficient * margin >= bound, on raw sums."""
+    """The row sum of coefficient * margin >= bound, on raw sums."""
     scores, scale = raw_sums(scope, terms)
     row = q.AtLeast(q.LinearForm(scores), bound * scale, strict, name)
     return lambda _space: row
 
 
 def raw_sums(scope: Scope, terms: Terms) -> tuple[tuple[q.ScoreTerm, ...], int]:
-    """Margins as sums before averaging: the terms, and the factor of the whole inequality."""
+    """Margins as sums before averaging: the terms, and the factor by which the inequality is multiplied."""
     average = {atom: scope.model(atom.point).ensemble.average for atom in terms}
     scale = lcm(*average.values())
     return tuple(q.ScoreTerm(a.point, a.output, c * (scale // average[a])) for a, c in terms.items()), scale
@@ -52,7 +52,7 @@ def raw_sums(scope: Scope, terms: Terms) -> tuple[tuple[q.ScoreTerm, ...], int]:
 def compare(
     scope: Scope, terms: Terms, operator: ast.Operator, bound: LogRational, positive: bool, name: str
 ) -> Pending:
-    """sum of coefficient * margin, compared with a number."""
+    """Compares the sum of coefficient * margin with a number."""
     opposite = {atom: -c for atom, c in terms.items()}
     match operator if positive else NEGATED[operator]:
         case ">=" | ">" as found:
@@ -82,7 +82,7 @@ def compare_linked(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """sum of coefficient * probability, compared with a number: one probability, or the ratio of two."""
+    """Compares the sum of coefficient * probability with a number, by scores for one probability or a ratio of two."""
     atoms = list(terms)
     if len(atoms) == 1:
         factor = terms[atoms[0]]
@@ -99,7 +99,7 @@ def compare_linked(
 def compare_one(
     scope: Scope, atom: LinkedAtom, operator: ast.Operator, number: Fraction, positive: bool, span: Span
 ) -> Pending:
-    """One prediction, compared with a number: by the score that reaches it, if the link allows this."""
+    """Compares one prediction with a number: by the score at which the prediction reaches it, if the link gives one."""
     if (refusal := atom.link.refuse_number(number)) is not None:
         raise scope.fail("E211", refusal[0], span, refusal[1])
     if atom.link.least_score(number, strict=False) is None:
@@ -110,7 +110,7 @@ def compare_one(
 def compare_by_score(
     scope: Scope, point: int, operator: ast.Operator, number: Fraction, name: str | None = None
 ) -> Pending:
-    """A prediction that never decreases in the only score, compared with a number."""
+    """Compares a prediction, which never decreases in the model's only score, with a number."""
     match operator:
         case "=" | "!=":
             sides: tuple[ast.Operator, ast.Operator] = (">=", "<=") if operator == "=" else (">", "<")
@@ -128,7 +128,7 @@ def _row_by_score(scope: Scope, shown: q.Shown, name: str | None) -> Pending:
     bound = ensemble.link.least_score(shown.probability, strict=beyond)
     assert bound is not None
     if isinstance(bound, bool):
-        # A normal row that all scores satisfy or none does: studies and shares handle rows, not constants.
+        # A row that all scores satisfy, or none: studies and shares handle rows, not constants.
         bound = _beyond_all_scores(ensemble) * (-1 if bound else 1)
     margin, sign = ScoreAtom(shown.point, 0), 1 if shown.above else -1
     scores, scale = raw_sums(scope, {margin: Fraction(sign)})
@@ -138,7 +138,7 @@ def _row_by_score(scope: Scope, shown: q.Shown, name: str | None) -> Pending:
 
 
 def _beyond_all_scores(ensemble: Ensemble) -> LogRational:
-    """A number greater than every raw score, whose negative is smaller than every one."""
+    """A number greater than every raw score, whose negative is smaller than every raw score."""
     weight = np.abs(ensemble.tree_weight[ensemble.leaf_tree])[:, None]
     leaves = fsum((weight * np.abs(ensemble.leaf_value)).ravel().tolist())  # a factor of two covers all rounding
     return LogRational(2 * Fraction(leaves) + sum(abs(Fraction(float(b))) for b in ensemble.base) + 1)
@@ -147,13 +147,13 @@ def _beyond_all_scores(ensemble: Ensemble) -> LogRational:
 def _ratio(
     scope: Scope, terms: Mapping[LinkedAtom, Fraction], operator: ast.Operator, positive: bool, span: Span
 ) -> Pending:
-    """p1 >= g p2, both through the same link: linear for one softmax or exponential link, monotone if g = 1."""
+    """p1 >= g p2 for two predictions by one link: a row of scores for a softmax or exponential link, and for g = 1."""
     one, other = terms
     if terms[one] < 0:
         one, other = other, one
     ratio = -terms[other] / terms[one]
     one_margin, other_margin = (ScoreAtom(atom.point, atom.link.score_of(atom.output)) for atom in (one, other))
-    # Predictions by one increasing function compare like their scores, and so do shares of one sum.
+    # Predictions by one increasing function compare like their scores, as do shares of one sum.
     shares = one.link == other.link and one.link.is_share and one.point == other.point
     rises = one.link == other.link and one.link.rises
     if not (one.link.ratios_are_exponential or ratio == 1) or not (shares or rises):
@@ -164,7 +164,7 @@ def _ratio(
 
 
 def chances_of(scope: Scope, form: Affine) -> dict[Chance, Fraction]:
-    """The terms of a sum of probabilities if some are linear in scores (forests) and some are not; else empty."""
+    """The terms of a sum of probabilities if some are scores (of forests) and others are not; otherwise empty."""
 
     def is_chance(atom: Atom) -> bool:
         if isinstance(atom, ScoreAtom):
@@ -185,13 +185,13 @@ def compare_probabilities(
     span: Span,
     name: str | None = None,
 ) -> Pending:
-    """sum of coefficient * probability, compared with a number: not linear, but approximated by linear constraints."""
+    """Compares the sum of coefficient * probability with a number: not linear, but approximated by linear constraints."""
     row = probability_sum(scope, terms, span)
     return compare_terms(row.terms, operator, number, positive, name or row.name)
 
 
 def probability_sum(scope: Scope, terms: Chances, span: Span) -> q.ProbabilitySum:
-    """sum of coefficient * probability >= 0, for callers that set the bound."""
+    """The sum of coefficient * probability >= 0, for callers that set the bound."""
     parts: list[q.Summand] = []
     for part in (part for atom, c in terms.items() for part in _parts_of(scope, atom, c, span)):
         joined = ((place, both) for place, own in enumerate(parts) if (both := own.plus(part)) is not None)
@@ -204,7 +204,7 @@ def probability_sum(scope: Scope, terms: Chances, span: Span) -> q.ProbabilitySu
 def compare_terms(
     parts: tuple[q.Summand, ...], operator: ast.Operator, number: Fraction, positive: bool, name: str
 ) -> Pending:
-    """A sum of functions of scores, compared with a number; the negation if it is not `positive`."""
+    """Compares a sum of functions of scores with a number; with `positive=False`, the negation."""
     found = operator if positive else NEGATED[operator]
     opposite = tuple(replace(part, factor=-part.factor) for part in parts)
     up = [q.ProbabilitySum(parts, number, strict, name) for strict in (False, True)]
@@ -225,7 +225,7 @@ def compare_terms(
 
 
 def _parts_of(scope: Scope, atom: Chance, factor: Fraction, span: Span) -> tuple[q.Summand, ...]:
-    """A probability times a number, as terms of a sum."""
+    """factor * probability, as terms of a sum."""
     ensemble = scope.model(atom.point).ensemble
     found = ensemble.link.summands(ScorePlace(atom.point, ensemble, ensemble), atom.output, factor)
     if found is None:

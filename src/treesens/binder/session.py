@@ -1,4 +1,4 @@
-"""A file with thousands of questions: reads its declarations once, binds its questions one at a time."""
+"""Binds the questions of a file one at a time, for files with thousands of questions; declarations are read once."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.grammar.tree import ast
 
 _SPACES = 32
-"""Number of refined grids cached for questions outside the file; every new constant creates one."""
+"""Number of cached refined grids for questions outside the file, since every new constant creates a grid."""
 
 
 class Session:
-    """Arguments and errors are those of `bind`; an error is raised at the first question that has one.
+    """The questions of a file, bound on demand. Arguments and errors are those of `bind`; the first error is raised.
 
-    Warnings about single questions are dropped to bound memory; `warnings` has those of the file.
+    Warnings about single questions are dropped to bound memory; `warnings` contains those about the file.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Session:
         self.tables = {name: table for name, table in found.tables.items() if table is not None}
 
     def asked(self) -> Iterator[Asked]:
-        """Every question of the file in order, not bound yet."""
+        """Yields every question of the file in order, unbound."""
         for node in self.file.queries:
             try:
                 yield from self._binder.asked(node)
@@ -49,7 +49,7 @@ class Session:
                 raise
 
     def askable(self) -> Iterator[Asked]:
-        """The valid questions, for callers that have already reported the errors of the others."""
+        """Yields the valid questions, for callers that have already reported the errors in other questions."""
         for node in self.file.queries:
             try:
                 yield from self._binder.asked(node)
@@ -67,7 +67,7 @@ class Session:
             self._forget()
 
     def bind(self, node: ast.Query) -> ResolvedQuestion:
-        """Binds a query outside the file to its declarations; the first question if it expands to several."""
+        """Binds a query from outside the file to the file's declarations; of several questions, only the first is bound."""
         for inputs in self._binder.inputs.values():
             if inputs is not None:
                 inputs.forget_spaces(_SPACES)
@@ -80,7 +80,7 @@ class Session:
             self._forget()
 
     def _forget(self) -> None:
-        """Drops the messages about a question; integrality of inputs is a property of the file, found by the first question."""
+        """Drops messages about a question, except the note on whole numbers (E403), which concerns the file."""
         found = [item for item in self._messages if item.code == "E403" and item not in self.warnings]
         self.warnings = (*self.warnings, *found)
         self._messages.items.clear()

@@ -1,4 +1,4 @@
-"""`share of MEASURE` and `expect share <= 1 %`: a question's use of a measure, and the check that it can be counted."""
+"""`share of MEASURE` and `expect share <= 1 %`: a question's measure, and the check that the share can be counted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Shares(Protocol):
 
 
 def share_asked(scope: Scope, find: ast.Find | ast.Count) -> ShareAsked | None:
-    """The measure that a question names, with the rows that it is learnt from."""
+    """The measure that a question names, with the rows from which it is learnt; None if the question names none."""
     if not isinstance(find, ast.Find) or find.share is None:
         return None
     measure = scope.found.measure(find.share)
@@ -52,7 +52,7 @@ _ENDS = "declare the feature with two ends, write `domain from DATA`, or measure
 
 
 def expected_words(expect: ast.Expect | ast.ExpectShare | None) -> str | None:
-    """A question's expectation as written."""
+    """A question's expectation as text, e.g. `none` or `share <= 0.01`; None without one."""
     match expect:
         case ast.Expect(verdict):
             return verdict

@@ -36,7 +36,7 @@ class ScoreAtom:
 class LinkedAtom:
     """A model's prediction through a nonlinear link: a probability or the value of a regressor.
 
-    `output` is the class whose probability it is (1 of a binary model), 0 for a regressor.
+    `output` is the index of the probability's class (1 for a binary model), or 0 for a regressor.
     """
 
     point: int
@@ -46,7 +46,7 @@ class LinkedAtom:
 
 @dataclass(frozen=True)
 class LikelihoodAtom:
-    """A product of likelihoods: (point, table) of every factor."""
+    """A product of likelihoods; `factors` are the (point, table) of each."""
 
     factors: tuple[tuple[int, str], ...]
     node: ast.Likelihood = field(compare=False)
@@ -54,7 +54,7 @@ class LikelihoodAtom:
 
 @dataclass(frozen=True)
 class TypicalityAtom:
-    """The typicality of a point for a table, by a tree of pairs or an isolation forest."""
+    """The typicality of a point for a table, by a Chow–Liu tree or an isolation forest."""
 
     point: int
     table: str
@@ -64,7 +64,7 @@ class TypicalityAtom:
 
 @dataclass(frozen=True)
 class DistanceAtom:
-    """A distance from a point to another (an int), to a row, or to the nearest row of a table."""
+    """The distance from a point to another point (an int), to a row, or to the nearest row of a table."""
 
     point: int
     target: int | ast.Row | ast.NearestRow
@@ -115,13 +115,13 @@ class Affine:
         return self + other * Fraction(-1)
 
     def only(self, kind: type[A]) -> dict[A, Fraction]:
-        """The terms, if all are of one kind; else empty."""
+        """The terms if all of them are of this kind, otherwise empty."""
         terms = {cast("A", atom): c for atom, c in self.terms if isinstance(atom, kind)}
         return terms if len(terms) == len(self.terms) else {}
 
 
 def kind_of(atom: Atom) -> str:
-    """An atom's description, for messages."""
+    """The kind of an atom, for messages: "a feature"."""
     match atom:
         case FeatureAtom():
             return "a feature"
@@ -152,7 +152,7 @@ def affine(scope: Scope, node: ast.Expression) -> Affine:
             raise scope.fail("E218", "`inf` cannot be compared", node.span, "leave the comparison out")
         case ast.Name(text):
             remedy = did_you_mean(text, list(scope.points)) if text not in scope.points else ""
-            raise scope.fail("E205", f"`{text}` is a name, and a quantity is needed", node.span, remedy)
+            raise scope.fail("E205", f"`{text}` is a name, but a quantity is needed", node.span, remedy)
         case ast.FeatureOf(point, feature):
             return _one(FeatureAtom(scope.point(point), scope.feature(feature)))
         case ast.Prob() | ast.Margin() | ast.ValueOf():
@@ -186,7 +186,7 @@ def affine(scope: Scope, node: ast.Expression) -> Affine:
             above, below = scope.every(lambda f: affine(scope, f), (numerator, denominator))
             if below.terms:
                 remedy = "multiply both sides by the denominator, or divide by a number"
-                raise scope.fail("E204", f"`{node.span.text}` divides by an unknown", denominator.span, remedy)
+                raise scope.fail("E204", f"`{node.span.text}` divides by a quantity", denominator.span, remedy)
             if below.constant == 0:
                 raise scope.fail("E204", "this divides by zero", denominator.span, "divide by another number")
             return above * (1 / below.constant)
@@ -241,7 +241,7 @@ def predicts_probabilities(ensemble: Ensemble) -> bool:
 
 
 def class_index(scope: Scope, point: int, label: ast.Label) -> int:
-    """The position of a class, by its name or its number."""
+    """The position of a class, given by its name or its number."""
     classes = scope.model(point).ensemble.classes
     if not classes:
         raise scope.fail("E219", "a regressor has no classes", label.span, "write `value(P)`")
@@ -256,11 +256,11 @@ def class_index(scope: Scope, point: int, label: ast.Label) -> int:
 
 
 def position_of_class(classes: Sequence[str | int], label: ast.Label) -> int | None:
-    """The position of a class of a model, by its name or its number; None if unknown."""
+    """The position of a class among `classes`, given by its name or its number; None if unknown."""
     if isinstance(label, ast.Name):
         names = [str(c) for c in classes]
         return names.index(label.text) if label.text in names else None
-    # If a class name is a number, even as text, numbers are never positions.
+    # If some class name is a number, even as text, numbers are names and never positions.
     numbers: Mapping[Fraction, int] = {n: i for i, c in enumerate(classes) if (n := decimal_of(str(c))) is not None}
     numbers = numbers or {Fraction(i): i for i in range(len(classes))}
     return numbers.get(label.value)

@@ -1,4 +1,4 @@
-"""Typicality of points for a table, learnt once for all questions about the same inputs; sums of it as rows and objectives."""
+"""The typicality of points for a table, learnt once for all questions about the same inputs, in constraints and objectives."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ _PendingObjective: TypeAlias = Callable[[q.Space], q.Objective]
 
 @dataclass(frozen=True, eq=False)
 class TypicalScore:
-    """A typicality model: a forest, and the scores of the held-out rows, ascending, in units of 2**-SHIFT."""
+    """A typicality model: a forest, and the scores of held-out rows, ascending, in units of 2**-SHIFT."""
 
     forest: Forest
     held_out: Int64Array
 
     def least(self, outside: Fraction) -> Fraction | None:
-        """The least score of the region that a fresh input misses with at most this probability; None if rows are too few."""
+        """The least score in a region that a fresh input misses with probability at most `outside`; None for too few rows."""
         place = (outside * (len(self.held_out) + 1)).__floor__()
         return None if place < 1 else Unit(SHIFT).value(self.held_out[place - 1])
 
 
 def rows_needed(outside: Fraction) -> int:
-    """The minimum number of rows for such a region."""
+    """The minimum number of table rows for a region that a fresh input misses with a probability of at most `outside`."""
     held_out = -((-1 / outside).__floor__()) - 1
     return 2 * max(1, held_out)
 
@@ -60,11 +60,11 @@ class TypicalScores(Protocol):
     def learn_typical(
         self, cells: Int32Array, grid: Grid, features: tuple[Feature, ...], method: Method
     ) -> TypicalScore:
-        """The score of at least two rows of legal cells int32[rows, features]."""
+        """Learns typicality from `cells`, int32[rows, features]: at least two rows of legal cells."""
 
 
 def method_of(way: str | None) -> Method:
-    """The method for a word of the language; the first method by default."""
+    """The method named by a word of the language; by default the first method."""
     return "isolation" if way == TYPICAL_WAYS[1] else "chow-liu"
 
 
@@ -82,7 +82,7 @@ def typical_score(scope: Scope, data: ast.Name, method: Method) -> TypicalScore:
 
 
 def legal_rows(scope: Scope, data: ast.Name) -> Int32Array:
-    """The cells of the rows that are valid inputs: values legal, none missing unless allowed, `onehot` as declared."""
+    """The cells of the rows that are valid inputs: all values are legal, missing only where allowed, and `onehot` holds."""
     key = ("legal rows", data.text)
     if key not in scope.inputs.cache:
         matrix = scope.matrix(data)
@@ -96,14 +96,14 @@ def legal_rows(scope: Scope, data: ast.Name) -> Int32Array:
 
 
 def one_hot_rows(values: FloatArray) -> BoolArray:
-    """True if exactly one of the members is 1 and all others are 0, bool[rows]."""
+    """Marks rows in which exactly one of the members is 1 and all others are 0, bool[rows]."""
     return np.asarray(((values == 0) | (values == 1)).all(axis=1) & ((values == 1).sum(axis=1) == 1), bool)
 
 
 def compare_typicalities(
     scope: Scope, terms: Mapping[TypicalityAtom, Fraction], operator: ast.Operator, number: Fraction, positive: bool
 ) -> Pending:
-    """A sum of scores compared with a number."""
+    """Compares a sum of typicalities with a number."""
     found, whole = _with_scores(scope, terms)
 
     def side(direction: int, strict: bool) -> Pending:
@@ -119,7 +119,7 @@ def compare_typicalities(
 def typicality_objective(
     scope: Scope, terms: Mapping[TypicalityAtom, Fraction], offset: Fraction, upwards: bool
 ) -> _PendingObjective:
-    """A sum of scores to be maximised or minimised."""
+    """A sum of typicalities as an objective."""
     found, whole = _with_scores(scope, terms)
 
     def build(space: q.Space) -> q.Objective:
@@ -132,7 +132,7 @@ def typicality_objective(
 def _with_scores(
     scope: Scope, terms: Mapping[TypicalityAtom, Fraction]
 ) -> tuple[list[tuple[int, TypicalScore, int]], int]:
-    """Point, score and integer coefficient of every term, and the common factor of the coefficients."""
+    """The point, score and integer coefficient of every term, and the factor by which all coefficients were multiplied."""
     whole = lcm(*(c.denominator for c in terms.values()))
     found = []
     for atom, coefficient in terms.items():

@@ -1,5 +1,5 @@
-"""The pass manager: pipelines are text, checked before they run; every step keeps its inverse. `compile_query` lowers a typed
-question and runs a pipeline.
+"""The pass manager: pipelines are texts that are checked before they run, and every step keeps its postsolve. `compile_query`
+lowers a typed question and runs a pipeline:
 
 share-copies,unaffected-leaves,aff-reduce,order-predicates{by=gain}
 """
@@ -34,14 +34,14 @@ PIPELINES: dict[str, str] = {
     "kant": "",
     # The paper's tool: the baseline with UnAff, Aff and the objective.
     "ensense": "unaffected-leaves,aff-reduce,gap-objective",
-    # The same facts, by removing irrelevant parts instead of adding rows (docs/encodings.md). It uses no engine results, so
-    # that a solver's answers are independent of the engine's.
+    # The same facts, by removing irrelevant parts instead of adding rows (docs/encodings.md). No engine results are used, so
+    # that a solver's answers are independent of the engine.
     "independent": f"{_SHARED},{_FOR_SOLVERS}",
     # Also removes parts that the engine's bound proves unreachable.
     "bounded": f"{_SHARED},bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",
     # Also adds a start, if the engine's local search finds a solution (docs/adr/0008-help-from-the-engine.md).
     "default": f"{_SHARED},warm-start,bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",
-    # The part of `default` for the native engine: it joins copies itself and accepts rows unchanged.
+    # The part of `default` for the native engine, which itself joins copies and accepts rows unchanged.
     "native": _SHARED,
 }
 
@@ -50,9 +50,9 @@ _HELPED = frozenset({"bounded", "default"})
 
 
 def pipeline_for(backend: str, pipeline: str) -> str:
-    """The pipeline for a backend: the engine does not use its own help, and needs leaves that cover the whole space.
+    """The pipeline for a backend. The engine does not use its own help, and needs leaves that cover the whole space.
 
-    The portfolio (`auto`) starts with the engine, and compiles the pipeline of this name when solvers are needed.
+    The portfolio (`auto`) starts with the engine; if it needs solvers, it compiles the question again with `pipeline`.
     """
     return "native" if backend in {"native", "auto"} and pipeline in _HELPED else pipeline
 
@@ -62,7 +62,7 @@ _STEP = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\{([^}]*)\})?\s*(?:,|$)")
 
 @dataclass(frozen=True)
 class StepRecord:
-    """Record of one pass: time in seconds and the size of the module after it."""
+    """The record of one pass: its time in seconds, and the size of the module afterwards."""
 
     text: str
     seconds: float
@@ -89,7 +89,7 @@ class Compiled:
 
     @property
     def proof_dependencies(self) -> tuple[str, ...]:
-        """Premises of a `none` of this module other than the solver."""
+        """The premises, other than the solver's result, of a `none` for this module."""
         return tuple(dict.fromkeys(premise for record in self.records for premise in record.proof_dependencies))
 
     @property
@@ -161,7 +161,7 @@ class Pipeline:
             combined = relation.then(step.relation)
             if combined is None:
                 raise PipelineError(
-                    f"no verdict would remain valid after `{text}`: it mixes relaxation and restriction"
+                    f"no verdict would remain valid after `{text}`: the pipeline mixes relaxation and restriction"
                 )
             relation = combined
             module = rewritten
@@ -186,7 +186,7 @@ def check_by_brute_force(before: Module, after: Module, postsolve: Postsolve, st
         if not satisfies(before, lifted[None, :])[0]:
             broken = ", ".join(violations(before, lifted))
             raise InternalError(
-                f"`{step.name}` lifts a solution of its output to no solution of its input: it breaks {broken} of {before.name}"
+                f"`{step.name}` maps a solution of its output to a point that violates {broken} of its input {before.name}"
             )
         goal, kept = before.objective, after.objective
         if (
@@ -243,7 +243,7 @@ def _convert(name: str, key: str, value: str, hint: Any) -> Any:
 
 @dataclass
 class Compilation:
-    """A question after lowering and a pipeline, with the time taken."""
+    """A question after lowering and a pipeline, with the seconds that each took."""
 
     query: Query
     compiled: Compiled
@@ -255,7 +255,7 @@ class Compilation:
 
 
 def compile_query(query: Query, pipeline: str, *, verify_each: bool = False) -> Compilation:
-    """Lowers a question and runs a pipeline on it; cached while a certificate is to follow."""
+    """Lowers a question and runs a pipeline on the module; cached if a certificate will follow."""
     return reuse(query, (pipeline, verify_each), lambda: _compile(query, pipeline, verify_each))
 
 
@@ -270,7 +270,7 @@ def _compile(query: Query, pipeline: str, verify_each: bool) -> Compilation:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """A proof of the compiler or the engine (`backend`) before any search that no cell satisfies the constraints."""
+    """A proof, before any search, that no cells satisfy the constraints; by the compiler or the engine (`backend`)."""
 
     reason: str
     backend: str = "compiler"

@@ -1,4 +1,4 @@
-"""Results as data: answers and their parts. Verdicts are formed in solve/conclude.py, witnesses in values/verify.py."""
+"""Results as data: answers and their parts. Verdicts are made in solve/conclude.py, witnesses in values/verify.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treesens.compiler.base.tolerance import EXACT, Closeness, Tolerance
 from treesens.compiler.ir.module import ModuleSize
 from treesens.errors import InternalError, told
 
-if TYPE_CHECKING:  # each solver process imports this module, without these
+if TYPE_CHECKING:  # each solver process imports this module, but needs none of these
     from treesens.compiler.query.share import ShareAsked
     from treesens.values.concretise import NoValues
     from treesens.values.verify import Witness
@@ -32,15 +32,15 @@ class Verdict(StrEnum):
 
 
 class Proof(StrEnum):
-    """The evidence for a `none`, or a bound (docs/semantics.md)."""
+    """The evidence for a `none` or a bound (docs/semantics.md)."""
 
     EXACT = "exact"
     TOLERANCE = "tolerance"
     """Floating-point arithmetic of a solver, with its tolerances."""
     BOUND = "bound"
-    """The proved bound of another question: no input satisfies this one."""
+    """The proved bound of another question, by which no input satisfies this question."""
     LIBRARY = "library"
-    """The library's rounded sums: exact arithmetic has inputs, within the numerical band."""
+    """The library's rounded sums: inputs exist in exact arithmetic only, within the numerical band."""
 
     def __str__(self) -> str:
         return self.value
@@ -62,27 +62,27 @@ class Sense(StrEnum):
 
 @dataclass(frozen=True)
 class NearMiss:
-    """The best attempt of a search without an answer: the least slack of its constraints, in units of their scores.
+    """The best attempt of a search without an answer, by the least slack of its constraints, in units of their scores.
 
-    `best_slack` is that of the best point (None without a point), `slack_bound` an upper bound for all points (None: unknown).
-    """
+    `best_slack` is the slack of the best point, or None without a point; `slack_bound` is an upper bound on the slack of all
+    points, or None if unknown."""
 
     best_slack: float | None = None
     slack_bound: float | None = None
 
     def to_dict(self) -> dict[str, float]:
-        """The known figures, for records."""
+        """The known numbers, for records."""
         known = {"best_slack": self.best_slack, "slack_bound": self.slack_bound}
         return {name: value for name, value in known.items() if value is not None}
 
 
 Masks = tuple[BoolArray, ...]
-"""A box: per feature, the cells that it contains, bool[n_cells] each."""
+"""A box: a mask of its cells per feature, bool[n_cells] each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Cells around a witness in which every pair is a witness: a box per point, equal on the `shared` features."""
+    """A set of cells around a witness in which every pair is a witness: a box per point, equal on the `shared` features."""
 
     boxes: tuple[Masks, ...]
     shared: frozenset[int]
@@ -103,7 +103,7 @@ class NearestRow:
 
 @dataclass(frozen=True)
 class ObjectiveValue:
-    """Value of the witness, proved bound (None if nothing is proved), the sense, and the tolerance of the question."""
+    """The value of the witness, the proved bound (None if nothing is proved), the sense, and the question's tolerance."""
 
     value: float
     bound: float | None
@@ -113,7 +113,7 @@ class ObjectiveValue:
 
     @property
     def status(self) -> Closeness:
-        """The status: optimal, within the tolerance, or open."""
+        """The status of the value: optimal, within the tolerance, or open."""
         return self.tolerance.closeness(self.value, self.bound)
 
     @property
@@ -123,7 +123,7 @@ class ObjectiveValue:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The outcome of one backend: for records, races and comparisons."""
+    """The outcome of one backend, for records, races and comparisons."""
 
     backend: str
     pipeline: str
@@ -139,8 +139,8 @@ class Attempt:
 class Ranked:
     """The answers to a question with `top`, the best first.
 
-    `complete` if it is proved (`proof`) that no answer lies outside the regions of these; `reason` explains why there are no
-    more.
+    `complete` is True if it is proved (`proof`) that no answer lies outside the regions of these answers; `reason` explains why
+    there are no more.
     """
 
     answers: tuple[Result, ...]
@@ -154,9 +154,9 @@ class Ranked:
 class RowCount:
     """The number of table rows that answer a question.
 
-    `rows` are the numbers of those rows; `undecided` those left open (time ran out, or the library's arithmetic disagrees with
-    exact arithmetic). `total` counts all rows of the table, `outside` those outside the domain, which cannot answer. `shown` is
-    the row of the witness.
+    `rows` are the numbers of these rows, `undecided` the numbers of open rows (time ran out, or the library's arithmetic
+    disagrees with exact arithmetic). `total` is the number of all rows in the table, `outside` the number of rows outside the
+    domain, which cannot answer. `shown` is the witness's row.
     """
 
     rows: tuple[int, ...]
@@ -176,9 +176,9 @@ class RowCount:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The reason for a row's class, `predicted`: `features` (numbers) determine it, `smallest` if no fewer do; None if the
-    permitted features do not. `contrast` are features whose change gives another class, that of the witness (None: no input has
-    one). `decisions` counts the decisions made.
+    """The reason for a row's class, `predicted`. `features` are the indices of features that determine it, or None if the
+    permitted features do not; `smallest` is True if no smaller set does. `contrast` are features whose change gives the class
+    of the witness, or None if no input has another class. `decisions` counts the decisions made.
     """
 
     predicted: str
@@ -190,7 +190,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Estimate:
-    """With probability of at least 1 - `delta` (over the draws) the share is in [low, high]. `value` is the estimate."""
+    """An estimate `value` of a share, which is in [low, high] with a probability of at least 1 - `delta` over the draws."""
 
     value: float
     low: float
@@ -202,10 +202,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ShareFound:
-    """A question's share of a measure: proved to be in [lower, upper].
+    """A question's share of a measure, proved to be in [lower, upper].
 
-    `expected` is the question's expected bound, if any, and `holds` is True if the share satisfies it; None if that is not
-    proved. `closed` is True if the share has the usual precision, `reason` explains why not.
+    `expected` is True if the question states an expected bound; `holds` is True if the share satisfies the bound, or None if
+    this is not decided. `closed` is True if the share has the usual precision; if not, `reason` explains why.
     """
 
     measure: str
@@ -218,10 +218,10 @@ class ShareFound:
     expected: bool = False
     holds: bool | None = None
     rows: int | None = None
-    """For a measure that counts rows: the number of rows in the domain."""
+    """The number of rows in the domain, for a measure that counts rows."""
 
     def judged(self, asked: ShareAsked) -> ShareFound:
-        """Adds the verdict on the question's expected bound, from the proved interval."""
+        """The share with the verdict on the question's expected bound, from the proved interval."""
         return replace(self, expected=asked.expected is not None, holds=asked.decided(self.lower, self.upper))
 
 
@@ -229,7 +229,7 @@ class ShareFound:
 class Core:
     """Conjuncts of a question that no inputs satisfy together, by location and text.
 
-    `model_free` if none of them mentions scores; `minimal` if there is an answer without any one of them.
+    `model_free` is True if no conjunct mentions scores, `minimal` if an answer exists whenever one of them is removed.
     """
 
     spans: tuple[Span, ...]
@@ -239,14 +239,14 @@ class Core:
 
 
 MANIFEST = ".manifest.json"
-"""Suffix of a manifest's file name."""
+"""The suffix of file names of manifests."""
 
 
 @dataclass(frozen=True)
 class Certified:
-    """A claim of an answer (`none`, `found`, `bound`) with its accepted certificate's file, or the reason why it has none.
+    """A claim of an answer (`none`, `found`, `bound`) with the file of its accepted certificate, or the reason for its absence.
 
-    `size` in bytes, times in seconds. `left_out` names constraints that the proof did not need.
+    `size` is in bytes, and times are in seconds. `left_out` names constraints that the proof did not need.
     """
 
     claim: str
@@ -260,13 +260,13 @@ class Certified:
 
     @property
     def manifest(self) -> bool:
-        """True if the file is a manifest, which lists the joint claims of other files."""
+        """True if the file is a manifest, which lists joint claims in other files."""
         return self.path.endswith(MANIFEST)
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The answer to one question; for several answers (`ranked`), the first."""
+    """The answer to one question; if there are several (`ranked`), the first answer."""
 
     query: str
     verdict: Verdict
@@ -291,13 +291,13 @@ class Result:
     explanation: Explanation | None = None
     refuted: tuple[NoValues, ...] = ()
     proof_dependencies: tuple[str, ...] = ()
-    """The parts of the proof of a `none` (and of the bound of an objective), if it has more than one."""
+    """The parts of the proof for a `none`, and for the bound of an objective, if the proof has several."""
     warm_started: bool = False
     """True if the backend was given a solution of the native engine as its start."""
     certificates: tuple[Certified, ...] = ()
-    """One per claim of the answer, if certificates were requested."""
+    """One certificate per claim of the answer, if certificates were requested."""
     from_journal: str = ""
-    """The time of the answer (UTC), if it comes from a journal: points are verified again, proofs and bounds are not."""
+    """The time (UTC) of an answer from a journal: its points have been verified again, but not its proofs and bounds."""
 
 
 _Answer = TypeVar("_Answer")
@@ -306,9 +306,9 @@ _Answer = TypeVar("_Answer")
 def afterwards(result: Result, step: str, work: Callable[[], Result]) -> Result:
     """The result of `work` on an answer; if the step fails, the answer itself with a note and the error code.
 
-    For steps after an answer: regions, nearest rows, shares, certificates, cores. Their failure does not lose the answer.
+    Used for steps after an answer (regions, nearest rows, shares, certificates, cores), so that a failure keeps the answer.
 
-    An error that is not the user's is logged with its traceback. Interruptions pass.
+    Errors that are not the user's are logged with a traceback. Interruptions are not caught.
     """
     try:
         return work()
@@ -318,8 +318,8 @@ def afterwards(result: Result, step: str, work: Callable[[], Result]) -> Result:
 
 
 def answered(about: str, work: Callable[[], _Answer], otherwise: Callable[[str], _Answer]) -> _Answer:
-    """One answer of several. If treesens itself fails, `otherwise` makes an open answer from the reason, so that the others are
-    kept. Errors of the user, and interruptions, pass.
+    """One of several answers. If treesens itself fails, `otherwise` makes an open answer from the reason, so that other answers
+    are kept. The user's errors, and interruptions, are not caught.
     """
     try:
         return work()

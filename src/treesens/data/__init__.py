@@ -1,1 +1,1 @@
-"""Tables, and quantities learnt from them: marginals, cavities, nearest rows, flips."""
+"""Tables, and quantities learnt from tables: marginals, cavities, flips."""

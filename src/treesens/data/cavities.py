@@ -1,13 +1,13 @@
 """Cavities: boxes of a few features that contain no row of a table (paper, section 4, "clause summaries").
 
-The paper finds them one by one with an SMT solver, clauses of one feature first, each with the lowest lower and the highest
-upper guard. Here they are read off the joint histogram of cells: a box is maximal if no side can be extended by a cell without
-reaching a row. Boxes are ordered by the number of features, and then by size (cells, summed over its features), as in the
-paper.
+The paper finds cavities one by one with an SMT solver, clauses of one feature first, each with the lowest lower and the highest
+upper guard. Here they are taken from the joint histogram of cells: a box is maximal if no side can be extended by a cell
+without reaching a row. As in the paper, boxes are ordered by the number of features, and then by size (cells, summed over the
+features).
 
 Up to two features the enumeration is complete. For three, features with many cells are first coarsened to groups of cells with
-similar numbers of rows, so that a triple costs a bounded amount of work; boxes found there are extended to maximal ones on the
-cells themselves. Boxes of more than three features are not searched.
+similar numbers of rows, so that the work per triple is bounded; boxes of groups are then extended to maximal boxes of cells.
+Boxes of more than three features are not searched for.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from treesens.errors import DataError, ModelError
 from treesens.frontends.documents import parse_document
 
 WIDEST = 3
-"""Maximum features of a box."""
+"""Maximum number of features of a box."""
 
 _GROUPS = 12
-"""Groups of cells per feature in the search for boxes of three features."""
+"""Number of groups of cells per feature in the search for boxes of three features."""
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Boxes as CSR: box i bounds `feature[k]` to cells `low[k]`..`high[k]` for k in indptr[i]..indptr[i+1]."""
+    """Boxes as CSR: box i restricts `feature[k]` to cells `low[k]`..`high[k]` for k in indptr[i]..indptr[i+1]."""
 
     indptr: Int64Array
     feature: Int32Array
@@ -52,9 +52,9 @@ _Box = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
 
 
 def maximal_empty_boxes(cells: Int32Array, n_cells: Int32Array, width: int, limit: int) -> Boxes:
-    """At most `limit` maximal empty boxes of at most `width` features, tightest first.
+    """At most `limit` maximal empty boxes of at most `width` features; boxes of fewer features first, then larger boxes.
 
-    `cells` int32[rows, features]; -1 is in no box. Features with a single cell are ignored.
+    `cells` are int32[rows, features], where -1 is in no box. Features with a single cell are ignored.
     """
     features = [f for f in range(cells.shape[1]) if n_cells[f] > 1]
     found: list[_Box] = []
@@ -72,7 +72,7 @@ def maximal_empty_boxes(cells: Int32Array, n_cells: Int32Array, width: int, limi
 
 
 def _order(box: _Box) -> tuple[int, _Box]:
-    """Sorts the largest first; ties have a fixed order."""
+    """The key that sorts boxes by size, largest first, with a fixed order for ties."""
     return -sum(high - low + 1 for low, high in box[1]), box
 
 
@@ -98,17 +98,17 @@ def _histogram(columns: Int32Array, sizes: tuple[int, ...]) -> BoolArray:
 
 
 def _runs(mask: BoolArray) -> list[tuple[int, int]]:
-    """Maximal runs of true cells, first and last."""
+    """The first and the last cell of each maximal run of true cells."""
     edges = np.diff(np.concatenate(([0], mask.astype(np.int8), [0])))
     starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
 def _rectangles(occupied: BoolArray) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Maximal empty rectangles that bound both features and are in no completely empty row or column.
+    """Yields maximal empty rectangles that bound both features and do not lie in a completely empty row or column.
 
-    For every first row the last row moves down; the columns that are free in all rows between form runs, and a run is maximal
-    if the adjacent rows are not free over the whole run. All last rows are processed at once.
+    For every first row the last row moves down. The columns that are free in all rows between both form runs, and a run is
+    maximal if neither adjacent row is free over the whole run. All last rows are processed at once.
     """
     rows, columns = occupied.shape
     if rows > columns:
@@ -133,7 +133,7 @@ def _rectangles(occupied: BoolArray) -> Iterator[tuple[tuple[int, int], tuple[in
 
 
 def _bricks(columns: Int32Array, sizes: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Maximal empty boxes of three features, from groups of cells, extended to cells."""
+    """Yields maximal empty boxes of three features, which are found on groups of cells and extended on cells."""
     edges = [_groups(columns[:, i], size) for i, size in enumerate(sizes)]
     grouped = np.stack([np.searchsorted(e, columns[:, i], side="right") - 1 for i, e in enumerate(edges)], axis=1)
     counts = tuple(len(e) - 1 for e in edges)
@@ -158,7 +158,7 @@ def _bricks(columns: Int32Array, sizes: tuple[int, ...]) -> Iterator[tuple[tuple
 
 
 def _groups(column: Int32Array, size: int) -> Int64Array:
-    """First cells of at most _GROUPS groups with about equal numbers of rows, and `size` at the end."""
+    """The first cells of at most _GROUPS groups with about equal numbers of rows, and `size` at the end."""
     if size <= _GROUPS:
         return np.arange(size + 1)
     counts = np.cumsum(np.bincount(column, minlength=size))
@@ -183,13 +183,13 @@ def _grown(occupied: BoolArray, box: tuple[tuple[int, int], ...]) -> tuple[tuple
 
 
 MOST = 100
-"""Maximum boxes learnt at one point."""
+"""Maximum number of boxes learnt at one point."""
 _SETS = 400
-"""Maximum sets of features tried for them."""
+"""Maximum number of sets of features that are tried for these boxes."""
 
 
 def learn_at(cavities: Cavities, cells: Int32Array) -> int:
-    """Learns the largest maximal boxes of few features that contain a point, int32[features]; returns how many were new."""
+    """Learns the largest maximal boxes of few features around a point, int32[features]; returns the number of new boxes."""
     sets = cavities.separating(cells, _SETS)
     boxes = {grown(cavities, cells, order) for chosen in sets for order in (chosen, chosen[::-1])}
     largest = sorted(boxes, key=lambda box: (-_size(cavities, box), box))[:MOST]
@@ -197,9 +197,9 @@ def learn_at(cavities: Cavities, cells: Int32Array) -> int:
 
 
 def grown(cavities: Cavities, cells: Int32Array, order: tuple[int, ...]) -> Box:
-    """The box of a point on features on which no row agrees with it, every side extended until it reaches a row.
+    """The box around a point on features on which no row agrees with the point, with all sides extended until a row is reached.
 
-    The features are extended in order, so that the first ones become the widest.
+    The features are extended in order, so that the first features become the widest.
     """
     column = {int(f): place for place, f in enumerate(cavities.features)}
     values = {f: cavities.rows[:, column[f]] for f in order}
@@ -218,12 +218,12 @@ def grown(cavities: Cavities, cells: Int32Array, order: tuple[int, ...]) -> Box:
 
 
 def _size(cavities: Cavities, box: Box) -> float:
-    """The share of all combinations of cells in a box."""
+    """The share of all combinations of cells that is in a box."""
     return float(np.prod([(high - low + 1) / int(cavities.n_cells[f]) for f, low, high in box]))
 
 
 Literal: TypeAlias = tuple[str, bool, float]
-"""A feature, True if it must be below the number (False: at or above it), and the number."""
+"""A feature; True if its value must be below the number, or False if at or above it; and the number."""
 Clause: TypeAlias = tuple[Literal, ...]
 """At least one of the literals must hold."""
 _LARGEST = 1e300
@@ -231,9 +231,9 @@ _REMEDY = 'a clause is a list of literals such as ["age", "<", 0.5]'
 
 
 def read_clauses(path: Path) -> tuple[Clause, ...]:
-    """The clauses of a JSON file, as written by the paper's tool: the inputs that violate a clause form a box, a cavity.
+    """The clauses in a JSON file that the paper's tool writes: the inputs that violate a clause form a box, a cavity.
 
-    It is not checked that these contain no row of a table. Raises DataError with the location of the first error.
+    Cavities are not compared with rows of a table. Raises DataError with the location of the first error.
     """
     try:
         document = parse_document(read_regular(path, MOST_TEXT_BYTES), str(path))
@@ -261,7 +261,7 @@ def _literal(part: Any, place: str) -> Literal:
 
 
 def broken_box(clause: Sequence[Literal]) -> dict[str, tuple[float, float]] | None:
-    """The box of values that violate a clause, low <= value < high by feature; None if nothing violates it."""
+    """The box of values that violate a clause, low <= value < high by feature; None if no value violates it."""
     box: dict[str, tuple[float, float]] = {}
     for feature, below, number in clause:
         low, high = box.get(feature, (-math.inf, math.inf))

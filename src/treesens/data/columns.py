@@ -1,7 +1,7 @@
-"""Converts values of any library to a column: numbers as float64, others as text, with one mark for a missing value.
+"""Converts values of any library to a column: numbers to float64, other values to text, with one mark for a missing value.
 
-All conversions end here: fields of CSV are text, and frames and arrays hold objects of their libraries, with many marks for a
-missing value (None, NaN, `pandas.NA`, `pandas.NaT`, a separate mask).
+All conversions are made here: fields in CSV are text, and frames and arrays contain objects of their libraries, with many marks
+for a missing value (None, NaN, `pandas.NA`, `pandas.NaT`, a separate mask).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import float_of
 
 Column = NDArray[Any]
-"""float64[rows] with NaN for missing, or object[rows] of str with None for missing."""
+"""float64[rows] with NaN for a missing value, or object[rows] of str with None for a missing value."""
 
 MISSING_MARKS = frozenset(("", "#N/A", "NA", "N/A", "NaN", "nan", "null", "NULL"))
-"""Fields of a text file that mean a missing value; spreadsheets write `#N/A`."""
+"""Fields in a text file that mean a missing value; spreadsheets write `#N/A`."""
 
 _TRUTHS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
-"""The spellings of pandas and R; models read numbers."""
+"""Truth values as spelt by pandas and R; models read them as numbers."""
 
 
 def column_of_fields(fields: Sequence[str]) -> Column:
-    """Numbers if every field is one or missing, 1 and 0 if every field is `True` or `False`, text otherwise."""
+    """Numbers if every field is a number or missing, 1 and 0 if every field is a truth value or missing, otherwise text."""
     if set(fields) <= _TRUTHS.keys() | MISSING_MARKS and not set(fields) <= MISSING_MARKS:
         return np.array([_TRUTHS.get(f, np.nan) for f in fields], dtype=np.float64)
     stripped = [f.strip() for f in fields]
@@ -38,9 +38,9 @@ def column_of_fields(fields: Sequence[str]) -> Column:
 
 
 def column_of_series(series: Any) -> Column:
-    """A column of a frame, as narwhals wraps it.
+    """A column of a data frame, wrapped by narwhals.
 
-    Numbers are rounded to the nearest float64, as in the libraries. Categories are converted to their names.
+    Numbers are rounded to the nearest float64, as in the libraries; categories are converted to their names.
     """
     import narwhals as nw
 
@@ -58,13 +58,13 @@ def column_of_array(values: NDArray[Any]) -> Column:
     if values.dtype.kind in "buif":
         return values.astype(np.float64)
     if values.dtype.kind in "MmSU":
-        # Times would become integers as Python objects, and bytes would be written with their quotes.
+        # As Python objects, times would become integers, and bytes would be written with quotes.
         return column_of_values([None if text == "NaT" else text for text in values.astype(str).tolist()])
     return column_of_values(values.tolist())
 
 
 def column_of_values(values: Sequence[object]) -> Column:
-    """Objects, None and NaN for missing: numbers if every one is a number or a Boolean, their texts otherwise."""
+    """A column of objects, with None or NaN for missing: numbers if all are numbers or Booleans, otherwise texts."""
     present = [value for value in values if not is_absent(value)]
     if all(isinstance(value, _NUMBERS) for value in present):
         return np.array([np.nan if is_absent(value) else _float(value) for value in values], dtype=np.float64)
@@ -75,7 +75,7 @@ _NUMBERS = (Real, Decimal, np.bool_)
 
 
 def _float(value: Any) -> float:
-    """The nearest float64; infinite for integers beyond its range, which Python refuses."""
+    """The nearest float64; infinite for integers beyond the range of floats, which Python refuses to convert."""
     try:
         return float(value)
     except OverflowError:
@@ -83,8 +83,8 @@ def _float(value: Any) -> float:
 
 
 def is_absent(value: object) -> bool:
-    """True if an object marks a missing value: None, NaN of any kind, `pandas.NaT`, or `pandas.NA`, whose comparisons return
-    NA.
+    """True if an object marks a missing value: None, NaN of any kind, `pandas.NaT`, or `pandas.NA` (comparisons with NA return
+    NA).
     """
     if value is None:
         return True
@@ -93,7 +93,7 @@ def is_absent(value: object) -> bool:
 
 
 def _as_array(series: Any) -> NDArray[Any] | None:
-    """The numbers of a series if they convert to a numpy array without loss; missing ones only as NaN."""
+    """The numbers in a series as a numpy array, with NaN for missing; None if the conversion would lose information."""
     if not series.dtype.is_numeric() or series.dtype.is_decimal():
         return None
     if not series.dtype.is_float() and series.is_null().any():

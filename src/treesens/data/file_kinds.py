@@ -1,4 +1,4 @@
-"""Recognises table files other than CSV and Parquet by their first bytes: their names, and how to convert them."""
+"""Recognises table files other than CSV and Parquet by their first bytes: the kind of file, and how to convert it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Flips of real rows: every row of a table with every legal value of the sensitive features, in exact arithmetic.
+"""Flips of real rows: every row of a table is tried with every legal value of the sensitive features, in exact arithmetic.
 
-A row flips at a margin m if, with its other features unchanged, some legal value of the sensitive ones gives a margin of at
-least m, and another one of at most -m. Such a row is a pair at distance 0 from the data. One compiled sweep computes the
-highest and the lowest score of every row; all margins are then answered by comparison.
+A row flips at a margin m if, with all other features unchanged, some legal values of the sensitive features give a margin of at
+least m, and others a margin of at most -m. Such a row is a pair at distance 0 from the data. One compiled sweep computes the
+highest and the lowest score of every row; for every margin m, a comparison then gives the answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treesens.compiler.query.bounds import LogRational, least_units
 from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept
 
 MOST_COMBINATIONS = 1024
-"""Maximum combinations of cells of all sensitive features but the one with the most cells. Beyond it each is thinned evenly."""
+"""Maximum combinations of cells of all sensitive features except the one with the most; with more, cells are thinned evenly."""
 
 _CHUNK = 4096
 
@@ -38,12 +38,12 @@ _NOT_STRICT = (False, False)
 class Flips:
     """The extremes of the score of every row over the sensitive features.
 
-    `highest` and `lowest` int64[rows] bound the raw score (before averaging): the exact value is in [v, v + slack] units of
+    `highest` and `lowest`, int64[rows], are raw scores (before averaging): the exact score is in [v, v + slack] units of
     2**-shift, and is v itself if `slack` is 0 (a row that passes a threshold by less than `slack` is not counted).
-    `highest_cells`, `lowest_cells` int32[rows, features] are the cells of the sensitive `features` that reach them, `own`
-    int64[rows] the unchanged row's score. `index` numbers the rows in their table. `complete` is False if not all combinations
-    of cells were tried: then some flipping rows may be missed. The two sides may use different scores (leads of two classes):
-    `own_low` is then that of the lower side.
+    `highest_cells` and `lowest_cells`, int32[rows, features], are the cells of the sensitive `features` that reach them, and
+    `own`, int64[rows], are the scores of the unchanged rows. `index` numbers the rows in their table. `complete` is False if
+    not all combinations of cells were tried, so that some flipping rows may be missed. If the two sides use different scores
+    (leads of two classes), `own_low` is the score of the unchanged rows on the lower side.
     """
 
     features: tuple[int, ...]
@@ -73,10 +73,10 @@ def flips(
     limit: int = MOST_COMBINATIONS,
     with_own: bool = True,
 ) -> Flips:
-    """Sweeps rows of cells int32[rows, features of the grid] (all inside the grid) over the legal cells of `features`.
+    """Sweeps the rows of `cells`, int32[rows, features of the grid] (all inside the grid), over the legal cells of `features`.
 
-    `legal[f]` bool[n_cells] flags the cells of feature f with a legal value. For several features every combination is tried,
-    up to `limit` combinations of all but the one with the most cells. Without `with_own` the rows' own scores stay 0.
+    `legal[f]`, bool[n_cells], marks the cells of feature f with a legal value. For several features all combinations are tried,
+    up to `limit` combinations of all but the one with the most cells. Without `with_own` the scores `own` remain 0.
     """
     values, shift, slack = leaf_values(model, output)
     chosen = tuple(features)
@@ -108,7 +108,7 @@ def flips(
 
 
 def combinations_of(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
-    """The number of combinations of cells of all `features` but the one with the most legal cells."""
+    """The number of combinations of legal cells of all `features` except the one with the most legal cells."""
     widest = _widest(features, legal)
     return math.prod(int(legal[f].sum()) for f in features if f != widest)
 
@@ -118,7 +118,7 @@ def _widest(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
 
 
 _SCORES: Kept[Int64Array] = Kept(4, lambda scores: scores.nbytes)
-"""Scores of rows: every set of features is evaluated on the same ones."""
+"""Scores of unchanged rows, which are shared by the sweeps over different sets of features."""
 
 
 def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: int) -> Int64Array:
@@ -133,7 +133,7 @@ def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: 
 
 
 def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -> tuple[list[NDArray[np.int64]], bool]:
-    """The options themselves, or evenly spread ones whose product is within the limit, but at least `least` of each."""
+    """All options, or evenly spread ones whose number of combinations is within the limit, but at least `least` of each."""
     complete = True
     while math.prod(map(len, options)) > limit:
         complete = False
@@ -146,9 +146,9 @@ def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -
 
 
 def swing_bound(model: CellEnsemble, features: Sequence[int], output: int = 0) -> float:
-    """Upper bound on the margin's change by `features` alone: trees without splits on them cancel (UnAff of the paper).
+    """An upper bound on the change of the margin by `features` alone: trees without splits on them cancel (UnAff in the paper).
 
-    The sum over all other trees of the range of their leaves.
+    The bound is the sum, over all other trees, of the range of the tree's leaf values.
     """
     values, shift, slack = leaf_values(model, output)
     tree = model.ensemble.leaf_tree
@@ -162,11 +162,11 @@ def swing_bound(model: CellEnsemble, features: Sequence[int], output: int = 0) -
 
 @dataclass(frozen=True)
 class FlipQuestion:
-    """A question of the form "two points agree except on some features, one scores high and the other low".
+    """A question of the form "two points agree except on some features, and one has a high score, the other a low score".
 
     `high` and `low` are bounds on the raw scores of the points `upper` and `lower`; with `swing` instead, the score of `upper`
-    exceeds that of `lower` by this much. `only` is False if the question has other constraints too. `strict` flags, for `high`
-    and `low`, if the bound itself is excluded.
+    exceeds the score of `lower` by this amount. `only` is False if the question has other constraints, too. `strict` says, for
+    `high` and for `low`, whether the bound itself is excluded.
     """
 
     upper: int
@@ -181,22 +181,22 @@ class FlipQuestion:
     strict: Strict = _NOT_STRICT
 
     def flipping(self, found: Flips) -> BoolArray:
-        """Rows that meet the bounds, bool[rows]; rounding never adds one."""
+        """Marks rows that meet the bounds, bool[rows]; rounding never adds a row."""
         return np.asarray(self.clearance(found) >= 0)
 
     def clearance(self, found: Flips) -> Int64Array:
-        """The amount by which rows meet the bounds (negative: fail), the lesser of the two, in units of the sweep."""
+        """The smaller of the amounts by which rows meet both bounds, negative if they fail one, in units of the sweep."""
         return np.minimum(*self._margins(found))
 
     def deficit(self, found: Flips) -> Int64Array:
-        """The deficit of rows to become pairs, in units of the sweep: 0 for pairs. Unlike the clearance it counts progress on
-        the nearer threshold while the other one is unchanged.
+        """The amount that rows lack to be pairs, in units of the sweep; 0 for pairs. Unlike `clearance`, it falls if a row gets
+        closer to one bound and not to the other.
         """
         above, below = (np.maximum(-margin, 0) for margin in self._margins(found))
         return np.asarray(above if self.swing is not None else above + below)
 
     def _margins(self, found: Flips) -> tuple[Int64Array, Int64Array]:
-        """The amounts by which the extremes of rows pass the bounds; for a swing both are equal."""
+        """The amounts by which the highest and the lowest scores pass their bounds; equal for a swing."""
         lowest = found.lowest + found.slack
         if self.swing is not None:
             swing = found.highest - lowest - least_units(self.swing, found.shift)
@@ -205,18 +205,18 @@ class FlipQuestion:
         return found.highest - top, bottom - lowest
 
     def _ends(self, found: Flips) -> tuple[int, int]:
-        """The least score that passes `high` and the greatest that passes `low`, in units of the sweep."""
+        """The least score that passes `high`, and the greatest score that passes `low`, in units of the sweep."""
         assert self.high is not None
         assert self.low is not None
         above, below = self.strict
         return least_units(self.high, found.shift, strict=above), -least_units(-self.low, found.shift, strict=below)
 
     def falling(self, found: Flips) -> BoolArray:
-        """Unchanged rows that are on the upper side, bool[rows]: a flip takes them down."""
+        """Marks rows whose unchanged score is on the upper side, bool[rows]: a flip lowers it."""
         return np.zeros(len(found), bool) if self.high is None else np.asarray(found.own >= self._ends(found)[0])
 
     def rising(self, found: Flips) -> BoolArray:
-        """Unchanged rows that are on the lower side, bool[rows]: a flip takes them up."""
+        """Marks rows whose unchanged score is on the lower side, bool[rows]: a flip raises it."""
         if self.low is None:
             return np.zeros(len(found), bool)
         own = found.own if found.own_low is None else found.own_low
@@ -224,7 +224,7 @@ class FlipQuestion:
 
 
 def flip_question(query: Query) -> FlipQuestion | None:
-    """Converts a question to one about flips; None if it has another form."""
+    """The question as a `FlipQuestion`; None if it has another form."""
     same = [c for c in query.constraints if isinstance(c, SameExcept)]
     if len(query.points) != 2 or len(same) != 1 or not same[0].varied:
         return None

@@ -1,4 +1,4 @@
-"""Maps rows of a table to cells, cells between grids, and counts rows per cell."""
+"""Maps rows of a table to cells, maps cells between grids, and counts rows per cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rounding = Literal["down", "up", "nearest"]
 
 
 def round_to_cell(value: Fraction, rounding: Rounding) -> int:
-    """A rational in units of 2**-SHIFT."""
+    """A rational rounded to an integer number of units of 2**-SHIFT."""
     scaled = value * (1 << SHIFT)
     match rounding:
         case "down":
@@ -39,7 +39,7 @@ def cell_starts(grid: FeatureGrid) -> FloatArray:
 
 
 def cells_of_rows(grid: Grid, matrix: FloatArray) -> Int32Array:
-    """Cells int32[rows, features] of float64[rows, features]; -1 for a missing value if the grid has no such cell."""
+    """The cells int32[rows, features] of `matrix`, float64[rows, features]; -1 for a missing value that has no cell."""
     cells = np.empty(matrix.shape, np.int32)
     for f, feature in enumerate(grid):
         column = matrix[:, f]
@@ -50,7 +50,7 @@ def cells_of_rows(grid: Grid, matrix: FloatArray) -> Int32Array:
 
 
 def coarse_cells(coarse: FeatureGrid, fine: FeatureGrid) -> Int32Array:
-    """The coarse cell that contains each fine cell, int32[fine.n_cells]; fine has all cuts of coarse."""
+    """The coarse cell that contains each fine cell, int32[fine.n_cells]; `fine` must have all cuts of `coarse`."""
     result = np.zeros(fine.n_cells, np.int32)
     result[: fine.present_cells] = coarse.cell_of(cell_starts(fine))
     if fine.missing:
@@ -59,15 +59,15 @@ def coarse_cells(coarse: FeatureGrid, fine: FeatureGrid) -> Int32Array:
 
 
 def fine_runs(coarse: FeatureGrid, fine: FeatureGrid) -> tuple[Int64Array, Int64Array]:
-    """First and last fine cell of every coarse cell, int64[coarse.n_cells] each."""
+    """The first and the last fine cell in every coarse cell, int64[coarse.n_cells] each."""
     owner = coarse_cells(coarse, fine)
     cells = np.arange(coarse.n_cells)
     return np.searchsorted(owner, cells), np.searchsorted(owner, cells, side="right") - 1
 
 
 def changes_from_value(domain: Domain, grid: FeatureGrid, legal: BoolArray, value: float) -> Int64Array:
-    """1 for every cell whose nearest legal value differs from a row's, int64[n_cells]; missing (NaN) is a separate value.
-    Present cells without a legal value get 0, unless the row's value is missing.
+    """1 for every cell whose legal value nearest to `value` differs from it, int64[n_cells]; missing (NaN) is a separate value.
+    Present cells without a legal value get 0, unless `value` is missing.
     """
     changes = legal.astype(np.int64)
     if grid.missing:
@@ -82,15 +82,15 @@ def changes_from_value(domain: Domain, grid: FeatureGrid, legal: BoolArray, valu
 
 
 EMPTY = Fraction(1, 2)
-"""Pseudo-count of an empty cell."""
+"""The pseudo-count of an empty cell."""
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Rows per cell: `counts[feature]` int64[n_cells], out of `rows` (paper, section 4, "Utility function").
+    """The number of rows per cell, `counts[feature]` int64[n_cells], out of `rows` (paper, section 4, "Utility function").
 
     The probability of a cell is its share of the rows. A cell without rows counts as half a row: the paper's estimate would be
-    0, with an infinite logarithm, and a single unlucky feature would make every other one irrelevant.
+    0, whose logarithm is infinite, and a single unlucky feature would make all others irrelevant.
     """
 
     counts: tuple[Int64Array, ...]
@@ -101,7 +101,7 @@ class Marginals:
         return (Fraction(int(self.counts[feature][cell])) or EMPTY) / self.rows
 
     def log_costs(self, feature: int, rounding: Rounding) -> Int64Array:
-        """ln of the probability of every cell in units of 2**-SHIFT, with the given rounding, int64[n_cells]."""
+        """ln(probability) of every cell in units of 2**-SHIFT, with the given rounding, int64[n_cells]."""
         distinct, place = np.unique(self.counts[feature], return_inverse=True)
         logs = [_log((Fraction(int(count)) or EMPTY) / self.rows, rounding) for count in distinct]
         return np.array(logs, np.int64)[place]
@@ -113,7 +113,7 @@ def _log(probability: Fraction, rounding: Rounding) -> int:
 
 
 def marginals(cells: Int32Array, n_cells: Int32Array) -> Marginals:
-    """The marginals of rows of cells int32[rows, features]; cells of -1 (missing where the grid allows none) are skipped."""
+    """The marginal counts of `cells`, int32[rows, features]; -1 (a missing value where the grid allows none) is skipped."""
     counts = tuple(
         np.bincount(column[column >= 0], minlength=int(n)).astype(np.int64)
         for column, n in zip(cells.T, n_cells, strict=True)

@@ -1,8 +1,8 @@
-"""Tables of data: CSV and Parquet files and data frames, as columns of float64 or of text.
+"""Tables of data: CSV files, Parquet files and data frames, as columns of float64 or of text.
 
-A table contains model inputs: numbers in the model's own units, NaN or an empty field for missing. Text is allowed in columns
-whose category names are known (declared, or stored in the model); elsewhere it is an error. A model can read a table if it has
-the needed columns with numbers in range.
+A table contains model inputs: numbers in the model's own units, with NaN or an empty field for a missing value. Text is allowed
+in columns whose category names are known (declared, or stored in the model); in other columns it is an error. A model can read
+a table that has the columns it needs, with numbers in range.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from treesens.frontends.base import LoadedModel
 from treesens.visible import declaration
 
 _WRITTEN = re.compile(r"[-+]?\d{1,3}([.,' \u00a0\u202f]?\d{3})*([.,]\d+)?")
-"""Numbers with a decimal comma or separators."""
+"""A number with a decimal comma or with separators."""
 _SIGN = r"[%\u2030$\u00a2-\u00a5\u20a0-\u20bf]"
 _WITH_UNIT = re.compile(rf"({_SIGN} ?|[A-Z]{{3}} )?{_WRITTEN.pattern}( ?(\u00b0?[A-Za-z\u00b5]{{1,3}}|{_SIGN}))?")
-"""A number with a unit or currency code or sign; a letter before a number makes it a code."""
+"""A number with a unit, currency code or currency sign. With a single letter in front, a number is a code."""
 _TOKENS = frozenset(
     ("?", ".", "..", "-", "--", "\u2013", "\u2014", "*", "n.a.", "n.a", "n/a", "na", "none", "nil", "missing", "unknown", "#na",
      "#n/a n/a", "#value!", "#ref!", "#div/0!", "#null!", "#num!", "<na>", "(null)", "\\n")
 )  # fmt: skip
-"""Common tokens for a missing number: `?` of the UCI archive, `.` of SAS and Stata, `\\N` of MySQL."""
+"""Common marks for a missing number: `?` in the UCI archive, `.` in SAS and Stata, `\\N` in MySQL."""
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 1 << 16
 
 
 class TextError(DataError):
-    """A column contains text where the model reads something else, as described in `what`."""
+    """Raised if a column contains text where the model reads something else, which `what` describes."""
 
     table: str
     column: str
@@ -60,11 +60,11 @@ class TextError(DataError):
 
 @dataclass(frozen=True)
 class Categories:
-    """A column's notation for categories: `names` are stored values by text, `numbers` by number.
+    """A column's notation for categories: stored values by text (`names`) and by number (`numbers`).
 
-    If there are `numbers`, each number of the column is a category's label and never a stored value itself. `digits`: True if
-    text such as "2" that is not a name may be a number; False if only the model names the categories. `unsure`: a number may be
-    a code or a name, so both are refused. `mark`: the one mark of missing values, if known.
+    If there are `numbers`, every number in the column is the label of a category, and never a stored value. `digits` is True if
+    text such as "2" that is not a name may be a number, and False if only the model names the categories. `unsure` is True if a
+    number may be a code or a name, so that numbers are refused. `mark` is the only mark of missing values, if known.
     """
 
     names: Mapping[str, float] = field(default_factory=dict)
@@ -76,9 +76,9 @@ class Categories:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns by name, in the order of the source; `label` is the column that is not an input (None if all are).
+    """Columns by name, in the order of the source; `label` is the column that is not an input, or None if all are inputs.
 
-    `sha256` is that of the file, None for a data frame. `marks`: the marks of missing values per column of a frame.
+    `sha256` is the digest of the file, or None for a data frame. `marks` are the marks of missing values per frame column.
     """
 
     name: str
@@ -93,13 +93,13 @@ class Table:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of all columns but the label."""
+        """The names of all columns except the label."""
         return tuple(column for column in self.columns if column != self.label)
 
     def numbers(self, column: str, categories: Categories | None = None) -> FloatArray:
-        """A column as float64[rows] of stored values, read-only; category names become the category's value.
+        """A column as stored values, float64[rows], read-only; category names become the values of the categories.
 
-        DataError with row and column for unknown categories, and for text that is not a number.
+        Raises DataError, with row and column, for unknown categories and for text that is not a number.
         """
         values, known = self.columns[column], categories or Categories()
         if known.unsure:
@@ -157,7 +157,7 @@ class Table:
         return error
 
     def matrix(self, columns: Sequence[str], categories: Mapping[str, Categories] | None = None) -> FloatArray:
-        """float64[rows, columns] of the named columns; DataError listing the missing ones."""
+        """The named columns as float64[rows, columns]. Raises DataError, which lists missing columns."""
         absent = [column for column in columns if column not in self]
         if absent:
             listed = ", ".join(f"`{column}`" for column in absent[:8]) + (", …" if len(absent) > 8 else "")
@@ -171,7 +171,7 @@ class Table:
 
 
 def with_zeros(table: Table, columns: Iterable[str]) -> Table:
-    """The table with zero columns added for features that a model names but does not use."""
+    """The table with columns of zeros added for features that a model names but does not use."""
     zeros = np.zeros(table.rows)
     zeros.flags.writeable = False
     added = {column: zeros for column in columns if column not in table}
@@ -179,11 +179,11 @@ def with_zeros(table: Table, columns: Iterable[str]) -> Table:
 
 
 _MOST_DIGITS = 400
-"""Maximum digits before or after the point of a number as a category name; its exact value would have as many."""
+"""Maximum digits before or after the point of a number as a category name, since its exact value has as many digits."""
 
 
 def decimal_of(text: str) -> Fraction | None:
-    """The exact number of a text; None if it is not one, not finite, or too long to be a name."""
+    """The exact number that a text represents; None if the text is not a number, not finite, or too long for a name."""
     if not is_decimal(text) or len(text) > _MOST_DIGITS:
         return None
     try:
@@ -194,7 +194,7 @@ def decimal_of(text: str) -> Fraction | None:
 
 
 def _stored(text: str, known: Categories) -> float | None:
-    """The value of a text; a number is its own value only if categories are not named by numbers or names."""
+    """The stored value of a text, or None. A number is its own stored value unless categories have numbers or names."""
     if text in known.names:
         return known.names[text]
     number = float_of(text)
@@ -212,7 +212,7 @@ def _listed(known: Categories) -> str:
 
 
 def _looks_like_a_number(text: str) -> bool:
-    """True if a text is a number in a notation not used in tables: `35,6`, `1.234,5`, `1_000`, digits of other scripts."""
+    """True if a text is a number in a notation that tables do not use: `35,6`, `1.234,5`, `1_000`, digits of other scripts."""
     if _WRITTEN.fullmatch(text.strip()):
         return True
     try:
@@ -242,7 +242,7 @@ def _text_remedy(text: str, column: str, values: Column, known: Mapping[str, flo
 def read_table(source: object, *, label: str | None = None, rows: int | None = None, name: str = "") -> Table:
     """A table from a CSV or Parquet file (a path) or from a data frame of any library supported by narwhals.
 
-    `label` names the column that is not an input, `rows` keeps only the first rows. DataError with location and remedy.
+    `label` names the column that is not an input; only the first `rows` are kept. Raises DataError, with location and remedy.
     """
     digest: str | None = None
     if isinstance(source, (str, os.PathLike)):
@@ -261,8 +261,8 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
 
 
 def _marks_of_frame(frame: Any, rows: int) -> dict[str, frozenset[str]]:
-    """The missing-value marks of each column, as scikit-learn converts it; none for pyarrow, which scikit-learn does not
-    accept."""
+    """The marks of missing values in each column, as scikit-learn converts it; none for pyarrow tables, which scikit-learn does
+    not accept."""
     import narwhals as nw
 
     data = nw.from_native(frame, eager_only=True)
@@ -272,7 +272,7 @@ def _marks_of_frame(frame: Any, rows: int) -> dict[str, frozenset[str]]:
 
 
 def _marks(values: np.ndarray[Any, Any]) -> frozenset[str]:
-    """The distinct marks of missing values in a column: None, NaN, or another one such as `<NA>` of pandas."""
+    """The distinct marks of missing values in a column: None, NaN, or another mark such as `<NA>` in pandas."""
     if values.dtype.kind == "f":
         return frozenset(["NaN"] if np.isnan(values).any() else [])
     absent = [v for v in values.tolist() if is_absent(v)] if values.dtype == object else []
@@ -282,7 +282,7 @@ def _marks(values: np.ndarray[Any, Any]) -> frozenset[str]:
 def table_of_columns(
     columns: dict[str, Column], place: str, label: str | None = None, digest: str | None = None
 ) -> Table:
-    """A table of columns, which become read-only. DataError without rows, and for an unknown label column."""
+    """The table with these columns, which become read-only. Raises DataError without rows, and for an unknown label column."""
     count = len(next(iter(columns.values()))) if columns else 0
     if count == 0:
         raise DataError("the table has no rows", place=place, remedy="give a table with at least one row")
@@ -329,7 +329,7 @@ def _read_frame(frame: Any, place: str) -> dict[str, Column]:
         kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
         remedy = "pass a pandas, polars or pyarrow table, or a path"
         if isinstance(frame, np.ndarray):
-            remedy = "an array has no names of columns: pandas.DataFrame(array, columns=[..]) gives it some"
+            remedy = "an array has no column names: pandas.DataFrame(array, columns=[..]) adds them"
         raise DataError(f"an object of type {kind} is not a data frame", remedy=remedy) from None
     names = [str(column) for column in data.columns]
     _refuse_duplicates(names, place)
@@ -357,7 +357,7 @@ def _read_csv(path: Path, place: str) -> dict[str, Column]:
 
 
 def _header_of(file: io.TextIOBase, delimiter: str) -> list[str]:
-    """The first record of a file, which is read to the end of the record: a quoted name may have line breaks."""
+    """The first record of a file, which is read to the end of that record: a quoted name may contain line breaks."""
     file.seek(0)
     return next(csv.reader(iter(file.readline, ""), delimiter=delimiter), [])
 
@@ -369,7 +369,7 @@ def _refuse_duplicates(names: list[str], place: str) -> None:
 
 
 def _all_numbers(file: io.TextIOBase, delimiter: str, width: int) -> FloatArray | None:
-    """The rest of the file if every field is a number: numpy's C reader, exact and fast. None if some field is not."""
+    """The rest of the file if every field is a number, by numpy's exact and fast C reader; None if some field is not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # suppresses warnings about files without rows
         try:
@@ -398,9 +398,9 @@ _PLACE = "the array"
 
 
 def table_of_array(array: np.ndarray[Any, Any], models: Iterable[LoadedModel], label: str | None) -> Table:
-    """The table of an array [rows, features], with the names of the first model with as many features.
+    """The table of an array [rows, features], with the feature names of the first model with as many features.
 
-    DataError for an array of another shape, and for a label, which arrays cannot name.
+    Raises DataError for an array of another shape, and for a label, which arrays cannot name.
     """
     remedy = "give the columns in the order of training, or a data frame that names them"
     if array.ndim != 2 or array.dtype.names is not None:
@@ -416,15 +416,15 @@ def table_of_array(array: np.ndarray[Any, Any], models: Iterable[LoadedModel], l
     names = next((one for one in known if len(one) == array.shape[1]), None)
     if names is None:
         wanted = f"the model has {len(known[0])} features" if known else "no model names them"
-        raise DataError(f"the array has {array.shape[1]} columns, and {wanted}", place=_PLACE, remedy=remedy)
+        raise DataError(f"the array has {array.shape[1]} columns, but {wanted}", place=_PLACE, remedy=remedy)
     table = table_of_columns({name: column_of_array(array[:, f]) for f, name in enumerate(names)}, _PLACE)
     return replace(table, marks={name: _marks(array[:, f]) for f, name in enumerate(names)})
 
 
 def align_table(model: LoadedModel, table: Table) -> Table:
-    """The table with zeros for features that the model names and no tree splits on.
+    """The table with zeros for features that the model names, but on which no tree splits.
 
-    DataError if others are missing, or contain text, or numbers outside the model's number type.
+    Raises DataError if another feature is missing, or contains text or numbers outside the model's number type.
     """
     ensemble = model.ensemble
     table, _ = as_named(table, blanks_replaced(model))
@@ -446,16 +446,16 @@ def align_table(model: LoadedModel, table: Table) -> Table:
 
 
 def blanks_replaced(model: LoadedModel) -> Collection[str]:
-    """Features whose names may have had blanks: LightGBM replaces each by `_`, in files and in live models."""
+    """Features whose names may have contained blanks: LightGBM replaces each blank by `_`, in files and in live models."""
     if not model.frontend.startswith("lightgbm"):
         return ()
     return tuple(name for name in model.ensemble.feature_names if "_" in name)
 
 
 def as_named(table: Table, features: Collection[str]) -> tuple[Table, dict[str, str]]:
-    """The table with columns renamed to names in which `_` replaces each blank, and the renamed columns.
+    """The table with columns renamed to feature names in which `_` replaces each blank, and the renamed columns.
 
-    A column with the feature's exact name has priority, and of two candidates for one name neither is renamed.
+    A column with the feature's exact name has priority, and if two columns could get one name, neither is renamed.
     """
     sought = set(features) - set(table.columns)
     spelled: dict[str, list[str]] = {}
@@ -469,7 +469,7 @@ def as_named(table: Table, features: Collection[str]) -> tuple[Table, dict[str, 
 
 
 def check_range(table: Table, name: str, values: FloatArray, number_type: NumberType) -> None:
-    """DataError if a column, as stored numbers float64[rows], has one that is infinite in this number type."""
+    """Raises DataError if `values`, the stored numbers of a column, float64[rows], contain an infinity in this number type."""
     with np.errstate(over="ignore"):
         beyond = np.flatnonzero(np.isinf(number_type.cast(values)))
     if len(beyond):

@@ -1,4 +1,4 @@
-"""Link functions, from raw scores to predictions: one file each, behind the base class `Link`.
+"""Link functions, which map raw scores to predictions: one file each, with the base class `Link`.
 
 A reader uses the link of its format; a new link is a subclass of `Link` next to its reader. No other code names a concrete link
 (`tests/house/test_links.py`).

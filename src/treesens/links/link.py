@@ -1,9 +1,9 @@
 """The base class of link functions.
 
-A link maps a model's raw scores to its predictions, and states provable facts about these in terms of the scores: the score at
-which a prediction reaches a number (`least_score`), its prediction as a sum of functions that the compiler can bound
-(`summands`), and the classes that follow from predictions (`class_rules`). The defaults are for a model about which only the
-raw scores are known.
+A link maps a model's raw scores to predictions, and states provable facts about predictions in terms of scores: the score at
+which a prediction reaches a number (`least_score`), a prediction as a sum of functions that the compiler can bound
+(`summands`), and the classes that follow from predictions (`class_rules`). The defaults are for models of which only raw
+scores are known.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from treesens.binder.scope import Pending, Scope
 
 OfMember: TypeAlias = "Callable[[ScorePlace, int, bool], Pending]"
-"""Maps (the scores of a member, class, True or False) to the constraint that it predicts the class, or does not."""
+"""Maps (a member's scores, class, flag) to the constraint that the member predicts the class or, if False, does not."""
 Operator = Literal[">=", ">", "<=", "<"]
 Refusal = tuple[str, str]
-"""A message and a remedy."""
+"""The message and the remedy of an error."""
 Require = Callable[[object, str], None]
-"""Raises ModelError with the message unless the condition holds."""
+"""Raises ModelError with this message unless the condition holds."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,18 @@ class ScorePlace:
         return self.model is not self.whole
 
     def term(self, output: int, coefficient: Fraction) -> ScoreTerm:
-        """A score of the model times a number; scores of typed questions are sums before averaging."""
+        """coefficient * score of the model, as a term; scores in typed questions are sums before averaging."""
         return ScoreTerm(self.point, self.first + output, coefficient / self.whole.average)
 
     def linear(self, output: int, factor: Fraction) -> Linear:
-        """factor * score."""
+        """factor * score, as a term of a sum of probabilities."""
         low, high = score_range(self.whole, self.first + output)
         return Linear(factor, (self.term(output, Fraction(1)),), low, high)
 
 
 @dataclass(frozen=True)
 class ClassRule:
-    """A class is predicted if the sum of coefficient * probability, by class, has this relation to `number`."""
+    """A condition for predicting a class: the sum of coefficient * probability, by class, compared with `number`."""
 
     terms: Mapping[int, Fraction]
     operator: Operator
@@ -71,7 +71,7 @@ class ClassRule:
 
 @dataclass(frozen=True)
 class Link:
-    """The map from raw scores to predictions, with provable facts about it. Subclasses override parts."""
+    """The map from raw scores to predictions, with provable facts about this map. Subclasses override parts."""
 
     name: ClassVar[str]
     """The name of the link in records and messages."""
@@ -81,11 +81,11 @@ class Link:
     is_known: ClassVar[bool] = True
     """False if predictions are not a known function of the scores."""
     is_linear: ClassVar[bool] = False
-    """True if a score is itself the prediction."""
+    """True if scores are themselves the predictions."""
     is_probability: ClassVar[bool] = False
-    """True if predictions of classes are probabilities computed from the scores by the link."""
+    """True if predictions for classes are probabilities that the link computes from the scores."""
     grows: ClassVar[bool] = False
-    """True if predictions grow exponentially with the score: the compiler has no bound for their sums."""
+    """True if predictions grow exponentially with the score, so that the compiler has no bound for their sums."""
     is_share: ClassVar[bool] = False
     """True if the prediction of a class is its share of a sum over all classes, increasing in the class's score."""
     ratios_are_exponential: ClassVar[bool] = False
@@ -95,19 +95,19 @@ class Link:
     votes: ClassVar[bool] = False
     """True if the scores belong to several models, whose classes are compared or counted; the only prediction is a class."""
     compares_members: ClassVar[bool] = False
-    """True if each of these models has the score of one class."""
+    """True if each of the several models has the score of one class."""
     least_lead: ClassVar[Fraction] = Fraction(0)
-    """The least difference of such scores, over their sum, that the library certainly separates."""
+    """The least difference of such scores, relative to their sum, that the library certainly separates."""
     several: ClassVar[str] = ""
     """The predicate of a sentence about a model without its own score: "averages the probabilities of several"."""
     prefers_gaps: ClassVar[bool] = False
-    """True if users state distances between predictions in probability; otherwise in raw score."""
+    """True if users state distances between predictions as probabilities instead of raw scores."""
     decides_at_zero: ClassVar[bool] = True
-    """True if one score of two classes decides for the second class from about 0 on."""
+    """True if, with one score for two classes, the second class is predicted from a score of about 0 on."""
     leads_by_margin: ClassVar[bool] = True
     """False if only probabilities define a class's lead."""
     leads_by_factor: ClassVar[bool] = False
-    """True if the ratio of two probabilities of one input is known, from scores (e to their difference) or `class_rules`."""
+    """True if the ratio of two probabilities at one input is known, from scores (e to their difference) or `class_rules`."""
     is_noted: ClassVar[bool] = False
     """True if rows about one prediction record the probability, whose digits the library compares (`AtLeast.shown`)."""
     has_log_loss: ClassVar[bool] = False
@@ -130,21 +130,21 @@ class Link:
 
     @property
     def is_single(self) -> bool:
-        """True if the link itself rounds predictions to float32."""
+        """True if the link itself rounds its predictions to float32."""
         return False
 
     @property
     def written_slack(self) -> Fraction | None:
-        """The rounding of a prediction that was fitted after training, and is compared as written; None for others."""
+        """The decimal rounding of a prediction that was fitted after training and is compared as written; else None."""
         return None
 
     @property
     def of_probability(self) -> bool:
-        """True if the link rounds a sigmoid of the score before it computes the prediction."""
+        """True if the link rounds a sigmoid of the score before the prediction is computed from it."""
         return False
 
     def is_like(self, other: Link) -> bool:
-        """True for links of one kind, whatever their parameters are."""
+        """True if both links are of one kind, whatever their parameters."""
         return type(self) is type(other)
 
     # --- numbers ------------------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Link:
         return None
 
     def sure_winners(self, ensemble: Ensemble, scores: FloatArray) -> list[int | None] | None:  # noqa: ARG002
-        """The classes that win whatever rounding hides (None if it decides); None if they follow from predictions."""
+        """The classes that win whatever rounding hides (None if it decides a row); None if predictions define them."""
         return None
 
     def slack(self, ensemble: Ensemble, term: ScoreTerm) -> Fraction | None:  # noqa: ARG002
@@ -166,11 +166,11 @@ class Link:
         return None
 
     def score_at(self, prediction: float) -> float | None:  # noqa: ARG002
-        """The score at which one prediction is this number, in floats; None if the link has no closed inverse."""
+        """The score, in floats, at which a prediction is this number; None if the link has no closed inverse."""
         return None
 
     def flatness(self, score: float) -> float:
-        """An upper bound of 1 / slope of one prediction at scores up to this absolute value: for a sigmoid, e**|score|."""
+        """An upper bound on 1 / slope of a prediction at scores up to this absolute value: for a sigmoid, e**|score|."""
         return math.exp(min(abs(score), STEEPEST))
 
     def validate(self, ensemble: Ensemble, require: Require) -> None:
@@ -179,22 +179,22 @@ class Link:
     # --- constraints --------------------------------------------------------------------------------------------------------
 
     def score_of(self, output: int) -> int:  # noqa: ARG002
-        """The index of a prediction's score."""
+        """The index of the score for a prediction."""
         return 0
 
     def probability_of(self, ensemble: Ensemble, wanted: int) -> tuple[int, bool] | None:  # noqa: ARG002
-        """The prediction that gives a class's probability, and a flag: True if it is subtracted from 1; None without one."""
+        """The prediction that gives a class's probability, and True if it is subtracted from 1; None if there is none."""
         return None
 
     def least_score(self, number: Fraction, *, strict: bool) -> LogRational | bool | None:  # noqa: ARG002
-        """The score from which the prediction is at least `number` (above it, if `strict`), exactly.
+        """The exact score from which on the prediction is at least `number` (above `number`, if `strict`).
 
-        True or False if all scores reach it, or none; None if it is not a bound on one score.
+        True if all scores reach the number, False if none does, and None if this is not a bound on one score.
         """
         return None
 
     def mirrored(self, number: Fraction) -> Fraction:
-        """Converts a bound on the first class's probability, 1 minus `number`, to the second one's."""
+        """The bound on the second class's probability that matches a bound of 1 - `number` on the first class's."""
         return number
 
     def refuse_number(self, number: Fraction) -> Refusal | None:  # noqa: ARG002
@@ -219,15 +219,15 @@ class Link:
         return None
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...] | None:  # noqa: ARG002
-        """factor * prediction as a sum of bounded functions of scores; None if it has no such form."""
+        """factor * prediction as a sum of bounded functions of scores; None if the prediction has no such form."""
         return None
 
     def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending | None:  # noqa: ARG002
-        """The constraint that a class is predicted (or not), from those about members; None if it follows from scores."""
+        """The constraint that a class is predicted (or not), from constraints on members; None if it follows from scores."""
         return None
 
     def class_rules(self, ensemble: Ensemble, wanted: int, factor: Fraction) -> tuple[ClassRule, ...] | None:  # noqa: ARG002
-        """The rules, all required, by which a class is predicted with `factor` times the probability of every other one.
+        """The rules, all required, by which a class is predicted with `factor` times the probability of every other class.
 
         None if the class follows from the scores.
         """
@@ -236,7 +236,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Raw(Link):
-    """Scores that rank the classes, without a known function to the library's probabilities."""
+    """Scores that rank the classes, but whose function to the library's probabilities is unknown."""
 
     name = "raw"
     advice = "margin(P), class(P): its probabilities are another function of the margin, so give --margin and not --gap"
@@ -258,7 +258,7 @@ def score_range(ensemble: Ensemble, output: int) -> tuple[Fraction, Fraction]:
 
 
 def decimal(number: Fraction) -> str:
-    """A number in a message."""
+    """A number as text in a message."""
     return str(int(number)) if number.denominator == 1 else f"{float(number):g}"
 
 

@@ -17,7 +17,7 @@ from treesens.links.link import Link, Refusal, ScorePlace, decimal
 
 @dataclass(frozen=True)
 class Softmax(Link):
-    """The share of each class of a sum of exponentials."""
+    """The share of each class in a sum of exponentials."""
 
     name = "softmax"
     is_probability = True

@@ -1,4 +1,4 @@
-"""Chooses values for an answer's cells: equal where the question requires it, jointly where it relates them."""
+"""Chooses values for an answer's cells: equal where the question requires equality, and jointly where it relates values."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from treesens.values.propagation import CHOICES, Choice, Ranges, conflict, gener
 from treesens.values.relations import canonical_terms, equal_groups, firm_relations, places_named, relates, relations_of
 
 MOST_CASES = 64
-"""Maximum combinations of alternatives tried for one candidate."""
+"""Maximum number of combinations of alternatives that are tried for one candidate."""
 
 
 @dataclass(frozen=True)
 class NoValues:
-    """Cells in which no values were found. `cut` excludes them (and others that the proof covers); `proved`: True if no values
-    exist."""
+    """The result for cells in which no values were found. `cut` excludes these cells, and others that the proof covers;
+    `proved` is True if no values exist."""
 
     reason: str
     cut: AnyOf
@@ -51,9 +51,9 @@ class NoValues:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """Constraints on the values of one combination of cells: the relations of one of `cases`, within its ranges.
+    """Constraints on values in one combination of cells: the relations of one of `cases`, within the ranges of the case.
 
-    `goal` holds the terms of an objective over values; `filled` expands the related values to float64[points, features];
+    `goal` contains the terms of an objective over values; `filled` expands related values to float64[points, features];
     `complete` is False if there are more cases.
     """
 
@@ -66,12 +66,12 @@ class Alternatives:
 def alternatives_of(
     query: Query, cells: Int32Array, near: FloatArray | None = None, pins: Mapping[Place, float] | None = None
 ) -> Alternatives:
-    """The cases in which values of cells int32[points, features] can answer; the arguments are those of `concretise`."""
+    """The cases in which values in `cells`, int32[points, features], can be an answer. Arguments are as for `concretise`."""
     return _Concrete(query, cells, near, pins or {}).alternatives()
 
 
 def relaxation_of(query: Query, ranges: Mapping[Place, ValueRange | None]) -> Alternatives:
-    """The relations that values in wider ranges (of the first of each group of equal places) must satisfy: the firm ones."""
+    """The unconditional relations, which values in wider ranges must satisfy, too. `ranges` has the first of equal places."""
     cells = np.zeros((len(query.points), len(query.space.names)), np.int32)
     concrete = _Concrete(query, cells, None, {})
     firm, goal = tuple(concrete.firm()), concrete.objective_terms(turned=False)
@@ -86,10 +86,10 @@ def concretise(
     pins: Mapping[Place, float] | None = None,
     choices: int = CHOICES,
 ) -> FloatArray | NoValues:
-    """Values float64[points, features] for cells int32[points, features], or the reason why none exist.
+    """Values float64[points, features] in `cells`, int32[points, features], or the reason why none were found.
 
-    Values are chosen close to `near` float64[features] (NaN: no preference), after the objective and the relations. `pins`
-    fixes the values of these places, and a proof is about these values alone. At most `choices` values are tried for each
+    Values satisfy the relations, then suit the objective, and then are close to `near`, float64[features] (NaN: no preference).
+    `pins` fixes the values of some places, and a proof is about these values only. At most `choices` values are tried for each
     alternative.
     """
     return _Concrete(query, cells, near, pins or {}).run(choices)
@@ -139,11 +139,11 @@ class _Concrete:
     # --- what is related ------------------------------------------------------------------------------------------------
 
     def _rooted(self, relation: ValueSum) -> ValueSum:
-        """A relation on the first of each group of equal places; a distance between equal places is 0."""
+        """The relation, rewritten to the first place of each group of equal places; a distance within a group is 0."""
         return ValueSum(canonical_terms(relation.terms, self.roots), relation.limit, relation.strict, relation.name)
 
     def objective_terms(self, *, turned: bool = True) -> tuple[Term, ...]:
-        """The objective's terms, signed so that smaller is better."""
+        """The terms of the objective, with signs such that smaller is better."""
         goal = self.query.objective
         if goal is None or not goal.values:
             return ()
@@ -184,13 +184,13 @@ class _Concrete:
     # --- alternatives ---------------------------------------------------------------------------------------------------
 
     def _cases(self) -> Iterator[tuple[ValueSum, ...]]:
-        """One conjunction of relations per way to satisfy the alternatives that cells leave open."""
+        """Yields a conjunction of relations for each way to satisfy the alternatives that the cells leave open."""
         options = [found for c in self.query.constraints if (found := self._options(c)) is not None]
         for combination in itertools.product(*options):
             yield tuple(relation for part in combination for relation in part)
 
     def _options(self, constraint: Constraint) -> list[tuple[ValueSum, ...]] | None:
-        """The relations of every alternative in a constraint; None if none depends on values."""
+        """The relations of every alternative in a constraint; None if no alternative depends on values."""
         if isinstance(constraint, AllOf):
             found = [o for part in constraint.parts if (o := self._options(part)) is not None]
             if not found:
@@ -207,7 +207,7 @@ class _Concrete:
         return ways
 
     def _asked(self, constraint: Constraint) -> list[tuple[ValueSum, ...]]:
-        """All ways in which values can satisfy a constraint in these cells; [()] if the cells satisfy it already."""
+        """All ways in which values in these cells can satisfy a constraint; [()] if the cells alone satisfy the constraint."""
         match constraint:
             case AllOf(parts):
                 ways = [tuple(r for part in way for r in part) for way in itertools.product(*map(self._asked, parts))]
@@ -223,7 +223,7 @@ class _Concrete:
                 return [()] if holds(constraint, self._inputs()) else []
 
     def _open(self, relations: tuple[ValueSum, ...]) -> list[tuple[ValueSum, ...]]:
-        """The relations that the ranges leave open, as the only way; empty if one is false for all values in the cells."""
+        """The single way with the relations that the ranges leave open; no way if a relation is false for all values."""
         left: list[ValueSum] = []
         for relation in relations:
             least, most = Fraction(0), Fraction(0)
@@ -262,7 +262,7 @@ class _Concrete:
     # --- what is ruled out ----------------------------------------------------------------------------------------------
 
     def _box(self, refuted: Sequence[ValueSum]) -> AnyOf:
-        """A box around the cells in which the relations are refuted, as the constraint that excludes it."""
+        """The constraint that excludes a box around the cells, in which the relations are refuted."""
         space = self.query.space
 
         def last(place: Place) -> int:
@@ -281,7 +281,7 @@ class _Concrete:
         return self._outside(generalise_conflict(runs, last, range_of, refuted))
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
-        """Excludes only these cells: the related features' if nothing else decides, else all."""
+        """The constraint that excludes only these cells: of the related features if nothing else decides, otherwise of all."""
         related = set(places_of(firm))
         for constraint in self.query.constraints:
             if isinstance(constraint, AllOf | AnyOf) and relates(constraint):

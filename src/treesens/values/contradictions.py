@@ -1,7 +1,7 @@
-"""Finds constraints and alternatives that contradict another statement about the same sum of values or scores.
+"""Finds constraints and alternatives that contradict another constraint on the same sum of values or scores.
 
-`changes(a, b) = 3` and `changes(a, b) != 3` contradict each other, but a search over cells does not notice: in one cell of
-several values two points may differ or not, so that cells satisfy both.
+`changes(a, b) = 3` and `changes(a, b) != 3` contradict each other, but a search over cells does not notice this: two points in
+one cell with several values may be equal or differ, so that cells satisfy both constraints.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ NEVER = AnyOf(())
 
 @dataclass
 class _Sum:
-    """A sum of values with its stated bounds, each with a flag for strictness."""
+    """A sum of values with the stated bounds, each with a flag for strictness."""
 
     factors: dict[object, Fraction]
     low: tuple[Fraction, bool] | None = None
     high: tuple[Fraction, bool] | None = None
 
     def ratio(self, other: dict[object, Fraction]) -> Fraction | None:
-        """The other sum in this one's units; None if the sums differ."""
+        """The factor between this sum and another one; None if they are not multiples of each other."""
         if other.keys() != self.factors.keys():
             return None
         ratios = {other[key] / self.factors[key] for key in other}
@@ -49,7 +49,7 @@ class _Sum:
 
 
 def without_clashes(query: Query, *, across: bool = True) -> Query:
-    """The question without alternatives that cannot hold; NEVER is among its constraints if it is contradictory.
+    """The question without alternatives that cannot hold; a contradictory question gets NEVER as a constraint.
 
     Scores that two points share count as one score, unless `across` is False.
     """

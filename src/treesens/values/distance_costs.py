@@ -1,6 +1,6 @@
-"""Bounds of a `ValueSum`'s term by cells: its least value over a cell, or over a pair of cells, as integers.
+"""Bounds by cells on a term of a `ValueSum`: the least value over a cell, or over a pair of cells, as an integer.
 
-Costs never exceed the true value (for maximised terms they are never below it), so every refutation by costs is valid.
+Costs never exceed the true value (for maximised terms, they are never below the true value), so refutations by costs are valid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from treesens.compiler.query.values import DistanceTerm, Term, ValueRange, extre
 
 UNARY_SHIFT = 40
 PAIR_SHIFTS = {1: 24, 2: 18}
-"""Positions of cells are rounded outwards to multiples of 2**-shift widths; squared distances use twice the shift."""
+"""Ends of cells are rounded outwards to multiples of 2**-shift widths; squared distances use twice the shift."""
 
 
 def cell_reaches(space: Space, feature: int) -> list[ValueRange | None]:
@@ -29,7 +29,7 @@ def cell_reaches(space: Space, feature: int) -> list[ValueRange | None]:
 
 
 def least_of_cells(term: Term, ranges: list[ValueRange | None], legal: BoolArray) -> list[Fraction | None]:
-    """The least value of a unary term in every legal cell; None elsewhere, and if a linear term is missing."""
+    """The least value of a unary term in every legal cell; None in other cells, and in the missing cell for a linear term."""
     result: list[Fraction | None] = []
     for reach, is_legal in zip(ranges, legal, strict=True):
         found = extremes(term, [reach]) if is_legal else None
@@ -57,7 +57,7 @@ def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[
 
 
 def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool, most: int) -> list[Fraction] | None:
-    """Every best distance of a cell or of a pair of cells, ascending; None if more than `most` have to be examined.
+    """The best distances of all cells, or pairs of cells, ascending; None if more than `most` have to be examined.
 
     The largest of several distances is one of these if values can be as good as their cells allow.
     """
@@ -77,9 +77,9 @@ def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool
 
 
 def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) -> list[Fraction] | None:
-    """All distances between two legal values of a feature, or between one and the row, ascending.
+    """All distances between two legal values of a feature, or between a legal value and the row, ascending.
 
-    None if more than `most` have to be examined, or if a feature takes fractions.
+    None if more than `most` have to be examined, or if a feature may be a fraction.
 
     The largest of several distances is one of these, whatever the relations.
     """
@@ -89,7 +89,7 @@ def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) 
         values = _listed(space.domains[term.feature], left)
         if values is None:
             return None
-        # For two integers only the difference counts.
+        # For two integers only their difference matters.
         ends = (
             values[:1]
             if term.other is not None and not isinstance(space.domains[term.feature], ValueDomain)
@@ -120,7 +120,7 @@ def _listed(domain: Domain, most: int) -> list[float] | None:
 
 
 def pair_cost(space: Space, term: DistanceTerm) -> PairCost:
-    """The least value of the distance between two points in every pair of cells, for a factor of 1 or -1."""
+    """The least value, in every pair of cells, of a distance between two points with a factor of 1 or -1."""
     assert term.other is not None
     feature, shift = term.feature, PAIR_SHIFTS[term.power]
     near = term.factor > 0
@@ -142,7 +142,7 @@ def pair_cost(space: Space, term: DistanceTerm) -> PairCost:
 
 
 def _between(ranges: list[ValueRange | None], width: Fraction, shift: int, near: bool) -> Int64Array:
-    """Least (greatest) distances of all pairs of cells; cells without values copy a neighbour's."""
+    """The least (or greatest) distances of all pairs of cells; cells without values copy those of a neighbour."""
     low, high = np.zeros(len(ranges), np.int64), np.zeros(len(ranges), np.int64)
     present = [i for i, r in enumerate(ranges) if r is not None]
     for i in present:

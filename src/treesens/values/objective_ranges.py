@@ -1,8 +1,8 @@
-"""The a-priori range of an objective, feature by feature: no reported bound lies outside it, whatever its proof.
+"""The a-priori range of an objective, feature by feature: no reported bound lies outside this range, whatever its proof.
 
-A sum of features is bounded by domains, value sets, and relations between features. A sum over boxes is bounded by their ends.
-A multiple of an unconditional relation may be added to it (weak duality of linear programs: Chvatal, Linear Programming, 1983,
-chapter 5): with `a.x <= b.x`, `b.x - a.x` is at least 0, which no cell shows.
+A sum of features is bounded by domains, value sets, and relations between features. A sum over boxes is bounded by their ends,
+after a multiple of an unconditional relation may have been added (weak duality of linear programs: Chvatal, Linear Programming,
+1983, chapter 5): with `a.x <= b.x`, `b.x - a.x` is at least 0, which cells do not show.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from treesens.values.relations import canonical_terms, equal_groups, firm_relati
 from treesens.values.stated_changes import implied_changes
 
 Range = tuple[Fraction | None, Fraction | None]
-"""Least and greatest value; None if unbounded."""
+"""The least and the greatest value, each None if unbounded."""
 
 
 def objective_range(query: Query) -> Range:
-    """An objective's range before unit and offset: distances, changes and costs of cells; scores have none here."""
+    """The range of an objective before unit and offset, for distances, changes and costs of cells; scores are unbounded."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
         return (None, None) if goal is None else (Fraction(0), None)
@@ -64,10 +64,10 @@ def _of_values(space: Space, goal: Objective) -> tuple[Fraction, Fraction]:
 
 
 def stated_ranges(query: Query, goal: Objective) -> Iterator[Range]:
-    """The constraints' bounds on this same sum: `changes(a, b) >= 3` also bounds `distance(a, b, l0)`.
+    """Bounds that constraints state on the objective's own sum: `changes(a, b) >= 3` also bounds `distance(a, b, l0)`.
 
-    Cells cannot show this: for two values in one cell the constraint counts that they may differ, the objective that they may
-    be equal.
+    Cells do not show such a bound: two values in one cell may differ, which satisfies the constraint, and may be equal, which
+    the objective counts.
     """
     if goal.largest:
         return
@@ -85,7 +85,7 @@ def stated_ranges(query: Query, goal: Objective) -> Iterator[Range]:
 
 
 def _implied_changes(query: Query, goal: Objective) -> Iterator[Fraction]:
-    """A lower bound of a count of changes from the points' difference: `distance(a, b) > 0`, `a.x != b.x`."""
+    """Lower bounds on a number of changes, because the points differ: `distance(a, b) > 0`, `a.x != b.x`."""
     counted: dict[int, Fraction] = {}
     for term in goal.values:
         if not isinstance(term, DistanceTerm) or not term.unordered or {term.point, term.other} != {0, 1}:
@@ -104,7 +104,7 @@ def _implied_changes(query: Query, goal: Objective) -> Iterator[Fraction]:
 
 
 def _half(relation: ValueSum, ratio: Fraction, *, whole: bool) -> Range:
-    """The sum's bound by `ratio * sum <= limit`; the next integer inside if the sum is an integer."""
+    """The bound on a sum from `ratio * sum <= limit`; the next integer inside if the sum is an integer."""
     limit = relation.limit / ratio
     if ratio > 0:
         inside = ceil(limit) - 1 if relation.strict else floor(limit)
@@ -114,7 +114,7 @@ def _half(relation: ValueSum, ratio: Fraction, *, whole: bool) -> Range:
 
 
 def stated_relations(constraints: Iterable[Constraint]) -> Iterator[ValueSum]:
-    """The unconditional relations."""
+    """Yields the unconditional relations."""
     for constraint in constraints:
         if isinstance(constraint, AllOf):
             yield from stated_relations(constraint.parts)
@@ -123,7 +123,7 @@ def stated_relations(constraints: Iterable[Constraint]) -> Iterator[ValueSum]:
 
 
 def factors_of(terms: Iterable[Term]) -> dict[object, Fraction]:
-    """The factor of each quantity in a sum. A distance is symmetric, and one of unordered values has no width."""
+    """The factor of each quantity in a sum. Distances are symmetric, and distances of unordered values have no width."""
     found: dict[object, Fraction] = {}
     for term in terms:
         if isinstance(term, DistanceTerm):
@@ -144,7 +144,7 @@ def _narrowed(first: tuple[Fraction, Fraction], others: Iterable[Range]) -> Rang
 
 
 def _of_term(space: Space, term: DistanceTerm) -> tuple[Fraction, Fraction]:
-    """A term over all legal values: the present values as one range, and missing."""
+    """The range of a term over all legal values: the present values as one range, and missing."""
     present = present_range(space, term.feature, space.legal[term.feature])
     options = [present] if present is not None else []
     choices: list[ValueRange | None] = [*options]
@@ -166,14 +166,14 @@ _Factors = Mapping[Place, Fraction]
 
 
 def range_of_features(query: Query, terms: Sequence[Term]) -> tuple[Fraction, Fraction]:
-    """Lower and upper bound of a sum of features over all answers; the bounds need not be reached."""
+    """A lower and an upper bound on a sum of features over all answers, which need not be reached."""
     found = _Boxes(query)
     factors = found.factors(terms)
     return -found.greatest({place: -factor for place, factor in factors.items()}), found.greatest(factors)
 
 
 def distances_from_best(query: Query, goal: Objective) -> tuple[tuple[DistanceTerm, ...], Fraction] | None:
-    """A sum of features as its value where all are best, and the distances from it: best + (or, maximised, -) distances.
+    """A sum of features as distances from its best value, and this value: the sum is best + (or, maximised, -) distances.
 
     None if a feature can only be missing.
     """
@@ -200,7 +200,7 @@ def present_range(space: Space, feature: int, cells: BoolArray) -> ValueRange | 
 
 
 class _Boxes:
-    """The range of every place, and the unconditional relations as (factors, limit)."""
+    """The range of every place, and all unconditional relations as (factors, limit)."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -210,12 +210,12 @@ class _Boxes:
         self.relations = [(self.factors(relation.terms), relation.limit) for relation in linear]
 
     def factors(self, terms: Sequence[Term]) -> dict[Place, Fraction]:
-        """The factor of the first of each group of equal places."""
+        """The factors in a sum by place, where the first place stands for each group of equal places."""
         merged = canonical_terms(terms, self.roots)
         return {term.places[0]: term.factor for term in merged if isinstance(term, LinearTerm) and term.factor}
 
     def greatest(self, factors: _Factors) -> Fraction:
-        """An upper bound of the sum: subtracts multiples of relations as long as that lowers the bound."""
+        """An upper bound on the sum, found by subtracting multiples of relations as long as this lowers the bound."""
         best, constant = self._over(factors), Fraction(0)
         for relation, limit in self.relations:
             for place in [place for place in relation if factors.get(place, Fraction(0)) / relation[place] > 0]:
@@ -238,7 +238,7 @@ class _Boxes:
         return total
 
     def range_of(self, place: Place) -> ValueRange | None:
-        """The present values of the first of a group of equal places."""
+        """The range of present values at the first place of a group of equal places."""
         if place not in self.ranges:
             same = [one for one, root in self.roots.items() if root == place]
             cells = np.logical_and.reduce([merged_mask(self.query, *one) for one in same])

@@ -1,8 +1,8 @@
-"""Finds legal values for cells that satisfy every relation between them, or proves that none exist.
+"""Finds legal values in cells that satisfy all relations between the values, or proves that there are none.
 
-Bounds are propagated through the relations exactly, over the legal floats; then values are fixed one by one, close to the
-preferred ones, and ranges are halved if that fails. An empty range before any choice is a proof, and the excluded box of cells
-is widened as far as the proof holds.
+Bounds are propagated through the relations exactly, over legal floats; then values are fixed one by one, close to preferred
+values, and ranges are halved if this fails. An empty range before any choice is a proof, and the excluded box of cells is
+extended as far as the proof holds.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from treesens.compiler.query.values import (
 )
 
 Ranges = dict[Place, ValueRange | None]
-"""The remaining values of every place; None is missing."""
+"""The remaining values at every place; None for missing."""
 
 ROUNDS = 12
 CHOICES = 150
 FEW = 64
 DEEP = 200
-"""Maximum number of features chosen jointly; for more, only the first choices are tried."""
+"""Maximum number of features whose values are chosen jointly; for more, only the first choices are tried."""
 
 _BITS = 80
 
 
 def root_above(value: Fraction, power: int) -> Fraction:
-    """A rational at or just above the square root (the value itself for power 1)."""
+    """A rational at or just above the square root; for power 1, the value itself."""
     if power == 1:
         return value
     return Fraction(isqrt(-(-(value.numerator << 2 * _BITS) // value.denominator)) + 1, 1 << _BITS)
 
 
 def root_below(value: Fraction, power: int) -> Fraction:
-    """A rational at or just below the square root."""
+    """A rational at or just below the square root; for power 1, the value itself."""
     if power == 1:
         return value
     return Fraction(isqrt((value.numerator << 2 * _BITS) // value.denominator), 1 << _BITS)
 
 
 def propagate(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
-    """Ranges without values that no solution has; None if no solution exists. Exact over legal values."""
+    """Narrows ranges by removing values that no solution has; None if no solution exists. Exact over legal values."""
     if _opposed(relations):
         return None
     result = dict(ranges)
@@ -81,7 +81,7 @@ def propagate(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
 
 
 def _opposed(relations: Sequence[ValueSum]) -> bool:
-    """True if one sum is bounded from both sides with nothing between: T <= c and -T <= d with c + d < 0."""
+    """True if contradictory bounds on one sum exist: T <= c and -T <= d with c + d < 0."""
     return any(
         len(one.terms) == len(other.terms)
         and one.terms
@@ -106,7 +106,7 @@ def _with_factor(term: Term, factor: Fraction) -> Term:
 
 
 def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | None:
-    """Narrows a term's places to term <= cap; returns True if something changed, None if nothing is left."""
+    """Narrows the places of a term to term <= cap; returns True if a range changed, None if a range is empty."""
     if isinstance(term, LinearTerm):
         bound = cap / term.factor
         if term.factor > 0:
@@ -135,7 +135,7 @@ def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | N
     if limit <= 0 or term.unordered:
         return False
     reach = root_below(limit, term.power) * term.width
-    # Far from the other: below it or above it. If one side is impossible, the other remains.
+    # One value is far from the other: below or above it. If one side is impossible, the other side remains.
     below = left.narrowed(None, Fraction(right.high) - reach)
     above = left.narrowed(Fraction(right.low) + reach, None)
     if below is None and above is None:
@@ -174,11 +174,11 @@ def _keep(
 
 @dataclass
 class Choice:
-    """Fixes values one by one. `values` holds them on success; `proved` is True if no values exist."""
+    """Fixes values one by one. If no values are found, `proved` is True if none exist."""
 
     relations: Sequence[ValueSum]
     pulls: Sequence[Term]
-    """Terms to minimise, the most important first: they order the tried values."""
+    """Terms to minimise, the most important first, which determine the order of tried values."""
     preferred: Mapping[Place, float]
     left: int = CHOICES
     proved: bool = True
@@ -190,7 +190,7 @@ class Choice:
                 self.toward.setdefault(place, []).append(term)
 
     def run(self, ranges: Ranges) -> dict[Place, float] | None:
-        """Values for all places (NaN is missing); None if none were found."""
+        """Values for all places (NaN is missing); None if no values were found."""
         start = propagate(ranges, self.relations)
         if start is None:
             return None
@@ -203,7 +203,7 @@ class Choice:
         return self._descend(start)
 
     def _straight(self, ranges: Ranges) -> dict[Place, float] | None:
-        """The first choice everywhere, if it works: enough for a question without clashes."""
+        """The first choice at every place, if it satisfies the relations; enough for a question without clashes."""
         fixed = dict(ranges)
         for place in self._open(ranges):
             reach = fixed[place]
@@ -217,7 +217,7 @@ class Choice:
         return [p for p, r in ranges.items() if r is not None and not r.single]
 
     def _values(self, ranges: Ranges) -> dict[Place, float] | None:
-        """The values of single-value ranges, if they satisfy every relation."""
+        """The values of ranges with a single value each, if these values satisfy every relation."""
         values = {p: float("nan") if r is None else r.low for p, r in ranges.items()}
         return values if all(relation.holds(values.__getitem__) for relation in self.relations) else None
 
@@ -276,7 +276,7 @@ class Choice:
         return list(dict.fromkeys(picked))
 
     def _first(self, place: Place, reach: ValueRange, ranges: Ranges) -> float:
-        """The first candidates, without duplicates."""
+        """The candidate value that is tried first."""
         if reach.values is not None and self._count(reach) <= FEW:
             return self._candidates(place, reach, ranges)[0]
         target = self._target(place, reach, ranges)
@@ -284,7 +284,7 @@ class Choice:
         return reach.nearest(shown)
 
     def _target(self, place: Place, reach: ValueRange, ranges: Ranges) -> Fraction | None:
-        """A preferred value: close to (or far from) the first term's target, or the preferred place."""
+        """The preferred value: close to (or far from) the target of the first term, or else the one in `preferred`."""
         for term in self.toward.get(place, ()):
             near = term.factor > 0
             if isinstance(term, LinearTerm):
@@ -309,7 +309,7 @@ class Choice:
 
 
 def _short(low: Fraction, high: Fraction) -> Fraction:
-    """A short binary fraction between two numbers, which keeps sums exact."""
+    """A short binary fraction between two numbers, with which sums remain exact."""
     for bits in range(60):
         scaled = ((low + high) / 2 * (1 << bits)).__round__()
         if low <= Fraction(scaled, 1 << bits) <= high:
@@ -321,7 +321,7 @@ def _short(low: Fraction, high: Fraction) -> Fraction:
 
 
 def conflict(ranges: Ranges, relations: Sequence[ValueSum]) -> tuple[ValueSum, ...] | None:
-    """Relations that propagation alone refutes, as few as suffice; None if it refutes nothing."""
+    """A small set of relations that propagation alone refutes; None if propagation refutes nothing."""
     for relation in relations:
         least = least_sum(relation, ranges.__getitem__)
         if least is None or not relation.allows(least):
@@ -344,7 +344,7 @@ def generalise_conflict(
 ) -> dict[Place, tuple[int, int]]:
     """A box of cells (first and last of every place) without a solution, each side extended outwards as far as possible.
 
-    `last(place)` is the last cell that has values; `range_of(place, first, last)` a range containing those of a run.
+    `last(place)` is the last cell with values; `range_of(place, first, last)` is a range that contains the values of a run.
     """
 
     def refuted(box: Mapping[Place, tuple[int, int]]) -> bool:

@@ -1,6 +1,6 @@
-"""The radii at which cells come within reach of a row: each cell's least distance, in exact order.
+"""The radii at which cells come within reach of a row: the least distance of each cell, in exact order.
 
-Distances are compared as floats if these are exact or far enough apart; only the rest needs exact arithmetic.
+Distances are compared as floats if the floats are exact or far enough apart; only other distances need exact arithmetic.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from treesens.compiler.query.values import DistanceTerm, Place, ValueRange, extr
 from treesens.values.distance_costs import cell_reaches
 
 _APART = 2.0**-49
-"""Floats that differ by more than this factor have different exact values: each has three roundings."""
+"""Floats that differ by more than this factor have different exact values, since each is rounded three times."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Reach:
-    """A feature's legal values by cell: each range, and both ends as arrays (NaN without values) with a flag that is True if
-    all values between the ends are legal."""
+    """A feature's legal values by cell: each range, both ends as arrays (NaN without values), and `dense`, which is True if all
+    values between the ends are legal."""
 
     each: list[ValueRange | None]
     low: FloatArray
@@ -49,8 +49,8 @@ def reach_of(space: Space, feature: int) -> _Reach:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The concatenated cells of some features: `term` and `cell` of each, the ends of its legal values, and a flag for
-    legality; `offset` int64[features + 1].
+    """The concatenated cells of some features: for each, `term`, `cell`, the ends of its legal values, and True in `legal` if
+    there are any; `offset`, int64[features + 1], delimits the features.
     """
 
     offset: Int64Array
@@ -86,13 +86,13 @@ def layout_of(space: Space, features: tuple[int, ...]) -> Layout:
 class Radii:
     """Cells by their least distance from a row.
 
-    `level` int32[n_cells] per place: the rank of its distance, ascending; -1 in cells without legal values.
+    `level`, int32[n_cells] per place, is the rank of the cell's distance, ascending; -1 for cells without legal values.
     """
 
     terms: tuple[DistanceTerm, ...]
     level: dict[Place, Int32Array]
     shown: tuple[tuple[int, int], ...]
-    """Per level: a term and a cell with this distance."""
+    """For each level, a term and a cell with this distance."""
     space: Space
 
     def distance(self, level: int) -> Fraction:
@@ -104,7 +104,7 @@ class Radii:
 
 
 def radii_of(space: Space, terms: Sequence[DistanceTerm]) -> Radii:
-    """The radii for minimised terms of one place each, at most one per place."""
+    """The radii for minimised terms with one place each, at most one term per place."""
     layout = layout_of(space, tuple(t.feature for t in terms))
     distance, exact = _distances(space, terms, layout)
     present = np.flatnonzero(~np.isnan(distance))
@@ -122,7 +122,7 @@ def radii_of(space: Space, terms: Sequence[DistanceTerm]) -> Radii:
 
 
 def exact_distance(space: Space, term: DistanceTerm, cell: int) -> Fraction | None:
-    """The least distance of a cell; None without legal values."""
+    """The least distance of a cell; None if the cell has no legal values."""
     if not space.legal[term.feature][cell]:
         return None
     found = extremes(term, [reach_of(space, term.feature).each[cell]])
@@ -130,7 +130,7 @@ def exact_distance(space: Space, term: DistanceTerm, cell: int) -> Fraction | No
 
 
 def _distances(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> tuple[FloatArray, bool]:
-    """The least distance of every cell as a float, up to a common factor, and a flag for an exact order."""
+    """The least distance of every cell as a float, up to a common factor; and True if the floats have the exact order."""
     counts = np.diff(layout.offset)
     row = np.repeat([t.row for t in terms], counts)
     scale = np.repeat([float(t.factor) / float(t.width) for t in terms], counts)
@@ -148,12 +148,12 @@ def _distances(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> t
         return distance, False
     if not (is_exact(layout.low, row) & is_exact(layout.high, row))[layout.legal].all():
         return distance, False
-    # The order is that of the differences, which are exact.
+    # The differences are exact, and have the same order as the distances.
     return np.where(layout.legal, away, np.nan), True
 
 
 def is_exact(values: FloatArray, row: FloatArray) -> BoolArray:
-    """True where values - row is exact in floats (Knuth's two-sum)."""
+    """True where `values - row` is exact in floats (Knuth's two-sum)."""
     difference = values - row
     back = difference + row
     error = (values - back) + (row - (back - difference)) * -1.0
@@ -167,7 +167,7 @@ def _resolved(
     distance: FloatArray,
     order: Int64Array,
 ) -> tuple[Int64Array, BoolArray]:
-    """The order after exact comparison of neighbours that floats cannot distinguish, and the start of each distance."""
+    """The order after exact comparison of neighbours that floats do not distinguish, and True at the start of each distance."""
     ordered = distance[order]
     apart = np.ones(len(order), bool)
     apart[1:] = ordered[1:] - ordered[:-1] > _APART * ordered[1:]

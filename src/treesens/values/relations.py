@@ -1,4 +1,4 @@
-"""Normal form of relations between values: upper bounds on sums, and groups of equal places."""
+"""The normal form of relations between values: upper bounds on sums, and groups of equal places."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def relates(constraint: Constraint) -> bool:
 
 
 def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Constraint:
-    """A relation: the objective is at least as good as a value (better, if strict)."""
+    """The relation that the objective is at least as good as a value (better, if strict)."""
     sign = -1 if goal.maximize else 1
     if goal.probability is not None:
         turned = tuple(replace(term, factor=-sign * term.factor) for term in goal.probability.terms)
@@ -47,7 +47,7 @@ def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Co
 
 
 def canonical_terms(terms: Sequence[Term], roots: dict[Place, Place]) -> tuple[Term, ...]:
-    """Terms over the first of each group of equal places: like linear terms are combined, distances of 0 dropped."""
+    """Terms over the first place of each group of equal places: like linear terms are combined, distances of 0 are dropped."""
     linear: dict[Place, Fraction] = {}
     result: list[Term] = []
     for term in terms:
@@ -82,7 +82,7 @@ def places_named(constraint: Constraint) -> set[Place] | None:
 
 
 def relations_of(constraint: Difference | ValueSum) -> tuple[ValueSum, ...]:
-    """A relation as upper bounds on sums."""
+    """The relation as upper bounds on sums."""
     if isinstance(constraint, ValueSum):
         return (constraint,)
     d = constraint
@@ -97,7 +97,7 @@ def relations_of(constraint: Difference | ValueSum) -> tuple[ValueSum, ...]:
 
 
 def firm_relations(constraints: Sequence[Constraint]) -> list[ValueSum]:
-    """Unconditional relations."""
+    """All unconditional ("firm") relations."""
     found: list[ValueSum] = []
     for constraint in constraints:
         if isinstance(constraint, Difference | ValueSum):
@@ -108,7 +108,7 @@ def firm_relations(constraints: Sequence[Constraint]) -> list[ValueSum]:
 
 
 def equal_groups(constraints: Sequence[Constraint], points: int, features: int) -> dict[Place, Place]:
-    """Maps every (point, feature) to the first one with the same value."""
+    """Maps every (point, feature) to the first (point, feature) with the same value."""
     parent = {(p, f): (p, f) for p in range(points) for f in range(features)}
 
     def root(key: Place) -> Place:
@@ -131,7 +131,7 @@ def equal_groups(constraints: Sequence[Constraint], points: int, features: int) 
 
 
 def merged_mask(query: Query, point: int, feature: int) -> BoolArray:
-    """The cells of a point's feature allowed by legality and the firm sets, bool[n_cells]."""
+    """Marks the legal cells of a point's feature that all unconditional sets allow, bool[n_cells]."""
     mask = query.space.legal[feature].copy()
     for constraint in query.constraints:
         if isinstance(constraint, CellSet) and (constraint.point, constraint.feature) == (point, feature):

@@ -1,7 +1,7 @@
 """Integer costs of cells: their least distances from a row, rounded down, for all features at once.
 
-Floats determine the floor of a distance, unless it is so close to an integer that their rounding could matter; only these cells
-need exact arithmetic.
+Floats determine the floor of a distance, unless it is so close to an integer that their rounding could matter; only cells with
+such a distance need exact arithmetic.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _BITS = 58
 """Sums of costs stay below 2**_BITS units."""
 _FINEST = 1000
 _LESS = 1 - 2.0**-48
-"""Lowers a float with about six roundings to at most the exact value."""
+"""A factor that lowers a float with about six roundings to at most the exact value."""
 
 
 @dataclass(frozen=True, eq=False)
 class CellCosts:
-    """int64[n_cells] per place, in units of 2**-shift; never above the true value. Cells without legal values have -1."""
+    """Costs int64[n_cells] per place, in units of 2**-shift, never above the true value; -1 for cells without legal values."""
 
     cost: dict[Place, Int64Array]
     shift: int
 
 
 def costs_of_terms(space: Space, terms: Sequence[DistanceTerm]) -> CellCosts | None:
-    """The costs of terms of one place each, at most one per place, with factors > 0; None if floats cannot hold them."""
+    """The costs of terms with one place each, at most one per place, and factors > 0; None if floats cannot represent them."""
     layout = layout_of(space, tuple(t.feature for t in terms))
     least = _least(space, terms, layout)
     present = ~np.isnan(least)
@@ -54,8 +54,8 @@ def costs_of_terms(space: Space, terms: Sequence[DistanceTerm]) -> CellCosts | N
 
 @dataclass(frozen=True, eq=False)
 class _Distances:
-    """Per cell, the least value of a term as a float with at most six roundings, a flag for exactness, and a flag for
-    representability."""
+    """For each cell, the least value of a term as a float with at most six roundings; `exact` marks exact values, and `plain`
+    values that floats can represent."""
 
     value: FloatArray
     exact: BoolArray
@@ -84,7 +84,7 @@ def _distances(terms: Sequence[DistanceTerm], layout: Layout) -> _Distances:
 
 
 def _least(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> FloatArray:
-    """A lower bound, close to the least value of a term in every cell; NaN in cells without legal values."""
+    """A lower bound close to the least value of a term in every cell; NaN for cells without legal values."""
     found = _distances(terms, layout)
     least = np.where(found.exact, found.value, found.value * _LESS)
     least[~layout.legal] = np.nan
@@ -95,7 +95,7 @@ def _least(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> Float
 
 
 def _rounded_down(value: Fraction) -> float:
-    """A float no greater than the value; infinite beyond the range of floats."""
+    """A float not greater than the value; infinite for a value beyond the range of floats."""
     try:
         found = float(value)
     except OverflowError:
@@ -104,7 +104,7 @@ def _rounded_down(value: Fraction) -> float:
 
 
 def cell_costs(space: Space, terms: Sequence[DistanceTerm]) -> tuple[CellCost, ...]:
-    """`cell_cost` of several terms with factors > 0."""
+    """`cell_cost` for several terms with factors > 0."""
     if not terms:
         return ()
     layout = layout_of(space, tuple(t.feature for t in terms))
@@ -134,7 +134,7 @@ def _units(space: Space, term: DistanceTerm, cell: int) -> int:
 
 
 def best_of_cells(space: Space, terms: Sequence[Term], upwards: bool) -> LinearForm:
-    """The least (greatest) value of terms over each cell, or pair of cells."""
+    """The least (or, `upwards`, greatest) values of terms over each cell, or pair of cells, as a linear form."""
     sign = -1 if upwards else 1
     signed = [replace(term, factor=term.factor * sign) for term in terms] if upwards else list(terms)
     distances = [term for term in signed if isinstance(term, DistanceTerm)]

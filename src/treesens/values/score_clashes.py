@@ -1,9 +1,9 @@
-"""Finds contradictory bounds of one sum of scores, such as `prob(a) < 0.6` and a case of `prob(a) >= 0.7`.
+"""Finds contradictory bounds on one sum of scores, such as `prob(a) < 0.6` and a case of `prob(a) >= 0.7`.
 
 A search over cells adds the two rows and cancels the trees; the remaining bound does not depend on cells, and if the two bounds
-are equal irrational numbers, the search never ends.
+are equal irrational numbers, the search does not end.
 
-Two points share a class score if none of its trees splits on the features in which they may differ. Then `from C1 to C2`
+Two points share a class score if none of its trees splits on the features in which the points may differ. Then `from C1 to C2`
 requires each of two scores to exceed the other: only a tie remains to be refuted, among all sums of leaves.
 """
 
@@ -20,19 +20,19 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import AllOf, AtLeast, Constraint, Query, SameExcept
 
 _BITS = 128
-"""Bits of enclosures. Bounds that they do not separate, and that differ symbolically, are left to the search."""
+"""Bits of enclosures. Bounds that differ symbolically, but are not separated by enclosures, are left to the search."""
 
 Form: TypeAlias = tuple[tuple[int, int, Fraction], ...]
 End: TypeAlias = tuple[LogRational, bool]
-"""A bound, and a flag: True if it is never reached."""
+"""A bound, and True if it is never reached."""
 ScoreEnds: TypeAlias = Mapping[Form, tuple[End | None, End | None]]
-"""By sum of scores, its greatest lower and its least upper bound."""
+"""For each sum of scores, its greatest lower and its least upper bound."""
 Score: TypeAlias = tuple[int, int]
 """A point and an output of its model."""
 
 
 def equal_scores(query: Query) -> Mapping[Score, Score]:
-    """Scores that equal an earlier point's: both agree on every feature that the output's trees split on."""
+    """Scores that equal a score of an earlier point, since both points agree on all features that the output's trees use."""
     equal: dict[Score, Score] = {}
     for same in query.constraints:
         if not isinstance(same, SameExcept) or query.points[same.left].model != query.points[same.right].model:
@@ -45,20 +45,20 @@ def equal_scores(query: Query) -> Mapping[Score, Score]:
 
 
 def _unmoved_outputs(model: CellEnsemble, varied: frozenset[int]) -> list[int]:
-    """Outputs without a tree that splits on one of the features."""
+    """The outputs without a tree that splits on a feature in `varied`."""
     ensemble = model.ensemble
     trees = np.unique(ensemble.node_tree[np.isin(model.feature, list(varied))])
     moved = set(ensemble.tree_output[trees].tolist())
-    if -1 in moved:  # leaves that hold a value for every output
+    if -1 in moved:  # leaves with a value for every output
         values = ensemble.leaf_value[np.isin(ensemble.leaf_tree, trees)]
         moved = set(np.flatnonzero(np.any(values != 0, axis=0)).tolist())
     return sorted(set(range(ensemble.n_outputs)) - moved)
 
 
 def narrowed(known: ScoreEnds, constraints: Iterable[Constraint], equal: Mapping[Score, Score]) -> ScoreEnds | None:
-    """The bounds of sums of scores after adding constraints; None if they contradict each other.
+    """The bounds on sums of scores after constraints are added; None if they contradict each other.
 
-    `equal` maps scores to the equal score.
+    `equal` maps scores to the equal score of an earlier point.
     """
     result = dict(known)
     for row in _rows(constraints):
@@ -79,7 +79,7 @@ def narrowed(known: ScoreEnds, constraints: Iterable[Constraint], equal: Mapping
 
 
 def rows_clash(one: AtLeast, other: AtLeast, equal: Mapping[Score, Score]) -> bool:
-    """True if two rows bound one sum of scores from both sides with nothing between."""
+    """True if two rows put contradictory bounds on one sum of scores."""
     return (
         all(normal_form(row, equal) is not None for row in (one, other)) and narrowed({}, (one, other), equal) is None
     )
@@ -94,7 +94,7 @@ def _rows(constraints: Iterable[Constraint]) -> Iterator[AtLeast]:
 
 
 def normal_form(row: AtLeast, equal: Mapping[Score, Score]) -> tuple[Form, Fraction] | None:
-    """A sum of scores with first coefficient 1, and its factor; None if the row has other terms."""
+    """The sum of scores in a row, divided by its first coefficient, and this factor; None if the row has other terms."""
     form = row.form
     if not form.scores or form.costs or form.changes or form.pairs or form.levels or form.forests:
         return None
@@ -120,7 +120,7 @@ def _empty(low: End, high: End) -> bool:
 
 
 def _sign(number: LogRational) -> int | None:
-    """The sign of a bound; None if it is not certain."""
+    """The sign of a number; None if it is not certain."""
     logs: dict[Fraction | LogRational, Fraction] = {}
     for coefficient, argument in number.logs:
         logs[argument] = logs.get(argument, Fraction(0)) + coefficient

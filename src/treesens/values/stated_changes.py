@@ -12,12 +12,12 @@ from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constr
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, ValueSum
 
 Least = tuple[frozenset[int], int]
-"""Features of two points, and the minimum number in which the points differ."""
+"""Some features of two points, and the minimum number of them in which the points differ."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChangesWanted:
-    """A question for two points that differ in few of these features: in a minimum number, or in at most `most`.
+    """A question for two points that differ in few of `features`: in at most `most` of them or, if None, in as few as possible.
 
     `others` are the remaining constraints.
     """
@@ -28,7 +28,7 @@ class ChangesWanted:
 
 
 def changes_wanted(query: Query) -> ChangesWanted | None:
-    """The question's limit or minimisation of the number of changes, if it uses no rows and optimises nothing else."""
+    """The question's limit on the number of changes, or its minimisation; None if it uses rows or optimises anything else."""
     if query.rows is not None:
         return None
     if query.objective is not None:
@@ -46,7 +46,7 @@ def changes_wanted(query: Query) -> ChangesWanted | None:
 
 
 def _features_counted(goal: Objective) -> frozenset[int] | None:
-    """The features whose changes between points 0 and 1 an objective minimises, if it has no other terms."""
+    """The features whose changes between points 0 and 1 an objective minimises; None if it has other terms."""
     if goal.maximize or not goal.counts or goal.unit != 1 or goal.offset or goal.nearest is not None:
         return None
     form = goal.form
@@ -66,7 +66,7 @@ def _features_counted(goal: Objective) -> frozenset[int] | None:
 
 
 def implied_changes(constraints: Iterable[Constraint]) -> Iterator[Least]:
-    """Consequences of constraints that all hold; for an alternative, those that all of its parts share."""
+    """Yields what a conjunction of constraints implies about changes; for alternatives, only what all of them imply."""
     given = tuple(constraints)
     yield from _apart_by_cells(given)
     for constraint in given:
@@ -84,7 +84,7 @@ def implied_changes(constraints: Iterable[Constraint]) -> Iterator[Least]:
 
 
 def _apart_by_cells(constraints: Iterable[Constraint]) -> Iterator[Least]:
-    """Features whose cells at the two points may be disjoint."""
+    """Yields features for which the allowed cells of two points are disjoint."""
     masks: dict[tuple[int, int], BoolArray] = {}
     for constraint in constraints:
         if isinstance(constraint, CellSet):
@@ -96,7 +96,7 @@ def _apart_by_cells(constraints: Iterable[Constraint]) -> Iterator[Least]:
 
 
 def counted_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
-    """Features of two points, and the maximum number in which they differ, if that is all a constraint says."""
+    """Some features of two points, and the maximum number in which they differ; None if a constraint states anything else."""
     if isinstance(constraint, ValueSum):
         return _counted_sum(constraint)
     if not isinstance(constraint, AtLeast):
@@ -123,7 +123,7 @@ def _counted_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def least_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
-    """Features of two points, and the minimum number in which they differ, as stated or implied by a constraint."""
+    """Some features of two points, and the minimum number in which they differ, as a constraint states or implies."""
     if isinstance(constraint, AtLeast):
         form, bound = constraint.form, constraint.bound
         others = form.scores or form.costs or form.pairs or len(form.levels) or form.forests
@@ -158,9 +158,9 @@ def _least_of_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def _apart_at_all(relation: ValueSum) -> tuple[frozenset[int], int] | None:
-    """Features of which at least one differs between two points, if a sum of distances requires theirs to exceed 0.
+    """Features of which at least one differs between two points, if a bound on a sum of distances requires this.
 
-    Points that agree on these have a distance of 0, and all other terms are at least 0, which exceeds the limit.
+    If the points agreed on these features, their distances would be 0, and all other terms are at least 0: above the limit.
     """
     lowering = [term for term in relation.terms if term.factor < 0]
     between = all(isinstance(term, DistanceTerm) and {term.point, term.other} == {0, 1} for term in lowering)
@@ -170,7 +170,7 @@ def _apart_at_all(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def _is_above(low: Fraction | None, *, strict: bool) -> bool:
-    """True if this minimum (strict or not) is above 0."""
+    """True if a sum with this lower bound (strict or not) is above 0."""
     return low is not None and (low > 0 or (low == 0 and strict))
 
 

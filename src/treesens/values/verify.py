@@ -35,10 +35,10 @@ from treesens.values.propagation import CHOICES
 
 @dataclass(frozen=True)
 class Rejected:
-    """The reason why a candidate is not a witness. `numerical` if only the library's arithmetic rejects it, and `possible` if
-    the library may accept the candidate, or other values in its cells, with another order of additions or another tie-break;
-    `none` if its cells hold no values that satisfy the relations.
-    it breaks the other way; `none` if its cells hold no values that satisfy the relations."""
+    """The reason why a candidate is not a witness. `numerical` is True if only the library's arithmetic rejects the candidate,
+    `possible` if the library may accept it, or other values in its cells, with another order of additions or another tie-break.
+    `none` is set if no values in the candidate's cells were found that satisfy the relations.
+    """
 
     reason: str
     numerical: bool = False
@@ -57,8 +57,8 @@ def verify_cells(
 ) -> Witness | Rejected:
     """Turns cells int32[points, features] into a witness, or returns the reason for their rejection.
 
-    Values are chosen close to `near` float64[features] (NaN: no preference); `library_predict` holds, per model, the library's
-    own predict for the second level of replay; `pins` are fixed values; `choices` limits the number of others.
+    Values are chosen close to `near`, float64[features] (NaN: no preference); `library_predict` contains, per model, the
+    library's own predict for the second level of replay; `pins` are fixed values; `choices` limits the number of tried values.
     """
     for point in range(len(query.points)):
         for feature, legal in enumerate(query.space.legal):
@@ -74,9 +74,9 @@ def verify_cells(
 def verify_values(
     query: Query, values: FloatArray, *, library_predict: Sequence[LibraryReplay] | None = None
 ) -> Witness | Rejected:
-    """Judges concrete points float64[points, features] exactly and in the library's arithmetic.
+    """Checks concrete points float64[points, features], exactly and in the library's arithmetic.
 
-    Values of a table row may lie outside the domain if their cell holds legal values.
+    A value that the model reads as a legal float is legal, even if it is itself outside the domain.
     """
     outside = _outside(query, values)
     if outside is not None:
@@ -128,7 +128,7 @@ def _rejected_by_library(query: Query, values: FloatArray, reason: str) -> Rejec
 
 
 def _predicted(query: Query, values: FloatArray, library_predict: Sequence[LibraryReplay]) -> list[Predicted | None]:
-    """The libraries' predictions for the points; None for a library that only returns margins."""
+    """The libraries' predictions for each point; None for a library that only returns margins."""
     return [
         None if (predicts := library_predict[point.model].predicts) is None else predicts(values[number : number + 1])
         for number, point in enumerate(query.points)
@@ -136,13 +136,13 @@ def _predicted(query: Query, values: FloatArray, library_predict: Sequence[Libra
 
 
 def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Predicted | None]) -> str | None:
-    """A point with a class constraint whose class in the library differs from the one its margins give."""
+    """A description of a point with a class constraint whose class in the library differs from the class by its margins."""
     points_asked = {
         row.form.scores[0].point
         for row in rows_in(query.constraints)
         if isinstance(row, AtLeast) and row.name.startswith(CLASS_ROW) and row.form.scores
     }
-    # With several models the class is that of a sum of probabilities.
+    # For several models, a sum of probabilities determines the class.
     points_asked |= {
         point
         for row in rows_in(query.constraints)
@@ -171,7 +171,7 @@ def _probabilities(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | 
 
 
 def _class_of(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | None) -> int | None:
-    """A point's class: the library's prediction, or that of margins which the library certainly separates."""
+    """A point's class: the library's prediction, or the class by margins if the library certainly separates these."""
     if not ensemble.classes:
         return None
     if said is not None and said.classes is not None:
@@ -180,7 +180,7 @@ def _class_of(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | None)
 
 
 def _outside(query: Query, values: FloatArray) -> str | None:
-    """The first feature of a point whose value is illegal; None if all are legal."""
+    """The first illegal value, as `point.feature`; None if all values are legal."""
     for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
         for point, value in zip(query.points, values[:, f].tolist(), strict=True):
             # The domain applies to the float that the model reads.
@@ -190,7 +190,7 @@ def _outside(query: Query, values: FloatArray) -> str | None:
 
 
 def _margins(query: Query, values: FloatArray, library_predict: Sequence[LibraryReplay] | None) -> list[NDArray[Any]]:
-    # Each model predicts all of its points in one call.
+    # Each model predicts all its points in one call.
     rows: dict[int, NDArray[Any]] = {}
     for model in {point.model for point in query.points}:
         points_of_model = [number for number, point in enumerate(query.points) if point.model == model]
@@ -201,7 +201,7 @@ def _margins(query: Query, values: FloatArray, library_predict: Sequence[Library
 
 
 def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str | None:
-    """The first constraint that does not hold with the library's scores; None if all hold."""
+    """The first constraint that the library's scores violate, in words; None if all constraints hold."""
     seen = Inputs(x.values, x.cells, scores_of_margins(query, margins))
     for constraint in query.constraints:
         if reads_scores(constraint) and not holds(told_apart(query, in_every_order(query, constraint), seen), seen):
@@ -211,14 +211,14 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
 
 
 def may_hold_in_library(query: Query, values: FloatArray) -> bool:
-    """True if points float64[points, features] satisfy a question in the library, for either side of ties of probabilities."""
+    """True if points float64[points, features] may satisfy a question in the library, with ties of probabilities either way."""
     cells = query.space.grid.cells(values)
     seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
     return all(holds(blurred(query, in_some_order(query, constraint), seen), seen) for constraint in query.constraints)
 
 
 def _judged_otherwise(query: Query, x: Inputs) -> str | None:
-    """A forest score that its second judge does not confirm (`Forest.judge`); None if all are confirmed."""
+    """A description of a forest score that `Forest.judge` does not confirm; None if all scores are confirmed."""
     forms = [row.form for row in linear_constraints(query.constraints)]
     forms += [query.objective.form] if query.objective is not None else []
     for form in forms:
@@ -246,7 +246,7 @@ def _inside_band(query: Query, x: Inputs) -> bool:
 
 
 def describe(constraint: Constraint, x: Inputs) -> str:
-    """A short description of a constraint, with the amount by which a number fails it."""
+    """A short description of a constraint, with the amount by which a number violates the constraint."""
     if isinstance(constraint, AtLeast):
         return f"{constraint.name} (off by {slack(constraint, x)[1]:.3g})"
     if isinstance(constraint, ProbabilitySum):
@@ -268,10 +268,10 @@ class Replay(StrEnum):
 class Witness:
     """Verified concrete points.
 
-    `values` float64[points, features] as passed to the model, `cells` int32 of the same shape, `margins[point]` the library's
-    own raw outputs, `exact` the exact ones; `in_band` if a constraint holds by less than the numerical band. `classes[point]`
-    is the position of the library's predicted class: None for a regressor, and if emulation cannot tell which of two classes
-    the library's rounding chooses.
+    `values`, float64[points, features], are passed to the model; `cells`, int32, have the same shape; `margins[point]` are the
+    library's own raw outputs, `exact` the exact ones; `in_band` is True if a constraint holds by less than the numerical band.
+    `classes[point]` is the position of the library's predicted class: None for a regressor, and if emulation cannot determine
+    which of two classes the library's rounding chooses.
     """
 
     values: FloatArray

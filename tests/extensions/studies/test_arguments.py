@@ -37,7 +37,7 @@ def test_arrays_have_the_names_of_the_model(case: Any) -> None:
     high, low = model.predict_proba(pair)[:, 1]
     assert high >= 0.6
     assert low <= 0.4
-    with pytest.raises(ts.errors.DataError, match="the array has 2 columns, and the model has 3 features"):
+    with pytest.raises(ts.errors.DataError, match="the array has 2 columns, but the model has 3 features"):
         ts.gap(model, array[:, :2])
     with pytest.raises(ts.errors.DataError, match="no column `y`"):
         ts.why(model, array, rows=0, label="y")

@@ -1,1 +1,1 @@
-"""Semantics of the constructs of `grammar/constructs/`: one file of the same name each, with its function `bind`."""
+"""Semantics of the constructs in `grammar/constructs/`: for each, a file of the same name with a function `bind`."""

@@ -1,6 +1,7 @@
 """`P, Q avoid cavities(D, width = w)`: boxes of the models' own cells that contain no row.
 
-Boxes of at most three features are listed, up to the limit. Wider ones, or all of them, are learnt when a search meets them.
+Boxes of at most three features are listed, up to the limit. Wider boxes (and with `limit = all` every box) are learnt when a
+search reaches them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from treesens.data.rows import coarse_cells, fine_runs
 from treesens.grammar.constructs.avoid import Avoid, AvoidListed
 
 DEFAULT_LIMIT = 1500
-"""Number of cavities that are avoided by default."""
+"""Default number of listed cavities."""
 
 
 def bind(scope: Scope, node: Avoid | AvoidListed, positive: bool) -> Pending:
@@ -36,14 +37,14 @@ def bind(scope: Scope, node: Avoid | AvoidListed, positive: bool) -> Pending:
 
 
 def _without_rows(scope: Scope, node: Avoid, positive: bool) -> Pending:
-    """No point lies in a box of at most `width` features that contains no row; boxes consist of the models' own cells."""
+    """No point lies in a box of at most `width` features without a row. Boxes consist of the models' own cells."""
     points = scope.every(scope.point, node.points)
     if node.width.value < 1:
         raise scope.fail("E212", "a cavity bounds at least one feature", node.width.span, "write `width = 1` or more")
     cells = scope.cells(node.data)
     if node.every or (node.limit is None and node.width.value > WIDEST):
         if not positive:
-            remedy = f"write `limit = {DEFAULT_LIMIT}`: the point then lies in one of so many cavities"
+            remedy = f"write `limit = {DEFAULT_LIMIT}` to list at most this many"
             raise scope.fail("E224", "`not` needs a list of cavities", node.span, remedy)
         return all_of(_all_cavities(scope, node, cells, point) for point in points)
     limit = node.limit.value if node.limit else DEFAULT_LIMIT
@@ -59,8 +60,7 @@ def _without_rows(scope: Scope, node: Avoid, positive: bool) -> Pending:
 
 
 def _all_cavities(scope: Scope, node: Avoid, cells: Int32Array, point: int) -> Pending:
-    """No point lies in a box of at most `width` features without a row; learnt boxes are shared by all questions about the
-    table."""
+    """The point lies in no box of at most `width` features without a row; all questions about the table share learnt boxes."""
     service("answers")  # a missing extension is reported before any work
     n_cells = scope.inputs.base.n_cells
     key = ("all cavities", node.data.text, min(node.width.value, len(n_cells)))

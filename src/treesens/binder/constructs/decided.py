@@ -1,7 +1,7 @@
 """`decision(P) = OUTCOME`: the ordered constraints of a declared decision, about one point.
 
-A decision is the first outcome whose constraint holds, so that `decision(P) = O` is a formula: for some case of O its
-constraint holds, and none of those before it. Apart from the display of answers, only this file handles decisions.
+A decision is the outcome of the first case whose constraint holds. So `decision(P) = O` is a formula: the constraint of some
+case of O holds, and no constraint of an earlier case. Apart from the display of answers, only this file handles decisions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def bind(scope: Scope, node: Decided | DecidedAlike, positive: bool) -> Pending:
 
 
 def outcomes(node: ast.Decision) -> list[str]:
-    """The outcomes of a decision, in file order."""
+    """The distinct outcomes of a decision, in file order."""
     return list(dict.fromkeys([*(case.outcome.text for case in node.cases), node.otherwise.text]))
 
 
@@ -39,7 +39,7 @@ def _is_one_of(scope: Scope, node: Decided, positive: bool) -> Pending:
 
 
 def _alike(scope: Scope, node: DecidedAlike, positive: bool) -> Pending:
-    """Two decisions have the same outcome, or not. Their points may be the same if the decisions differ."""
+    """Two decisions have the same outcome, or different ones. They may be about one point if the decisions differ."""
     sides = ((node.left, node.left_decision), (node.right, node.right_decision))
     (one, inner), (other, beside) = scope.every(lambda side: about(scope, *side, node.span), sides)
     if one is other and inner.aliases == beside.aliases:
@@ -59,7 +59,7 @@ def _alike(scope: Scope, node: DecidedAlike, positive: bool) -> Pending:
 def about(scope: Scope, name: ast.Name, decision: ast.Name | None, span: Span) -> tuple[ast.Decision, Scope]:
     """The queried decision, and the scope that maps its point to the question's."""
     if scope.aliases:
-        raise scope.fail("E220", "a decision asks for a decision", span, "write its constraint in its place")
+        raise scope.fail("E220", "a decision refers to another decision", span, "write its constraint instead")
     point, found = scope.point(name), scope.found.decision(decision, span)
     model = found.point.model
     if model is not None:
@@ -74,14 +74,14 @@ def about(scope: Scope, name: ast.Name, decision: ast.Name | None, span: Span) -
 
 
 def _reached(scope: Scope, decision: ast.Decision, names: frozenset[str], positive: bool) -> Pending:
-    """The decision is one of some outcomes (if `positive` is False: one of the others).
+    """The decision is one of the outcomes `names` or, with `positive=False`, another outcome.
 
-    From the last case to the first: true if this case holds and counts, or if it fails and the later cases are true.
+    Built from the last case to the first: true if the case holds and its outcome counts, or if it fails and the rest is true.
     """
     if not positive:
         names = frozenset(outcomes(decision)) - names
     counts = decision.otherwise.text in names
-    rest: Pending | None = None  # true or false, as `counts` says
+    rest: Pending | None = None  # None: the constant that `counts` gives
     for case in reversed(decision.cases):
         mine = case.outcome.text in names
         if rest is None and mine == counts:
@@ -94,7 +94,7 @@ def _reached(scope: Scope, decision: ast.Decision, names: frozenset[str], positi
 
 
 def shown(scope: Scope, constraints: Iterable[ast.Formula]) -> list[Callable[[q.Space], q.DecidedPoint]]:
-    """For display with an answer: each decision that a question uses, with its cases."""
+    """Each decision that a question uses, with its cases, for display with an answer."""
     asked: dict[tuple[str, str | None], tuple[ast.Name, ast.Name | None, Span]] = {}
     for node in nodes_in(tuple(constraints)):
         sides: list[tuple[ast.Name, ast.Name | None]] = []

@@ -1,4 +1,4 @@
-"""`missing(P.f)`: the cell of missing values. Outside of decisions, an error for a feature that is never missing."""
+"""`missing(P.f)`: the cell of missing values. Outside of decisions, a feature that is never missing is an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def bind(scope: Scope, node: IsMissing, positive: bool) -> Pending:
 
 
 def is_missing(scope: Scope, node: ast.FeatureOf, positive: bool) -> Pending:
-    """True if a value is missing. E210 if the feature always has a value, except in a policy, which is written for other rows
+    """The value is missing. E210 if the feature always has a value, except in a decision, which may be written for other rows
     too."""
     point, feature = scope.point(node.point), scope.feature(node.feature)
     spec = scope.spec(feature)

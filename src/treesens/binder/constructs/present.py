@@ -1,4 +1,4 @@
-"""`present(P.f)`: all cells but that of missing values. As `missing`, it needs a feature that may be missing or a decision."""
+"""`present(P.f)`: all cells except the one of missing values. Outside of decisions, the feature must allow missing values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the semantics of a construct by the file that defines its node."""
+"""Finds the semantics of a construct from the file that defines its node."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Bind: TypeAlias = Callable[[Scope, Any, bool], Pending]
 
 
 def meaning_of(node: ast.Predicate) -> Bind:
-    """`bind(scope, node, positive)` for a node: the constraint, or its negation if `positive` is False."""
+    """`bind(scope, node, positive)` for a node: returns the constraint or, with `positive=False`, its negation."""
     return _bind_of(type(node).__module__)
 
 
 @functools.cache
 def _bind_of(module: str) -> Bind:
-    """The function `bind` of the file of the same name in this folder; for a plug-in, of the node's module."""
+    """The function `bind` in the file of the same name in this folder or, for a plug-in, in the node's own module."""
     folder, _, file = module.rpartition(".")
     own = folder == construct.__package__
     return cast("Bind", import_module(f"{__package__}.{file}" if own else module).bind)

@@ -1,4 +1,4 @@
-"""`P, Q typical of D [at L %] [by WAY]`: a score learnt from half of the rows is at least a quantile of the other half's."""
+"""`P, Q typical of D [at L %] [by WAY]`: a score learnt from half of the rows reaches a quantile of the other half's scores."""
 
 from __future__ import annotations
 

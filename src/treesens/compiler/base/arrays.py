@@ -20,7 +20,7 @@ IntegerArray = NDArray[Any]
 
 
 def frozen(array: Any, dtype: Any = None) -> NDArray[Any]:
-    """A read-only array; takes ownership of its argument."""
+    """Makes a read-only array, taking ownership of the argument."""
     result = np.ascontiguousarray(array, dtype=dtype)
     if result.flags.writeable:
         result = result.view()
@@ -58,7 +58,7 @@ def _key(value: Any) -> Any:
 
 
 def begins_run(ordered: NDArray[Any]) -> BoolArray:
-    """True where an element differs from its predecessor, bool[n]; the first one does."""
+    """True at the first element, and where an element differs from its predecessor, bool[n]."""
     first = np.ones(len(ordered), bool)
     first[1:] = ordered[1:] != ordered[:-1]
     return first
@@ -70,8 +70,8 @@ _NEARLY = 0.9
 
 def distinct(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """The distinct values, ascending, by sorting; not for NaN. `np.unique` hashes, and packed keys (`a << 32 | b`) collide in
-    its table until 10 million of them take a minute instead of a second; it also imports masked arrays. Module keys are mostly
-    sorted already: then a merge sort takes a fifth of the time; for others it takes three times as long.
+    its hash table, so that 10 million of them take a minute instead of a second; it also imports masked arrays. Module keys are
+    mostly sorted: then a merge sort takes a fifth of the time of the default sort, otherwise three times as long.
     """
     ascending = int(np.count_nonzero(np.greater_equal(values[1:], values[:-1])))
     ordered = np.sort(values, kind="stable" if ascending > _NEARLY * len(values) else None)
@@ -81,7 +81,7 @@ def distinct(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
 def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]:
     """The distinct keys, ascending; an order that sorts the keys; and the start of each key's run in that order.
 
-    For `ufunc.reduceat`, which is many times faster than `ufunc.at`. Sorted keys are not sorted again.
+    The result is for `ufunc.reduceat`, which is many times faster than `ufunc.at`. Sorted keys are not sorted again.
     """
     ascending = bool(np.all(keys[1:] >= keys[:-1]))
     order = np.arange(len(keys)) if ascending else np.argsort(keys, kind="stable")
@@ -93,8 +93,8 @@ def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]
 def first_equal_rows(indptr: Int64Array, entries: IntegerArray, *heads: IntegerArray) -> Int64Array:
     """For every row of a CSR structure, the first row with the same entries and the same heads (int[rows] each), int64[rows].
 
-    Entries ascend within rows. Rows are grouped by a hash, and a row counts as equal only if it equals the first of its group
-    entry by entry: a collision may hide an equality, and never creates one.
+    Entries ascend within rows. Rows are grouped by a hash, and a row counts as equal only if it equals the first row of its
+    group entry by entry: a hash collision may hide an equality, but never creates one.
     """
     count = len(indptr) - 1
     lengths = np.diff(indptr)
@@ -131,7 +131,7 @@ def _mixed(values: IntegerArray) -> NDArray[np.uint64]:
 
 
 def concatenated_ranges(start: Any, count: Any) -> Int64Array:
-    """Indices start[0] .. start[0]+count[0]-1, start[1] .. , … in one array."""
+    """The indices start[i] .. start[i] + count[i] - 1 for every i, in one array."""
     start = np.asarray(start, np.int64)
     count = np.asarray(count, np.int64)
     total = int(count.sum())
@@ -142,7 +142,7 @@ def concatenated_ranges(start: Any, count: Any) -> Int64Array:
 
 
 def indptr_of(counts: Any) -> Int64Array:
-    """CSR row pointers of rows with these lengths."""
+    """The CSR row pointers for rows of these lengths."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.asarray(counts, np.int64))))
 
 
@@ -152,6 +152,6 @@ def row_of(indptr: Int64Array) -> Int64Array:
 
 
 def runs_of(mask: BoolArray) -> tuple[Int32Array, Int32Array]:
-    """Maximal runs of true cells: first and last cell of each."""
+    """The maximal runs of true cells: the first and the last cell of each run."""
     edges = np.diff(np.concatenate(([0], mask.astype(np.int8), [0])))
     return np.flatnonzero(edges == 1).astype(np.int32), (np.flatnonzero(edges == -1) - 1).astype(np.int32)

@@ -1,8 +1,8 @@
 """The budget of a piece of work: a deadline in seconds, and a stop event.
 
-Searches enforce such a limit themselves. Other long work (lowering, a pass, a writer) runs within `working_within`; it calls
-`check_in`, or iterates with `steadily`, and is aborted by `OutOfTime` once its result would be useless. Outside of such a block
-nothing happens, so that a pass or a writer needs no parameter for it.
+Searches enforce a budget themselves. Other long work (lowering, a pass, a writer) runs within `working_within`: it calls
+`check_in`, or iterates with `steadily`, and is aborted by `OutOfTime` once its result would be useless. Outside such a block
+both functions do nothing, so that a pass or a writer needs no parameter for the budget.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ LEAST = 0.05
 
 @dataclass(frozen=True)
 class Budget:
-    """`deadline` on the monotonic clock, in seconds; `stop` is an event that ends the work early, shared by all parts."""
+    """`deadline` is a time on the monotonic clock, in seconds; `stop`, an event shared by all parts, ends the work early."""
 
     deadline: float
     stop: threading.Event | None = None
 
     @staticmethod
     def of(seconds: float, stop: threading.Event | None = None) -> Budget:
-        """A budget that starts now."""
+        """A budget of this many seconds that starts now."""
         return Budget(time.monotonic() + seconds, stop)
 
     @property
@@ -37,7 +37,7 @@ class Budget:
         return self.stop is not None and self.stop.is_set()
 
     def left(self) -> float:
-        """Seconds until the deadline; 0 past it, or if the stop event is set."""
+        """Seconds until the deadline; 0 after the deadline, or if the stop event is set."""
         return 0.0 if self.stopped else max(0.0, self.deadline - time.monotonic())
 
     @property
@@ -52,36 +52,36 @@ class Budget:
 
     @property
     def reason(self) -> str:
-        """The reason for an early end, in one word."""
+        """The reason for an early end: `interrupted` or `time`."""
         return "interrupted" if self.stopped else "time"
 
     def within(self, seconds: float) -> Budget:
-        """A part of at most this many seconds from now."""
+        """A part of the budget: at most this many seconds from now."""
         return replace(self, deadline=min(self.deadline, time.monotonic() + seconds))
 
     def share(self, part: float) -> Budget:
-        """A share of the remaining time, 0 <= part <= 1."""
+        """A part of the budget: a share of the remaining time, 0 <= part <= 1."""
         return self.within(part * self.left())
 
     def at_least(self, seconds: float) -> Budget:
-        """The same budget, or this many seconds from now if that is later: a search needs a moment for its first result."""
+        """The same budget, extended to at least this many seconds from now: a search needs a moment for its first result."""
         return replace(self, deadline=max(self.deadline, time.monotonic() + seconds))
 
 
 Item = TypeVar("Item")
 ITEMS_PER_CHECK = 1024
-"""A line of text takes microseconds, so the check is made every few milliseconds."""
+"""Items between two time checks. A line of text takes microseconds, so time is checked every few milliseconds."""
 _CONDITIONS: ContextVar[tuple[Callable[[], bool], ...]] = ContextVar("conditions", default=())
 
 
 class OutOfTime(Exception):
-    """Work was aborted: time has run out, or its result is no longer needed."""
+    """Raised to abort work: time has run out, or the result is no longer needed."""
 
 
 @contextmanager
 def working_while(may_go_on: Callable[[], bool]) -> Iterator[None]:
-    """A block of work aborted by `OutOfTime` when the condition, or one of an enclosing block, no longer holds. A new thread
-    starts without conditions.
+    """A block of work that `OutOfTime` aborts once the condition, or that of an enclosing block, no longer holds. New threads
+    start without conditions.
     """
     token = _CONDITIONS.set((*_CONDITIONS.get(), may_go_on))
     try:
@@ -92,13 +92,13 @@ def working_while(may_go_on: Callable[[], bool]) -> Iterator[None]:
 
 
 class Flag(Protocol):
-    """Any flag that can be set from elsewhere, e.g. a `threading.Event`."""
+    """A flag that other code can set, e.g. a `threading.Event`."""
 
     def is_set(self) -> bool: ...
 
 
 def working_within(budget: Budget, *, least: float = 0.0, unless: Flag | None = None) -> AbstractContextManager[None]:
-    """A block of work aborted once at most `least` seconds of the budget are left, or the flag is set."""
+    """A block of work that is aborted once at most `least` seconds of the budget are left, or the flag `unless` is set."""
     return working_while(lambda: budget.left() > least and not (unless is not None and unless.is_set()))
 
 

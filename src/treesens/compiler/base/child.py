@@ -1,12 +1,12 @@
-"""Runs a function in a child process: its value, the messages that it sends before, or the reason for a missing value.
+"""Runs a function in a child process, and returns the messages that it sends and its value, or the reason for a missing value.
 
 On Linux the process is a fork of a server that has loaded the function's modules (`fork_server.py`): it starts within
-milliseconds, where Python and a library take 0.4 to 1 s. Elsewhere, or if no server can be started, it starts a new
-interpreter.
+milliseconds, while starting Python and loading a library take 0.4 to 1 s. On other systems, or if no server can be started,
+the child is a new interpreter.
 
-Messages are pickled, each after its size. The parent's go to the child's standard input, the child's come through a private
-pipe, since libraries print to standard output; that is redirected to standard error, whose last lines are kept. A child ends
-with its parent, and Ctrl-C is handled by the parent.
+Messages are pickled and preceded by their size. The parent writes them to the child's standard input. The child writes them to
+a private pipe, since libraries print to standard output; that is redirected to standard error, whose last lines are kept. A
+child ends with its parent, and Ctrl-C is handled by the parent.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from treesens.compiler.base.fork_server import Forked, Place, Servers, serve
 from treesens.compiler.base.processes import die_with_starter, environment
 
 GRACE_SECONDS = 2.0
-"""Seconds in which a process that has closed its pipe may exit by itself."""
+"""Seconds that a process has to exit by itself after it has closed its pipe."""
 _HEADER = struct.Struct("<Q")
 _LINES = 20
-"""Number of last lines of its standard error that are kept."""
+"""Number of lines kept from the end of the child's standard error."""
 _THREADS = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS",
@@ -45,7 +45,7 @@ _news = threading.Condition()
 
 
 if sys.platform == "linux":
-    # A fork has none of the parent's threads, one of which may hold the lock.
+    # A fork has none of the parent's threads; if one of these holds the lock, the fork would wait forever.
     os.register_at_fork(after_in_child=lambda: globals().update(_news=threading.Condition()))
 
 
@@ -57,8 +57,8 @@ class Value:
 
 
 class NoValue(Exception):
-    """The reason why a function returned no value: it was `late`, or its process ended. `words` are the last lines of its
-    standard error.
+    """The reason why a function returned no value: it was `late`, or its process ended. `words` are the last lines of the
+    process's standard error.
     """
 
     def __init__(self, reason: str, words: str = "", *, late: bool = False) -> None:
@@ -68,14 +68,14 @@ class NoValue(Exception):
 
 @dataclass(eq=False)
 class Child:
-    """A process that runs a function, which gets the channel to its parent (`Parent`), and then its arguments."""
+    """A process that runs a function, whose first argument is the channel to the parent process (`Parent`)."""
 
     process: subprocess.Popen[bytes] | Forked
     started: float
     news: deque[Any] = field(default_factory=deque)
     """The unread messages."""
     ended: bool = False
-    """True once its pipe is closed: no more messages will arrive."""
+    """True once the child's pipe is closed: no more messages will arrive."""
     _lines: deque[bytes] = field(default_factory=lambda: deque(maxlen=_LINES))
     _listeners: list[threading.Thread] = field(default_factory=list)
 
@@ -88,8 +88,8 @@ class Child:
         memory: int | None = None,
         fork: bool = True,
     ) -> Child:
-        """Starts a function of a module, which the child finds by name. `loads` are modules that the server imports once;
-        `memory` limits the process, in bytes.
+        """Starts a child that runs `function`, which it imports by name. `loads` are modules that the server imports once;
+        `memory` is the memory limit of the process, in bytes.
         """
         started = time.monotonic()
         forked = servers.fork((tuple(loads), threads), loads, lambda: _place(threads)) if fork else None
@@ -109,12 +109,12 @@ class Child:
         return child
 
     def send(self, message: Any) -> None:
-        """Sends a message from a thread, so that a large one does not wait for a process that is still importing."""
+        """Sends a message from a thread, so that a large message does not block while the child is still importing."""
         data = pickle.dumps(message)
 
         def write() -> None:
             assert self.process.stdin is not None
-            # The pipe stays open: closing it signals the parent's end to the child.
+            # The pipe stays open: for the child, a closed pipe means that its parent has ended.
             with contextlib.suppress(OSError, ValueError):
                 self.process.stdin.write(_HEADER.pack(len(data)) + data)
                 self.process.stdin.flush()
@@ -140,7 +140,7 @@ class Child:
 
     @property
     def seconds(self) -> float:
-        """Seconds since its start."""
+        """Seconds since the child was started."""
         return time.monotonic() - self.started
 
     def kill(self) -> None:
@@ -154,9 +154,9 @@ class Child:
         self.process.wait()
 
     def why(self) -> NoValue:
-        """The reason for a process that closed its pipe without a value."""
+        """The reason why a process closed its pipe without sending a value."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=GRACE_SECONDS)  # it is exiting by itself: its exit status is the reason
+            self.process.wait(timeout=GRACE_SECONDS)  # if the process exits by itself, its status is the reason
         self.kill()
         self._listeners[-1].join(timeout=GRACE_SECONDS)
         words = b"".join(self._lines).decode(errors="replace").strip()
@@ -174,13 +174,13 @@ class Child:
 
 
 def wait_for_news(children: Sequence[Child], seconds: float) -> None:
-    """Returns as soon as one of some children has a message or has ended, or after the timeout in seconds."""
+    """Returns as soon as one of the children has a message or has ended, or after this many seconds."""
     with _news:
         _news.wait_for(lambda: any(child.news or child.ended for child in children), seconds)
 
 
 def run(function: Callable[..., Any], *arguments: Any, seconds: float, **how: Any) -> Any:
-    """The value of a function (see `Child.start`). NoValue on a timeout in seconds, or if the process has ended."""
+    """The value of a function (see `Child.start`). Raises NoValue after this many seconds, or if the process has ended."""
     child = Child.start(function, *arguments, **how)
     try:
         while (left := seconds - child.seconds) > 0:
@@ -198,7 +198,7 @@ def run(function: Callable[..., Any], *arguments: Any, seconds: float, **how: An
 
 
 def start_loading(loads: Sequence[str], threads: int) -> None:
-    """Starts a server, which loads modules in the background."""
+    """Starts a server in the background, which imports the modules `loads`."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # a child works without it
             servers.server((tuple(loads), threads), loads, _place(threads))
@@ -248,7 +248,7 @@ class Parent:
             self._pipe.flush()
 
     def receive(self, seconds: float | None = None) -> Any:
-        """The next message; None after this many seconds without one."""
+        """The next message, or None if no message arrives within this many seconds."""
         try:
             return pickle.loads(self._arrived.get(timeout=seconds))  # noqa: S301 (written by our own parent)
         except queue.Empty:
@@ -264,7 +264,7 @@ def _limit_memory(limit: int | None) -> None:
 
 
 def work() -> None:
-    """Runs the function named by the parent. Standard output is redirected to standard error for libraries that print."""
+    """Runs the function that the parent names. Standard output, to which libraries print, is redirected to standard error."""
     target = os.dup(1)
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -273,7 +273,7 @@ def work() -> None:
     module, name, arguments, memory = parent.receive()
     _limit_memory(memory)
     parent.send(Value(getattr(importlib.import_module(module), name)(parent, *arguments)))
-    os._exit(0)  # the value is sent; destructors of libraries may crash, and take time
+    os._exit(0)  # the value is sent; destructors of libraries take time, and may crash
 
 
 def main() -> None:
@@ -281,7 +281,7 @@ def main() -> None:
     if len(sys.argv) == 1:
         work()
     for module in sys.argv[1:-1]:
-        # A failed import fails again in the fork, which can report it.
+        # A failed import fails again in the fork, which can report the error.
         with contextlib.suppress(Exception):
             importlib.import_module(module)
     serve(work)

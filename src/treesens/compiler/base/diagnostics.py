@@ -67,11 +67,11 @@ class Span:
 
 
 _LONGEST_LINE = 200
-"""Longer lines are shown only near the location."""
+"""Maximum length of a shown line; of a longer line, only the part around the location is shown."""
 
 
 def _part_of_line(line: str, column: int, width: int) -> tuple[str, int, int]:
-    """The part of a long line around a column, with the column and the width of the location in it."""
+    """The part of a long line around a column, with the location's column and width within the part."""
     start = max(0, min(column - 1 - _LONGEST_LINE // 4, len(line) - _LONGEST_LINE))
     end = min(len(line), start + _LONGEST_LINE)
     shown = ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
@@ -98,7 +98,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: a stable code, a sentence, its location (`related`: others involved), and a remedy."""
+    """One message: a stable code, a sentence, its location, a remedy, and other involved locations (`related`)."""
 
     code: str
     message: str
@@ -120,11 +120,11 @@ class Diagnostic:
 
 
 _MOST_SHOWN = 10
-"""The printed errors of one file; `diagnostics` has all."""
+"""Maximum number of errors printed for one file; `diagnostics` contains all of them."""
 
 
 class DiagnosticsError(QueryError):
-    """Raised once with all errors of a file."""
+    """Raised once, with all errors in a file."""
 
     several_lines = True
 
@@ -153,7 +153,7 @@ class Diagnostics:
         self.items.append(Diagnostic(code, message, span, remedy, "warning"))
 
     def note(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
-        """Notes information for readers of the answers; nothing needs fixing."""
+        """Adds information for readers of the answers, which needs no correction."""
         self.items.append(Diagnostic(code, message, span, remedy, "note"))
 
     @property
@@ -166,12 +166,12 @@ class Diagnostics:
 
 
 _NEAR = 0.6
-"""Minimum similarity of two names; `target` and `Status` share half of their letters and are not alike."""
+"""Minimum similarity of two names, so that `target` and `Status`, which share half of their letters, are not similar."""
 
 
 def _means(name: str, other: str) -> bool:
-    """True if one of two names may be a misspelling of the other: a part of it, or similar and of similar length, which
-    `target` and `Age` are not.
+    """True if one name may be a misspelling of the other: it is part of the other, or both are similar and of similar length,
+    unlike `target` and `Age`.
     """
     short, long = sorted((name.lower(), other.lower()), key=len)
     alike = difflib.SequenceMatcher(None, short, long).ratio() >= _NEAR
@@ -179,7 +179,7 @@ def _means(name: str, other: str) -> bool:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A remedy that suggests the nearest known name, or the first few if none is near."""
+    """A remedy that suggests the nearest known name or, if none is similar, lists the first few names."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if not near:

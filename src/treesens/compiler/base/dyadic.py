@@ -3,9 +3,9 @@
 Arrays of floats become arrays of integers with one common shift (int64 if sums certainly fit, Python integers otherwise).
 Natural logarithms, which turn probabilities into margins, are enclosed rigorously by rationals.
 
-A `Unit` is the power of two in which a score is an integer: every product with a power of two is formed here, and never in
-floats. In Python `2**-6` is a float, and so is its product with any exact number, which once caused a wrong `none`. No other
-file writes a power of two with a variable exponent (tests/house/test_powers_of_two.py).
+A `Unit` is a power of two of which a score is an integer multiple: every product with a power of two is formed here, and never
+in floats. In Python `2**-6` is a float, and so is the product of that with an exact number, which once caused a wrong `none`.
+No other file contains a power of two with a variable exponent (tests/house/test_powers_of_two.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treesens.compiler.base.floats import NumberType, ceil_to
 _INT64_LIMIT = 2.0**62
 
 INT64_SAFE = 1 << 62
-"""Integers below this can be added once more in int64."""
+"""Sums of integers below this bound fit in int64, with room for one more addition."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class ScaledIntegers:
         return ScaledIntegers(np.asarray(self.values[index], dtype=self.values.dtype), self.shift)
 
     def fraction(self, *index: int) -> Fraction:
-        """One number as a Fraction; a scalar array needs no index."""
+        """The number at an index as a Fraction; a scalar array needs no index."""
         return Fraction(int(self.values[index]), 1 << self.shift)
 
     def fractions(self) -> NDArray[Any]:
-        """Object array of Fractions, same shape."""
+        """All numbers as Fractions: an object array of the same shape."""
         result = np.empty(self.values.shape, dtype=object)
         for index, value in np.ndenumerate(self.values):
             result[index] = Fraction(int(value), 1 << self.shift)
@@ -100,7 +100,7 @@ def largest_magnitude(values: NDArray[Any]) -> int:
 def exact_product(values: NDArray[Any], factor: int) -> NDArray[Any]:
     """Integers (int64 or Python) times one integer: int64 if every product is below 2**62, Python integers otherwise.
 
-    numpy itself overflows silently, or fails on a factor beyond int64 even if all values are 0.
+    numpy itself overflows silently, or fails for a factor beyond int64 even if all values are 0.
     """
     size = largest_magnitude(values)
     if factor == 1 or size == 0:
@@ -133,8 +133,8 @@ def split_floats(values: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def to_scaled(values: object, shift: int | None = None) -> ScaledIntegers:
     """Floats as exact integers with one shift; int64 when the sum of absolute values is below 2**62.
 
-    `shift` defaults to the smallest that is exact. Raises ValueError for a float that is not finite or not a multiple
-    of 2**-shift.
+    By default `shift` is the smallest exact one. Raises ValueError if a float is not finite, or not a multiple of
+    2**-shift.
     """
     array = np.asarray(values, dtype=np.float64)
     odd, exponent = split_floats(array)
@@ -155,7 +155,7 @@ def to_scaled(values: object, shift: int | None = None) -> ScaledIntegers:
 
 
 def fractions_to_scaled(values: object) -> ScaledIntegers:
-    """Dyadic Fractions (any array shape) as exact integers with the smallest shift; ValueError for a non-dyadic one."""
+    """Dyadic Fractions (any array shape) as exact integers with the smallest shift. Raises ValueError if one is not dyadic."""
     array = np.asarray(values, dtype=object)
     shift = 0
     for value in array.ravel():
@@ -233,7 +233,7 @@ def _artanh_bounds(t: Fraction, places: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def exp_bounds(x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-    """Rationals (lower, upper) around e**x, at most about 2**-bits of it apart; equal for x == 0.
+    """Rationals (lower, upper) around e**x, at most about 2**-bits * e**x apart; equal for x == 0.
 
     e**x = (e**(x / 2**s))**(2**s) with x / 2**s below 2**-8: a power series in fixed point and s squarings, rounded outwards.
     """
@@ -283,7 +283,7 @@ class Unit:
 
     def floor(self, value: Fraction | int) -> int:
         """The greatest n with n units <= value."""
-        # Integer arithmetic, since this runs for every cell of a table, and dividing fractions takes ten times as long.
+        # Integer arithmetic, because this runs for every cell of a table, and dividing fractions takes ten times as long.
         up, down = max(0, self.shift), max(0, -self.shift)
         return (int(value.numerator) << up) // (int(value.denominator) << down)
 

@@ -45,8 +45,8 @@ _run: ContextVar[Run | None] = ContextVar("run", default=None)
 def one_run(*inputs: str | os.PathLike[str]) -> Iterator[Run]:
     """The scope in which no output may be an input: a command, or a Python call that writes or keeps its input.
 
-    It starts with the `inputs` of the output, and ignores earlier runs. A run inside another one is part of it. Outside of
-    every run, files are read and written without these checks.
+    A run starts with the given `inputs`, and ignores earlier runs. A run inside another run is part of the outer one. Outside
+    all runs, files are read and written without these checks.
     """
     run = _run.get()
     if run is not None:
@@ -66,9 +66,9 @@ def _real(path: str | os.PathLike[str]) -> Path:
 
 
 def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO:
-    """Opens a file for reading. OSError if it is not regular: a pipe would block, a device may never end.
+    """Opens a file for reading. Raises OSError if it is not a regular file: a pipe would block, a device may never end.
 
-    From now on it is an input of this run, unless it is a treesens file (`own`) that the run continues.
+    The file becomes an input of this run, unless it is a treesens file (`own`) that the run continues.
 
     Without O_NONBLOCK, a pipe that replaces the file between the check and the opening would block.
     """
@@ -88,9 +88,9 @@ def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO
 
 
 def will_read_folder(path: str | os.PathLike[str]) -> None:
-    """From now on a folder is an input of this run as a whole: an additional file would change its model.
+    """Makes a whole folder an input of this run: an additional file in the folder would change the model.
 
-    OverwriteError if the run will write into it.
+    Raises OverwriteError if the run will write into the folder.
     """
     run = _run.get()
     if run is None:
@@ -103,7 +103,7 @@ def will_read_folder(path: str | os.PathLike[str]) -> None:
 
 
 def read_regular(path: str | os.PathLike[str], most: int, *, own: bool = False) -> bytes:
-    """The content of a regular file of at most `most` bytes; OSError for any other."""
+    """The content of a file. Raises OSError if it is not regular, or has more than `most` bytes."""
     with open_regular(path, own=own) as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -118,11 +118,11 @@ def _refuse_others(mode: int) -> None:
 
 
 def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Path:
-    """Raises OverwriteError for a file that this run (`one_run`) reads, under any name, and for one in a folder that it reads
-    as a model; from now on it cannot be read.
+    """Raises OverwriteError for a file that this run (`one_run`) reads, under any name, and for a file in a folder that the run
+    reads as a model. After the call, the run cannot read the file.
 
-    With `derived` the name is derived from another one: an existing file is replaced only if it is a treesens record, or with
-    `force`. Every output of every command and call is checked here, before the work and when it is written.
+    With `derived`, the name was derived from another name: an existing file is replaced only if it is a treesens record, or
+    with `force`. Every output of every command and call is checked here, before the work and when the output is written.
     """
     run = _run.get()
     if run is not None and _among(path, run.inputs):
@@ -141,7 +141,7 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
 
 
 def _among(path: Path, known: set[Path]) -> bool:
-    """True if a path is one of some files, according to the system, so that links and spelling do not matter."""
+    """True if a path is one of the known files according to the system, so that links and spelling do not matter."""
     for other in tuple(known):
         with contextlib.suppress(OSError, ValueError):
             if other.is_file() and os.path.samefile(path, other):
@@ -160,7 +160,7 @@ def _lies_in(path: Path, known: set[Path]) -> bool:
 
 
 def _writes_into(path: Path) -> OverwriteError:
-    words = "it lies in a folder that this run reads as a model, which would be another model with it"
+    words = "this run reads the folder of the file as a model, which the file would change"
     return OverwriteError(words, place=str(path), remedy="name an output outside of that folder")
 
 
@@ -181,8 +181,8 @@ def write_atomically(
 ) -> None:
     """Writes a file under a temporary name and renames it: readers see the old or the new content, even on a full disk.
 
-    Links are followed, and the permissions of a replaced file are kept. UsageError if it cannot be written; OverwriteError as
-    in `will_write`, unless a file is changed `in_place`.
+    Links are followed, and the permissions of a replaced file are kept. Raises UsageError if the file cannot be written, and
+    OverwriteError as in `will_write`, unless the file is changed `in_place`.
     """
     if not in_place:
         will_write(path, derived=derived, force=force)
@@ -211,7 +211,7 @@ def write_atomically(
 
 
 def check_writable(path: Path | None) -> None:
-    """UsageError if a file cannot be written here, raised before the work."""
+    """Raises UsageError, before the work, if a file cannot be written at this path."""
     if path is None:
         return
     will_write(path)
@@ -230,8 +230,8 @@ def check_writable(path: Path | None) -> None:
 
 
 def check_output(path: Path, needs: str | None = None) -> None:
-    """UsageError if an output cannot be written, MissingPackageError if a package that it `needs` is missing (`PURPOSES`): both
-    are raised before the work.
+    """Raises UsageError if an output cannot be written, and MissingPackageError if the package it `needs` (`PURPOSES`) is
+    missing: both before the work.
     """
     if needs is not None:
         imported(needs, PURPOSES[needs], place=str(path))
@@ -239,14 +239,14 @@ def check_output(path: Path, needs: str | None = None) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Creates a folder and its parents if they do not exist. UsageError if this fails."""
+    """Creates a folder and its parents if they do not exist. Raises UsageError if this fails."""
     with _told(path, "the folder cannot be made", "name another folder"):
         path.mkdir(parents=True, exist_ok=True)
 
 
 @contextlib.contextmanager
 def _told(
-    path: Path, what: str = "the file cannot be written", remedy: str = "name a file in a folder that is there"
+    path: Path, what: str = "the file cannot be written", remedy: str = "name a file in an existing folder"
 ) -> Iterator[None]:
     try:
         yield

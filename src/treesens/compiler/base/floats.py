@@ -1,11 +1,11 @@
 """Number types of model inputs, neighbours of floats, and outward rounding of rationals.
 
-A feature value has exactly one number type, in which the library compares (XGBoost and scikit-learn trees: float32; LightGBM
-and histogram boosting: float64). Values are passed as float64, which represents every float32 exactly. Zero is always +0.0:
+A feature value has exactly one number type, in which the library compares (float32 for XGBoost and scikit-learn trees, float64
+for LightGBM and histogram boosting). Values are passed as float64, which represents every float32 exactly. Zero is always +0.0:
 both zeros compare equal, so they are one value, and one bit pattern keeps sets of values free of duplicates.
 
 Text is a number if it is a decimal in ASCII digits, as in tables and other languages. Python also accepts `1_000` as 1000, and
-the digits of every script. Other programs do not read such fields as numbers, so a table with one would be read differently.
+the digits of every script. Other programs do not read such fields as numbers, and would read the table differently.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class NumberType(Enum):
 
     @property
     def precision(self) -> int:
-        """Significant bits, the hidden one included: rounding to nearest has relative error at most 2**-precision."""
+        """Significant bits, including the hidden one: rounding to nearest has a relative error of at most 2**-precision."""
         return 24 if self is NumberType.FLOAT32 else 53
 
     def cast(self, values: object) -> Float64Array:
-        """Values rounded to nearest in this type, as float64 of the same shape; overflow is infinity, -0.0 is 0."""
+        """Values rounded to nearest in this type, as float64 of the same shape; overflow gives infinity, and -0.0 gives 0."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             rounded = np.asarray(values, dtype=np.float64).astype(self.dtype).astype(np.float64)
         return rounded + 0.0
@@ -84,21 +84,21 @@ def next_down_array(values: object, number_type: NumberType) -> Float64Array:
 
 
 def next_up(value: float, number_type: NumberType) -> float:
-    """The next larger value of the type; `value` must be of the type."""
+    """The next larger value of the type; `value` must be representable in the type."""
     if number_type is NumberType.FLOAT64:
         return math.nextafter(value, math.inf) + 0.0
     if value == 0.0:
         return NumberType.FLOAT32.tiny
     if value == math.inf or math.isnan(value):
         return value
-    # Floats of one sign are ordered like their bits; this is several times faster than numpy for one number.
+    # Floats of one sign are ordered like their bits; for one number this is several times faster than numpy.
     (bits,) = _BITS.unpack(_SINGLES.pack(value))
     (above,) = _SINGLES.unpack(_BITS.pack(bits + 1 if bits >= 0 else bits - 1))
     return float(above) + 0.0
 
 
 def next_down(value: float, number_type: NumberType) -> float:
-    """The next smaller value of the type; `value` must be of the type."""
+    """The next smaller value of the type; `value` must be representable in the type."""
     return 0.0 - next_up(0.0 - value, number_type)
 
 
@@ -116,7 +116,7 @@ def floor_to_array(values: object, number_type: NumberType) -> Float64Array:
 
 
 _WHOLE = 1 << 24
-"""Integers up to this are floats of every type."""
+"""Integers up to this bound are exact in every number type."""
 
 
 def ceil_to(value: Fraction | float, number_type: NumberType) -> float:
@@ -136,7 +136,7 @@ def ceil_to(value: Fraction | float, number_type: NumberType) -> float:
         whole, parts = candidate.as_integer_ratio()
         return whole * denominator < numerator * parts
 
-    # Integer division rounds to nearest float64 and the cast once more: at most one step off on either side.
+    # Integer division rounds to the nearest float64, and the cast rounds again: at most one step off on either side.
     result = float(number_type.dtype.type(numerator / denominator)) + 0.0
     while falls_short(result):
         result = next_up(result, number_type)
@@ -178,10 +178,10 @@ def round_to_float32(value: Fraction) -> float:
 
 
 def float32_of_decimals(values: object) -> tuple[Float64Array, NDArray[np.bool_]]:
-    """Decimals that were parsed as float64, rounded to float32; and a flag where direct rounding may differ.
+    """Decimals that were parsed as float64, rounded to float32, and a mask of values that direct rounding may change.
 
     Double rounding is wrong only if the float64 is exactly halfway between two float32 (the decimal itself may not be). The
-    second array marks those: their text has to be rounded exactly (`round_to_float32`).
+    mask marks these values: their text has to be rounded exactly (`round_to_float32`).
     """
     wide = np.asarray(values, dtype=np.float64)
     narrow = NumberType.FLOAT32.cast(wide)
@@ -198,8 +198,8 @@ def float32_of_decimals(values: object) -> tuple[Float64Array, NDArray[np.bool_]
 def libm_float32(function: str, value: float) -> float:
     """`logf` or `expf` of the C library, which compiled tree libraries call for link functions.
 
-    numpy's vectorised float32 functions may differ from it in the last bit. If no C library is found, the float64
-    function rounded to float32 is returned (it differs from `logf` of glibc in less than one value in a thousand).
+    numpy's vectorised float32 functions may differ from the C library in the last bit. If no C library is found, the result is
+    the float64 function rounded to float32, which differs from glibc's `logf` for less than one value in a thousand.
     """
     library = _libm()
     if library is not None:
@@ -220,7 +220,7 @@ def _libm() -> ctypes.CDLL | None:
 
 
 Float64 = NDArray[np.float64]
-# Floats by rank: 0 has rank 0, infinity this one; negative floats have negative ranks.
+# The rank of infinity. Floats are numbered by rank: 0 has rank 0, and negative floats have negative ranks.
 _INFINITY = np.int64(0x7FF0_0000_0000_0000)
 
 
@@ -244,7 +244,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(inf|infinity|nan)", re.IGNORECASE)
 _WHOLE_TEXT = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 4000
-"""Maximum digits of an integer; Python refuses longer ones itself."""
+"""Maximum digits of an integer; Python itself refuses longer integers."""
 
 
 def is_decimal(text: str) -> bool:
@@ -253,7 +253,7 @@ def is_decimal(text: str) -> bool:
 
 
 def float_of(text: str) -> float | None:
-    """The float64 nearest to a decimal, infinities and NaN by their names; None for any other text."""
+    """The float64 nearest to a decimal, or infinity or NaN from its name; None for any other text."""
     return float(text) if is_decimal(text) or _NOT_FINITE.fullmatch(text) else None
 
 
@@ -263,7 +263,7 @@ def whole_of(text: str) -> int | None:
 
 
 def fraction_of(text: str) -> Fraction:
-    """The exact number of a decimal or of a ratio of integers, `1/3`. ValueError for any other text."""
+    """The exact value of a decimal or of a ratio of integers, `1/3`. Raises ValueError for any other text."""
     above, slash, below = text.strip().partition("/")
     if slash and whole_of(above) is not None and whole_of(below) is not None:
         return Fraction(int(above), int(below))

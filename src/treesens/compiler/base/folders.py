@@ -1,7 +1,7 @@
-"""Reads users' folders: regular files only, up to limits of number, depth and size; and computes their digests.
+"""Reads users' folders (regular files only, with limits on number, depth and size), and computes their digests.
 
-The SHA-256 of a folder is that of the `sha256sum` lines of its files, sorted by the bytes of their names. Names that begin with
-`.` or `_` are excluded: they belong to file systems and copying programs. The same digest, computed in the folder:
+The SHA-256 of a folder is computed from the `sha256sum` lines of its files, sorted by the bytes of their names. Names that
+begin with `.` or `_` are excluded: they belong to file systems and copying programs. In the folder, this prints the digest:
 
     find . -type f -not -path '*/[._]*' -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum
 """
@@ -21,14 +21,14 @@ Content = bytes | Mapping[str, bytes]
 """The content of a file, or the files of a folder by their relative names, with `/` between folders."""
 
 MOST_FILES = 10_000
-"""Limit for a folder, including excluded files and subfolders."""
+"""Maximum entries in a folder, including excluded files and subfolders."""
 MOST_BYTES = 1 << 30
 _DEEPEST = 24
 _FOLDER = "give exactly the folder that the library has written"
 
 
 def read_folder(path: Path) -> dict[str, bytes]:
-    """The files of a folder by name, in the order of their digest. ModelError with the location for other file types."""
+    """The files in a folder by name, in the order used for the digest. Raises ModelError, with the location, for links etc."""
     will_read_folder(path)
     found: dict[str, bytes] = {}
     total = 0
@@ -53,9 +53,9 @@ def folder_digest(files: Mapping[str, bytes]) -> str:
 
 
 def folder_stamp(path: Path) -> tuple[int, int]:
-    """A value that changes with any file of the folder: the last modification in nanoseconds, and the size in bytes.
+    """A value that changes with any file in the folder: the time of the last change in nanoseconds, and the size in bytes.
 
-    ModelError as for `read_folder`.
+    Raises ModelError like `read_folder`.
     """
     try:
         newest, total = path.stat().st_mtime_ns, 0
@@ -68,12 +68,12 @@ def folder_stamp(path: Path) -> tuple[int, int]:
 
 
 def read_content(path: Path) -> Content:
-    """A file, or the files of a folder."""
+    """The content of a file, or the files in a folder by name."""
     return read_folder(path) if path.is_dir() else path.read_bytes()
 
 
 def write_content(path: Path, content: Content) -> None:
-    """Writes a file, or a folder of files, at an unused path."""
+    """Writes a file, or a folder with files, to an unused path."""
     if isinstance(content, bytes):
         path.write_bytes(content)
         return
@@ -84,7 +84,7 @@ def write_content(path: Path, content: Content) -> None:
 
 
 def _names(root: Path) -> Iterator[str]:
-    """The names of the files that count, in any order."""
+    """Yields the names of all files except excluded ones, in any order."""
     waiting = [""]
     entries = 0
     while waiting:
@@ -117,7 +117,7 @@ def _names(root: Path) -> Iterator[str]:
 
 
 def _checked(name: str, root: Path) -> str:
-    """A name as `sha256sum` prints it. ModelError for one that it escapes, or that is not text."""
+    """The name as `sha256sum` prints it. Raises ModelError if `sha256sum` would escape the name, or it is not text."""
     if not name.isprintable() or "\\" in name:
         raise ModelError(
             f"a file has the name `{visible(name)[:80]}`, which is no plain text", place=str(root), remedy=_FOLDER

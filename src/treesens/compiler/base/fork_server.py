@@ -1,13 +1,13 @@
 """A server process that loads modules once and forks itself for each piece of work (Linux).
 
-Starting Python and loading a library takes 0.3 to 1 s. A fork of a process that has done this takes milliseconds, and is a
+Starting Python and loading a library takes 0.3 to 1 s. Forking a process that has done both takes milliseconds, and gives a
 separate process with its own limits, crashes and exit. The server itself does no work, so that all forks start in the same
-state. The idea is that of `multiprocessing.forkserver`; here each fork has its own pipes, like a `Popen`.
+state. This is the idea of `multiprocessing.forkserver`, but here each fork has its own pipes, like a `Popen`.
 
-Wire: the client sends `fork` with three file descriptors (input, output, errors of the new process), and the server answers
-with its number; or `wait` and a number, and the server answers with the state, `RUNNING` or the exit code, and its CPU time. A
-process that has ended keeps its number until it is queried, so that no signal can reach an unrelated process. The server ends
-when the client's end of the socket is closed.
+Protocol: the client sends `fork` with three file descriptors (input, output, errors of the new process), and the server replies
+with the process id; or the client sends `wait` and an id, and the server replies with the state, `RUNNING` or the exit code,
+and the CPU time. A process that has ended keeps its id until it is queried, so that no signal can reach an unrelated process.
+The server ends when the client's end of the socket is closed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _REQUEST = struct.Struct("<cq")
 _ANSWER = struct.Struct("<qd")
 _FORK, _WAIT = b"f", b"w"
 PATIENCE = 20.0
-"""Seconds without an answer after which a server is abandoned: loading a library takes a few even on a busy machine."""
+"""Seconds without a reply after which a server is abandoned. Loading a library takes only a few, even on a busy machine."""
 RUNNING = 1 << 32
-"""The state of a running process; any other number is its return code as in `subprocess`."""
+"""The state of a running process; any other state is the process's return code, as in `subprocess`."""
 
 Place = tuple[str, tuple[tuple[str, str], ...]]
 """A working directory and an environment, which forks inherit."""
@@ -55,13 +55,13 @@ _used = _Used()
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process, of its finished children, and of the finished forks of its servers."""
+    """CPU seconds used by this process, its finished children, and the finished forks of its servers."""
     return sum(os.times()[:4]) + _used.seconds
 
 
 @dataclass
 class Forked:
-    """A process of a server, with the parts of the `Popen` interface that a worker needs."""
+    """A process forked by a server, with the parts of the `Popen` interface that a worker needs."""
 
     pid: int
     stdin: IO[bytes]
@@ -74,7 +74,7 @@ class Forked:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def poll(self) -> int | None:
-        """The return code; None while it runs."""
+        """The return code, or None while the process runs."""
         with self._lock:
             if self.returncode is None:
                 state, seconds = self.server.state_of(self.pid)
@@ -84,7 +84,7 @@ class Forked:
             return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """The return code, as soon as it has ended. Raises `subprocess.TimeoutExpired` after this many seconds."""
+        """Waits for the end and returns the return code. Raises `subprocess.TimeoutExpired` after this many seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = 0.0005
         while (code := self.poll()) is None:
@@ -95,7 +95,7 @@ class Forked:
         return code
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Ends the process at once."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -103,7 +103,7 @@ class Forked:
 
 @dataclass
 class ForkServer:
-    """A server, and the client's end of its socket."""
+    """A server process, and the client's end of the socket."""
 
     place: Place
     process: subprocess.Popen[bytes]
@@ -112,7 +112,7 @@ class ForkServer:
 
     @staticmethod
     def start(module: str, arguments: Sequence[str], place: Place) -> ForkServer:
-        """Starts a module with arguments, followed by the descriptor of its end of the socket: it loads, and calls `serve`."""
+        """Runs a module with these arguments and the descriptor of its end of the socket; it imports, and calls `serve`."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(
@@ -129,7 +129,7 @@ class ForkServer:
         return ForkServer(place, process, ours)
 
     def fork(self) -> Forked:
-        """A new process, which waits for its job. OSError if the server has ended."""
+        """Forks a new process, which waits for its job. Raises OSError if the server has ended."""
         pipes = [os.pipe() for _ in range(3)]
         (their_in, our_in), (our_out, their_out), (our_err, their_err) = pipes
         mine = os.fdopen(our_in, "wb"), os.fdopen(our_out, "rb", 0), os.fdopen(our_err, "rb")
@@ -149,7 +149,7 @@ class ForkServer:
         return Forked(_ANSWER.unpack(answer)[0], *mine, self)
 
     def state_of(self, pid: int) -> tuple[int, float]:
-        """The state of one of its processes, and its CPU seconds if it has ended; killed, if the server has ended."""
+        """The state of a forked process, and its CPU seconds once it has ended; killed if the server itself has ended."""
         try:
             with self.lock:
                 self.channel.send(_REQUEST.pack(_WAIT, pid))
@@ -174,8 +174,8 @@ class ForkServer:
 
 @dataclass
 class Servers:
-    """The servers of this process that run one module, by a key. A fork of this process has none: it must neither use nor keep
-    alive its parent's servers.
+    """The servers of this process that run one module, by key. A fork of this process starts without servers, because it must
+    neither use its parent's servers nor keep them alive.
     """
 
     module: str
@@ -188,7 +188,7 @@ class Servers:
             atexit.register(self._end)
 
     def server(self, key: Hashable, arguments: Sequence[str], place: Place) -> ForkServer:
-        """The server of a key, started if none runs in that folder. OSError if this fails."""
+        """The server for a key, started if none runs in this place. Raises OSError if this fails."""
         with self.lock:
             known = self.servers.get(key)
             if known is None or known.place != place or known.process.poll() is not None:
@@ -196,9 +196,9 @@ class Servers:
             return known
 
     def fork(self, key: Hashable, arguments: Sequence[str], place: Callable[[], Place]) -> Forked | None:
-        """A process of such a server; None if this system does not support servers, or cannot start one.
+        """Forks a process from the server for a key; None if this system does not support servers, or cannot start one.
 
-        A server is started at the first fork, and restarted if the environment or the working directory has changed.
+        The server is started at the first fork, and restarted if the environment or the working directory has changed.
         """
         if sys.platform != "linux":
             return None
@@ -214,7 +214,7 @@ class Servers:
         return None
 
     def _drop(self, key: Hashable, server: ForkServer | None) -> None:
-        """Ends an unresponsive server, and forgets it if it is still in use."""
+        """Ends an unresponsive server, and removes it if it is still the one for the key."""
         with self.lock:
             if server is not None and self.servers.get(key) is server:
                 del self.servers[key]
@@ -233,7 +233,7 @@ class Servers:
 
 
 def serve(work: Callable[[], None]) -> None:
-    """The server's side after loading: forks for its client until that one ends. Each fork does its work, with its pipes as the
+    """The server's side after loading: forks for the client until the client ends. Each fork runs `work`, with its pipes as the
     first three descriptors, and ends.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the client
@@ -252,7 +252,7 @@ def serve(work: Callable[[], None]) -> None:
 
 
 def _leave(code: int) -> None:
-    """Ends the process like Python, but without cleanup: with large libraries that is most of a short process's time."""
+    """Ends the process like Python, but without cleanup, which takes most of a short process's time with large libraries."""
     threading._shutdown()  # type: ignore[attr-defined] # waits for the threads that Python waits for
     atexit._run_exitfuncs()
     try:
@@ -264,7 +264,7 @@ def _leave(code: int) -> None:
 
 
 def _fork_on_request(channel: socket.socket) -> None:
-    """Answers requests until the other end is closed; returns in each new process."""
+    """Serves requests until the other end is closed; returns only in new processes."""
     while True:
         request, descriptors, _, _ = socket.recv_fds(channel, _REQUEST.size, 3)
         if len(request) != _REQUEST.size:

@@ -1,8 +1,8 @@
-"""Ctrl-C: the first one requests the best answer so far, soon; the second one ends the program.
+"""Ctrl-C: the first one requests the best answer so far; the second one ends the program.
 
-Most work checks the event from time to time. Other work (a first import of a library, a parser, a pass) has `PATIENCE_SECONDS`
-to return by itself, and is then aborted by an exception, so that the command ends promptly with its results so far, however
-busy the machine is.
+Most work checks the event from time to time. Other work (the first import of a library, a parser, a pass) has
+`PATIENCE_SECONDS` to return by itself, and is then aborted by an exception, so that the command ends promptly with its results
+so far, even on a busy machine.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any, cast
 PATIENCE_SECONDS = 0.7
 """Seconds after the first Ctrl-C until uninterruptible work is aborted."""
 AGAIN_SECONDS = 0.4
-"""Seconds until it is aborted again, if cleanup takes too long as well."""
+"""Seconds until such work is aborted again, if its cleanup takes too long as well."""
 
 
 class Hurry(KeyboardInterrupt):
-    """Raised in the main thread when the patience after a Ctrl-C is over: the current results become the answer."""
+    """Raised in the main thread `PATIENCE_SECONDS` after a Ctrl-C: the current results become the answer."""
 
 
 @dataclass
 class Interruption:
-    """The state of an interruption; `event` is for the searches."""
+    """The state of an interruption. Searches check `event`, which the first Ctrl-C sets."""
 
     event: threading.Event = field(default_factory=threading.Event)
     _left: threading.Event = field(default_factory=threading.Event)
@@ -43,7 +43,7 @@ class Interruption:
 
     @contextmanager
     def giving_up(self) -> Iterator[None]:
-        """A block that may be aborted half done when time runs out."""
+        """A block that may be aborted before its end when time runs out."""
         with suppress(Hurry):
             yield
 
@@ -72,7 +72,7 @@ class Interruption:
                 _signal_main_thread()
 
     def leave(self) -> None:
-        """From now on nothing is raised any more; a pending signal is awaited."""
+        """Waits for a pending signal; after this call nothing is raised any more."""
         self._left.set()
         with self._lock:
             pass
@@ -82,7 +82,7 @@ class Interruption:
 
 
 def _signal_main_thread() -> None:
-    """Handles SIGINT for the main thread in any wait."""
+    """Sends SIGINT to the main thread, whatever it is waiting for."""
     if os.name == "posix":
         main = threading.main_thread().ident
         assert main is not None
@@ -92,7 +92,7 @@ def _signal_main_thread() -> None:
 
 
 def interruptible() -> AbstractContextManager[Interruption, bool]:
-    """Turns SIGINT into a stop request during the block, which is aborted when the patience is over."""
+    """Turns SIGINT into a stop request during the block, which is aborted `PATIENCE_SECONDS` later."""
     return cast("AbstractContextManager[Interruption, bool]", _interruptible())  # code in it may swallow a Hurry
 
 

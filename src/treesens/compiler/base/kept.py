@@ -1,4 +1,4 @@
-"""A cache of results computed from models and questions, by key, with one memory limit for all kinds."""
+"""A cache of results that are computed from models and questions, with one memory limit for all kinds of results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Generic, TypeVar, cast
 Value = TypeVar("Value")
 
 _ROOM = 1 << 27
-"""Bytes of all kinds together, as far as sizes are known. The latest entry of every kind is kept, however large."""
+"""Maximum bytes of all kinds together, as far as sizes are known. The latest entry of every kind is kept, whatever its size."""
 
 
 class Kept(Generic[Value]):
-    """Entries of one kind, at most `most`, each of about `size(thing)` bytes. The least recently used one is evicted first."""
+    """At most `most` entries of one kind, each of about `size(thing)` bytes. The least recently used is evicted first."""
 
     def __init__(self, most: int, size: Callable[[Value], int]) -> None:
         self._most, self._size, self._held = most, size, 0
@@ -24,20 +24,20 @@ class Kept(Generic[Value]):
             _KINDS.append(self)
 
     def of(self, owners: Sequence[object], key: Hashable, make: Callable[[], Value], *, anew: bool = False) -> Value:
-        """The cached result of `make` for immutable `owners`, compared by identity; the rest of the key is compared by value.
+        """The cached result of `make` for immutable `owners`, compared by identity; `key` is compared by value.
 
-        Two threads may both compute it; either result is valid. With `anew` it is always recomputed.
+        Two threads may both compute a result; either is valid. With `anew` the result is always recomputed.
         """
         place = _Place(self, owners, key)
         with _LOCK:
             known = None if anew else _THINGS.pop(place, None)
             if known is not None:
-                _THINGS[place] = known  # now it is the most recent one
+                _THINGS[place] = known  # now the most recent entry
                 return cast(Value, known.value)
         value = make()
         with _LOCK:
             self._drop(place)
-            # The owners stay alive, so that no other object can get the identities in the key.
+            # The entry keeps the owners alive, so that no other object can get the identities in the key.
             _THINGS[place] = _Thing(self, tuple(owners), value, self._size(value))
             self._held += 1
             while self._held > self._most:
@@ -92,7 +92,7 @@ def forget() -> None:
 _LOCK = threading.Lock()
 _KINDS: list[Kept[Any]] = []
 _THINGS: dict[_Place, _Thing] = {}
-"""Most recently used last. A plain dictionary, because an ordered one hashes every key that it iterates over."""
+"""The entries, most recently used last. A plain dictionary, because `OrderedDict` hashes every key that it iterates over."""
 
 # Engine objects must be freed before the engine module, and module teardown has no defined order.
 atexit.register(forget)
@@ -102,13 +102,13 @@ atexit.register(forget)
 Result = TypeVar("Result")
 _Known = dict[tuple[Any, ...], tuple[object, Any]]
 _MOST = 4
-"""A question is compiled first, and the later steps of a bisection are not kept."""
+"""Maximum results: a question is compiled first, and results of the later steps of a bisection are not kept."""
 _KNOWN: ContextVar[_Known | None] = ContextVar("known", default=None)
 
 
 @contextmanager
 def reused() -> Iterator[None]:
-    """Within the block, `reuse` caches its results. Other threads cache nothing and recompute."""
+    """A block in which `reuse` caches results, in this thread only: other threads recompute."""
     token = _KNOWN.set({})
     try:
         yield
@@ -132,5 +132,5 @@ def reuse(owner: object, key: tuple[Any, ...], make: Callable[[], Result]) -> Re
         return kept
     result = make()
     if len(known) < _MOST:
-        known[place] = (owner, result)  # the owner stays alive, so that its id stays unique
+        known[place] = (owner, result)  # keeps the owner alive, so that its id stays unique
     return result

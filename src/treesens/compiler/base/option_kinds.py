@@ -1,7 +1,7 @@
 """Option declarations: one dataclass field per option, with its kind, default, range and help (docs/adr/0021, 0039).
 
-Commands, Python calls, SPEC files and pages are generated from these declarations. They contain data only: nothing heavy is
-imported, so that help is fast.
+Commands, Python calls, SPEC files and pages are generated from these declarations, which contain data only: nothing heavy is
+imported, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Text:
 
 @dataclass(frozen=True)
 class ClassLabel:
-    """The label or user-given name of a class: a text. In Python a label can also be an integer."""
+    """The label of a class, or the name that the user gives it: a text. In Python a label can also be an integer."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words. `old` are pairs of a former word and its present one."""
+    """One of a few words. `old` contains pairs of a former word and its present form."""
 
     words: tuple[str, ...]
     old: tuple[tuple[str, str], ...] = ()
 
     def present(self, word: Any) -> Any:
-        """The present word for a former one; other words unchanged."""
+        """The present form of a former word; other words are unchanged."""
         return next((new for old, new in self.old if isinstance(word, str) and word == old), word)
 
 
@@ -71,7 +71,7 @@ class Percent:
 
 @dataclass(frozen=True)
 class Names:
-    """Names as a,b: a tuple of texts. `repeated` lists are joined; classes can be `numbers`; some lists have few `words`."""
+    """Names as a,b: a tuple of texts. `repeated` lists are joined; `numbers` allows class numbers; `words` are the choices."""
 
     repeated: bool = False
     numbers: bool = False
@@ -80,12 +80,12 @@ class Names:
 
 @dataclass(frozen=True)
 class Groups:
-    """Sets of names, each as a,b; the option may be repeated: a tuple of tuples, None if there is none."""
+    """Sets of names, each as a,b, from a repeatable option: a tuple of tuples, or None without a set."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Numbers as 0.1,0.2: a tuple of texts. One alone if it is a `single` one."""
+    """Numbers as 0.1,0.2: a tuple of texts, or one text if `single`."""
 
     single: bool = False
 
@@ -97,7 +97,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """Rows as 0,5,10-19, or all: a tuple of numbers from 0, None for all."""
+    """Rows as 0,5,10-19, or all: a tuple of row numbers from 0, or None for all rows."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ class TableFile:
 
 @dataclass(frozen=True)
 class OutputPath:
-    """The path of an output file or folder. `needs` names the package that writes it, if a plain installation lacks it,
-    `made_by` the service of the extension that does.
+    """The path of an output file or folder. `needs` names the package that writes the output, if a plain installation lacks
+    this package; `made_by` names the service of the extension that writes the output.
     """
 
     folder: bool = False
@@ -181,8 +181,8 @@ REQUIRED = MISSING
 
 
 class Door(enum.Flag):
-    """Where an option can be given: at its own command (of a study, or `check`), in Python by signature or (NAMED) by name
-    alone, at `compare`, at `sweep`, in the SPEC of a sweep.
+    """Where an option can be given: on the command line of its study or of `check`, of `compare`, or of `sweep`; in the SPEC of
+    a sweep; in Python as a parameter of the call, or only by keyword (NAMED).
     """
 
     COMMAND = enum.auto()
@@ -196,8 +196,8 @@ class Door(enum.Flag):
 
 @dataclass(frozen=True)
 class Option:
-    """One option: `sentence` is its help, `more` additional text for the page. `name`, `short` and `also` are its names at the
-    command, where the default may differ (`at_command`).
+    """One option: `sentence` is its help text, `more` is additional text for its page. `name`, `short` and `also` are its names
+    on the command line, where its default may differ (`at_command`).
     """
 
     kind: Kind
@@ -210,11 +210,11 @@ class Option:
     more: str = ""
     also: tuple[str, ...] = ()
     last: bool = False
-    """After all others at a command."""
+    """True if the option is listed after all other options of a command."""
 
 
 def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, more: str | None = None) -> Any:
-    """A field of options: an option with a default, optionally with other texts."""
+    """Makes a dataclass field from an option and a default, optionally with other texts."""
     mine = option if sentence is None else replace(option, sentence=sentence)
     mine = mine if more is None else replace(mine, more=more)
     return field(default=default, metadata={"option": mine})
@@ -222,21 +222,21 @@ def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, 
 
 @dataclass(frozen=True)
 class Declared:
-    """A field of options with its declaration."""
+    """A field of an options class, with the option that it declares."""
 
     field: str
     option: Option
     default: Any
-    """REQUIRED if it has none."""
+    """REQUIRED if the option has no default."""
 
     @property
     def flag(self) -> str:
-        """Its long name at the command."""
+        """The long form of the option on the command line."""
         return "--" + (self.option.name or self.field).replace("_", "-")
 
 
 def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
-    """The options of a class that can be given at any of some doors, in order."""
+    """The options declared by a class that can be given at one of the doors, in order."""
     known = [Declared(f.name, f.metadata["option"], f.default) for f in fields(options) if "option" in f.metadata]
     return sorted(
         (one for one in known if one.option.door & door), key=lambda one: one.option.last and not door & Door.PYTHON
@@ -244,5 +244,5 @@ def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
 
 
 def declaration(options: type[Any], name: str) -> Declared:
-    """The option of a class with a name."""
+    """The option that a class declares under this field name."""
     return next(one for one in declared(options, ~Door(0)) if one.field == name)

@@ -1,4 +1,4 @@
-"""Optional packages: one way to import them, and one error that names them."""
+"""Imports optional packages, with one error that names a missing package."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ INSTALLED_BY = {
     "ray": "'treesens[ray]'",
     "onnxruntime": "'treesens[onnx]'",
 }
-"""Arguments of pip by module."""
+"""The argument of `pip install` for each module."""
 PURPOSES = {"jinja2": "reports are written with jinja2", "matplotlib": "pictures are drawn with matplotlib"}
-"""The purpose of each package that outputs need, as the beginning of a message."""
+"""The purpose of each package that outputs need, as the first words of a message."""
 
 
 def is_installed(module: str) -> bool:
-    """True if a top module can be found; it is not imported."""
+    """True if a top-level module can be found; the module is not imported."""
     return find_spec(module) is not None
 
 
 def imported(module: str, purpose: str, *, place: str = "", installed_by: str | None = None) -> Any:
     """A module of a package that may be missing, such as `sklearn.ensemble`.
 
-    `purpose` begins the message of the `MissingPackageError`: "reports are written with jinja2". `installed_by` is the argument
-    of pip, if it is not that of `INSTALLED_BY`.
+    `purpose` is the first part of the message of `MissingPackageError`, e.g. "reports are written with jinja2". `installed_by`
+    is the argument of `pip install`, if it differs from the one in `INSTALLED_BY`.
     """
     package = module.partition(".")[0]
     try:

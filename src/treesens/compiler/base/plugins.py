@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Registry:
-    """`kind` is the word for messages, `group` the entry point group, `builtin` maps names to "module:attribute"."""
+    """Named objects: `kind` is the word in messages, `group` the entry points, `builtin` maps names to "module:attribute"."""
 
     kind: str
     group: str
     builtin: Mapping[str, str]
     error: type[TreesensError]
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Former names, by the present name."""
+    """The present name of each former name."""
     _plugins: dict[str, EntryPoint] | None = field(default=None, repr=False)
 
     def names(self) -> list[str]:
@@ -39,7 +39,7 @@ class Registry:
         return [*self.builtin, *self._discover()]
 
     def canonical(self, name: str) -> str:
-        """The present name."""
+        """The present form of a name."""
         return self.aliases.get(name, name)
 
     def get(self, name: str) -> Any:
@@ -60,7 +60,7 @@ class Registry:
             ) from error
         own = getattr(found, "name", name)
         if isinstance(own, str) and own != name:
-            # Worker processes and records identify it by its own name.
+            # Worker processes and records identify a plug-in by its own name.
             raise self.error(
                 f"the plug-in {self.kind} `{name}` of {_owner(plugins[name])} calls itself `{own}`",
                 remedy=f'write `name = "{name}"` in its class, or name its entry point `{own}`',
@@ -95,8 +95,8 @@ class Registry:
 def may_have_plugins() -> bool:
     """False if no installed distribution has an entry point of treesens.
 
-    `importlib.metadata` parses every distribution, a tenth of a second in a full environment; here the text of each
-    `entry_points.txt` is searched once per process, in milliseconds. Archives and finders of other kinds count as True.
+    `importlib.metadata` parses every distribution, which takes a tenth of a second in a full environment; here the text of each
+    `entry_points.txt` is searched once per process, in milliseconds. With archives and finders of other kinds this is True.
     """
     finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
     if any(getattr(finder, "__name__", "") != "PathFinder" for finder in finders):

@@ -1,7 +1,7 @@
-"""Child processes: they import nothing from the working directory, and none outlives its parent.
+"""Child processes, which import nothing from the working directory and do not outlive their parent.
 
-An orphaned process would run until its own limit, if it has one. On Linux the kernel ends it with the thread that started it;
-elsewhere a thread in it detects the end of the pipe from its parent (`child.py`).
+An orphaned process would run until its own time limit, if any. On Linux the kernel ends a child with the thread that started
+it; elsewhere a thread of the child detects that the pipe from the parent is closed (`child.py`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ os.execvp(sys.argv[4], sys.argv[4:])
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of a child: it sees the parent's module path, including plug-ins on a path added at run time, and no
-    others. A file of the working directory must not shadow a library.
+    """The environment of a child. The child uses only the parent's module path, including plug-ins on paths added at run time:
+    a file in the working directory must not shadow a library.
     """
     return {**os.environ, "PYTHONPATH": os.pathsep.join(import_path()), _SAFE: "1", **more}
 
@@ -42,7 +42,7 @@ def import_path() -> list[str]:
     paths = sys.path
     try:
         here = os.getcwd()
-    except OSError:  # the folder was deleted, and relative paths with it
+    except OSError:  # the folder was deleted, so relative paths lead nowhere
         return [path for path in paths if os.path.isabs(path)]
     if not sys.flags.safe_path and paths and paths[0] in ("", here):
         paths = paths[1:]
@@ -50,7 +50,7 @@ def import_path() -> list[str]:
 
 
 def launched(command: list[str], seconds: float, memory: int | None) -> list[str]:
-    """The command line of a foreign program that ends with this process (Linux), with limits on CPU seconds and bytes."""
+    """The command line of an external program that is killed when this process ends (Linux), with limits on CPU and memory."""
     limits = [str(os.getpid()), str(int(seconds) + 1), str(memory or 0)]
     return [sys.executable, "-P", "-S", "-c", LAUNCHER, *limits, *command]
 

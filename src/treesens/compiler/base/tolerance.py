@@ -1,4 +1,4 @@
-"""The tolerance of an optimum: the allowed distance of its bound from its value, and the resulting status."""
+"""The tolerance of an optimum: the allowed distance between its bound and its value, and the resulting status."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from enum import StrEnum
 from math import ulp
 
 RELATIVE = 1e-6
-"""Default relative distance of a bound from its value."""
+"""Default of the allowed relative distance between a bound and its value."""
 
 _ROUNDING = 4
-"""Units in the last place: a value and its bound are exact numbers that were rounded to float64, perhaps as roots."""
+"""A few units in the last place, since a value and its bound are exact numbers (or roots) that were rounded to float64."""
 
 
 class Closeness(StrEnum):
-    """The status of an optimum. Only the first word means that no better value exists."""
+    """The status of an optimum. Only OPTIMAL means that no better value exists."""
 
     OPTIMAL = "optimal"
     WITHIN = "within tolerance"
@@ -26,7 +26,7 @@ class Closeness(StrEnum):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """A bound is close enough if it is at most `relative` of the value, or `absolute` in units of the value, away from it."""
+    """A bound is close enough if its distance from the value is at most `relative` * |value|, or at most `absolute`."""
 
     relative: float = RELATIVE
     absolute: float = 0.0
@@ -36,7 +36,7 @@ class Tolerance:
         return self.relative == 0.0 and self.absolute == 0.0
 
     def closeness(self, value: float, bound: float | None) -> Closeness:
-        """The status of a value and its bound (None: nothing is proved)."""
+        """The status of a value with this bound, which is None if nothing is proved."""
         if bound is None:
             return Closeness.OPEN
         gap = abs(bound - value)
@@ -50,7 +50,7 @@ class Tolerance:
         return " or ".join(parts + ([f"{self.absolute:g} absolute"] if self.absolute else []))
 
     def record(self) -> dict[str, float]:
-        """For JSON."""
+        """The tolerance as JSON."""
         return {"relative": self.relative, "absolute": self.absolute}
 
 

@@ -16,9 +16,9 @@ from treesens.compiler.ir.ops import Clauses, Equal, Facts, LeafImplies, LeafSum
 from treesens.errors import UsageError
 
 _CHUNK = 4096
-"""Number of assignments completed at a time."""
+"""Number of assignments that are completed at once."""
 _MOST_CHOICES = 4096
-"""Maximum ways to choose leaves for the same cells."""
+"""Maximum number of ways to choose leaves for the same cells."""
 
 
 def satisfies(module: Module, assignments: BoolArray) -> BoolArray:
@@ -44,7 +44,7 @@ def violations(module: Module, assignment: BoolArray) -> list[str]:
 
 
 def linear_value(variables: IntegerArray, coefficients: IntegerArray, assignments: BoolArray) -> IntegerArray:
-    """Exact value of a linear form under assignments bool[N, variables]; integers [N]."""
+    """Exact values of a linear form under assignments bool[N, variables]; integers [N]."""
     if coefficients.dtype == object:
         return np.array([sum(coefficients[row[variables]].tolist()) for row in assignments], dtype=object)
     chosen: IntegerArray = assignments[:, variables] @ coefficients
@@ -81,7 +81,7 @@ def _row_sums(values: BoolArray, indptr: IntegerArray) -> IntegerArray:
 
 
 def op_holds(module: Module, op: Op, x: BoolArray) -> BoolArray:
-    """Marks assignments bool[N, variables] that satisfy one op; bool[N]."""
+    """Marks the assignments bool[N, variables] that satisfy one op; bool[N]."""
     match op:
         case LeafImplies():
             return np.asarray(np.all(~x[:, op.leaves] | literal_values(op.literals, x), axis=1))
@@ -115,7 +115,7 @@ def _table_holds(module: Module, op: Membership, x: BoolArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class BruteForceResult:
-    """All facts of a small module: the number of solutions, one of them, and the best objective."""
+    """The solutions of a small module: their number, one of them, and the best objective value."""
 
     solutions: int
     assignment: BoolArray | None
@@ -123,9 +123,9 @@ class BruteForceResult:
 
 
 def brute_force(module: Module, limit: int = 2_000_000) -> BruteForceResult:
-    """Tries every combination of cells (and of free Booleans); refuses more than `limit` of them.
+    """Tries every combination of cells (and of free Booleans).
 
-    Raises `UsageError` if the module is too large.
+    Raises `UsageError` if there are more than `limit` combinations.
     """
     best: BoolArray | None = None
     value: int | None = None
@@ -173,7 +173,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     visited = 0
 
     def descend(level: int, rows: BoolArray) -> Iterator[BoolArray]:
-        """Partial assignments extended level by level, in the order in which they are completed."""
+        """Yields assignments that are extended level by level, in the order in which they are completed."""
         nonlocal visited
         if level == len(choices):
             yield rows
@@ -200,7 +200,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
 
 
 def _combinations(module: Module, levels: list[Int32Array], sizes: list[int]) -> int:
-    """The product of the sizes; a level whose variables equal variables of earlier levels adds no choice."""
+    """The product of the sizes. A level whose variables equal variables of earlier levels adds no choice."""
     level_of = np.full(module.variables, -1, np.int64)
     for level, variables in enumerate(levels):
         level_of[variables] = level
@@ -242,7 +242,7 @@ def _set_members(module: Module, tables: list[Membership], x: BoolArray) -> None
 
 
 def _inside(module: Module, op: Membership, i: int, x: BoolArray) -> BoolArray:
-    """True where the cell of a member's feature is in its runs, bool[N]."""
+    """True where the cell of the feature is in the runs of member `i`, bool[N]."""
     block = module.blocks[op.orders[i]]
     assert isinstance(block, Order)
     cell = block.cells[len(block.variables) - np.count_nonzero(x[:, block.variables], axis=1)]
@@ -251,9 +251,9 @@ def _inside(module: Module, op: Membership, i: int, x: BoolArray) -> BoolArray:
 
 
 def leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: IntegerArray) -> BoolArray:
-    """All ways to choose one leaf per tree among those whose guards hold, for assignments x bool[N, variables] of cells.
+    """All ways to choose one leaf per tree among the leaves whose guards hold, for assignments x bool[N, variables] of cells.
 
-    There is one way for each assignment, unless a pass lost a guard.
+    There is one way per assignment, unless a pass lost a guard.
     """
     open_leaf = np.tile(module.leaf_variables(), (len(x), 1))
     row, guard = np.nonzero(~literal_values(literals, x))

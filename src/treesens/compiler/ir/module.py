@@ -1,10 +1,10 @@
 """The module: a solver-independent form of a question.
 
-All variables of a module are Booleans 0 .. n-1; blocks are typed views on them. Order and exactly-one blocks are constraints by
-type: a backend must enforce a block's type (the chain, exactly one), and passes may rely on it.
+All variables of a module are Booleans 0 .. n-1; blocks are typed views of them. Order and exactly-one blocks are constraints by
+type: a backend must enforce a block's type (the chain, exactly one), and passes may rely on the type.
 
-A literal, a variable or its negation, is one integer, so that arrays of them can be rewritten at once: `2 * v` is the variable
-v, `2 * v + 1` its negation (as in SAT solvers). Rewrites also use two constants.
+A literal is a variable or its negation, encoded as one integer, so that arrays of literals can be rewritten at once: `2 * v` is
+the variable v, `2 * v + 1` its negation (as in SAT solvers). Rewrites also use two constants.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True)
 class FeatureInfo:
-    """Name of a feature and its number of cells in the question's grid."""
+    """The name of a feature, and its number of cells in the question's grid."""
 
     name: str
     cells: int
@@ -33,7 +33,7 @@ class FeatureInfo:
 class Module:
     """A frozen constraint module over Boolean variables 0 .. variables-1.
 
-    `provenance` lists its origin: the lowering, then every pass with its options.
+    `provenance` lists the steps that made the module: the lowering, then every pass with its options.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Module:
         return (block for block in self.blocks if isinstance(block, kind))
 
     def order(self, feature: int, point: int) -> Order | None:
-        """The order block of a feature for a point; None if the feature has one cell only and needs no variable."""
+        """The order block of a feature for a point; None if the feature has only one cell, which needs no variable."""
         for block in self.blocks_of(Order):
             if block.feature == feature and point in block.points:
                 return block
@@ -65,18 +65,18 @@ class Module:
 
     @property
     def optimises(self) -> bool:
-        """True if the module has an objective to optimise, not one that only guides."""
+        """True if the module has an objective to optimise, and not only a guide."""
         return self.objective is not None and not self.objective.surrogate
 
     @property
     def contradictory(self) -> bool:
-        """True if the module contains an empty clause: it has no solution."""
+        """True if the module contains an empty clause, and so has no solution."""
         return any(bool(np.any(np.diff(op.indptr) == 0)) for op in self.ops_of(Clauses))
 
     def cells(self, assignment: BoolArray) -> Int32Array:
         """The cell of every feature for every point [points, features] under an assignment bool[variables].
 
-        A feature without a block has one cell left, number 0 of its grid unless a pass recorded another one by keeping an order
+        A feature without a block has one cell left: cell 0 of its grid, unless a pass recorded another cell by keeping an order
         block without variables.
         """
         result = np.zeros((len(self.points), len(self.features)), np.int32)
@@ -86,7 +86,7 @@ class Module:
         return result
 
     def leaf_variables(self) -> BoolArray:
-        """Mask bool[variables] of leaf indicators."""
+        """Marks the leaf indicators, bool[variables]."""
         mask = np.zeros(self.variables, bool)
         for block in self.blocks_of(ExactlyOne):
             mask[block.variables] = True
@@ -95,7 +95,7 @@ class Module:
 
 @dataclass(frozen=True)
 class ModuleSize:
-    """Variables, rows and non-zeros of a module."""
+    """The numbers of variables, rows and non-zeros of a module."""
 
     variables: int = 0
     rows: int = 0
@@ -108,10 +108,10 @@ class ModuleSize:
 
 @dataclass(frozen=True, eq=False)
 class Order(ArrayRecord):
-    """The cell of one feature for one or more points, by predicates "cell <= k" (eq. predicate_consistency of the paper).
+    """The cell of one feature for one or more points, as predicates "cell <= k" (eq. predicate_consistency of the paper).
 
-    `cells` int32[m] are the remaining cells, ascending, as numbered in the question's grid; `variables` int32[m-1] are monotone
-    by type: variables[i] <= variables[i+1]. variables[i] is true iff the cell is at most cells[i].
+    `cells`, int32[m], are the remaining cells, ascending, as numbered in the question's grid. variables[i] is true iff the cell
+    is at most cells[i]; so `variables`, int32[m-1], are monotone by type: variables[i] <= variables[i+1].
     """
 
     feature: int
@@ -124,9 +124,9 @@ class Order(ArrayRecord):
 class ExactlyOne(ArrayRecord):
     """Leaf indicators of trees for one or more points: exactly one per tree by type (eq. leaf_consistency_1).
 
-    `tree` int32[T] names the trees of model `model`, `offset` int64[T+1] delimits their leaves, `leaf` int32[L] are the
-    leaf numbers in the ensemble and `variables` int32[L] their indicators. A variable that means the same leaf for two
-    points may be in two exactly-one blocks.
+    `tree`, int32[T], are the numbers of trees in model `model`. `offset`, int64[T+1], delimits the leaves of each; `leaf`,
+    int32[L], are their numbers in the ensemble, and `variables`, int32[L], their indicators. A variable that indicates the same
+    leaf for two points may be in two exactly-one blocks.
     """
 
     model: int
@@ -139,7 +139,7 @@ class ExactlyOne(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Bool(ArrayRecord):
-    """Booleans without structure, e.g. members of tables and reified parts of a formula."""
+    """Booleans without structure, e.g. members of tables, and reified parts of a formula."""
 
     name: str
     variables: Int32Array
@@ -150,7 +150,7 @@ Block: TypeAlias = Order | ExactlyOne | Bool
 
 FALSE: Final = -2
 TRUE: Final = -1
-"""Constants among literals; `literal ^ 1` negates them too (-2 ^ 1 == -1)."""
+"""Constant literals; `literal ^ 1` negates them, too (-2 ^ 1 == -1)."""
 
 
 def positive(variables: Any) -> Int32Array:
@@ -170,7 +170,7 @@ def is_negative(literals: Int32Array) -> BoolArray:
 
 
 def literal_values(literals: Int32Array, assignment: BoolArray) -> BoolArray:
-    """Truth of each literal (constants included) under `assignment` [..., variables]; shape [..., literals]."""
+    """The truth of each literal (or constant) under `assignment` [..., variables]; shape [..., literals]."""
     constant = literals < 0
     variable = np.where(constant, 0, literals >> 1)
     if assignment.shape[-1] == 0:
@@ -183,8 +183,8 @@ def literal_values(literals: Int32Array, assignment: BoolArray) -> BoolArray:
 def leaf_implications(module: Module) -> tuple[Int32Array, Int32Array]:
     """All pairs (leaf variable, implied literal) of the module, from `Path` and `LeafSum`; duplicates removed.
 
-    A leaf sum of at most a literal says that each of its leaves implies that literal. The converse direction of an
-    equality row needs no pair: the other leaves of the tree imply the negation by another row.
+    A row "leaf sum <= literal" means that each of the leaves implies the literal. The converse direction of an equality
+    needs no pair: by another row, the other leaves of the tree imply the negation.
     """
     leaves = [op.leaves for op in module.ops_of(LeafImplies)]
     literals = [op.literals for op in module.ops_of(LeafImplies)]

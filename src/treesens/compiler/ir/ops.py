@@ -21,11 +21,11 @@ class LeafImplies(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class LeafSum(ArrayRecord):
-    """Aggregated form (eqs. root_const, non_root_const): the sum of the leaves of row r is at most literals[r].
+    """Aggregated form (eqs. root_const, non_root_const): the sum of the leaves in row i is at most literals[i].
 
-    `indptr` int64[r+1], `leaves` int32[nnz], `literals` int32[r]; if `equality` bool[r], the sum equals the literal.
-    All leaves of a row belong to one tree and one point, so that the sum is 0 or 1. Equalities are at roots and come in
-    pairs: the leaves left of the root equal its guard, those right of it its negation.
+    `indptr` int64[r+1], `leaves` int32[nnz], `literals` int32[r]; `equality`, bool[r], marks rows whose sum equals the literal.
+    All leaves in a row belong to one tree and one point, so that the sum is 0 or 1. Equalities are at roots and come in pairs:
+    the leaves left of the root add up to its guard, those right of the root to its negation.
     """
 
     indptr: Int64Array
@@ -52,11 +52,11 @@ class Clauses(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Linear(ArrayRecord):
-    """Exact row: sum coefficients[i] * variables[i] >= bound, all in units of 2**-shift.
+    """Exact row: sum of coefficients[i] * variables[i] >= bound, all in units of 2**-shift.
 
-    `variables` int32[n] are distinct, `coefficients` int64[n] (object with Python integers where int64 is not exact), `bound`
-    an integer. If `when` is a literal (not -1 = TRUE) the row holds only if that literal is true. `implied` rows follow
-    from others: they help solvers, and a backend may leave them out.
+    `variables`, int32[n], are distinct; `coefficients` are int64[n] (Python integers where int64 is not exact); `bound` is an
+    integer. If `when` is a literal (not -1 = TRUE), the row is required only if that literal is true. `implied` rows follow
+    from others: they help solvers, and a backend may omit them.
     """
 
     name: str
@@ -72,9 +72,9 @@ class Linear(ArrayRecord):
 class Membership(ArrayRecord):
     """Membership: members[i] is true iff the cell of order block orders[i] is in the runs of row i.
 
-    `members` int32[r] are variables, `orders` int32[r] indices into the blocks of the module, `indptr` int64[r+1] with
-    `low`, `high` int32[nnz] inclusive runs of cells, ascending and disjoint. Guards that are not intervals (categories,
-    missing directions) are compiled to members.
+    `members`, int32[r], are variables, and `orders`, int32[r], are indices into the module's blocks. `indptr`, int64[r+1],
+    delimits the inclusive runs of cells `low` and `high`, int32[nnz], ascending and disjoint. Guards that are not intervals
+    (categories, missing directions) are compiled to members.
     """
 
     members: Int32Array
@@ -86,7 +86,7 @@ class Membership(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Facts(ArrayRecord):
-    """Literals that are true; int32[n]."""
+    """Literals that must be true; int32[n]."""
 
     literals: Int32Array
 
@@ -96,10 +96,10 @@ Op: TypeAlias = LeafImplies | LeafSum | Equal | Clauses | Linear | Membership | 
 
 @dataclass(frozen=True, eq=False)
 class Objective(ArrayRecord):
-    """Maximise sum coefficients[i] * variables[i] + constant, in units of 2**-shift (minimisation is negated in lowering).
+    """Maximise the sum of coefficients[i] * variables[i] + constant, in units of 2**-shift (lowering negates minimisation).
 
-    `surrogate` marks an objective that only steers a solver towards feasibility (Obj-bin, Obj-multi): its value has no meaning,
-    and a solver may stop at the first feasible point.
+    A `surrogate` objective only steers a solver towards feasibility (Obj-bin, Obj-multi): its value has no meaning, and a
+    solver may stop at the first feasible point.
     """
 
     variables: Int32Array
@@ -113,7 +113,7 @@ class Objective(ArrayRecord):
 class Start(ArrayRecord):
     """Variables that are true in a presumed solution, all others false; int32[n].
 
-    It proves nothing about the module: a solver may only start there.
+    A start proves nothing about the module: a solver may only begin its search there.
     """
 
     variables: Int32Array

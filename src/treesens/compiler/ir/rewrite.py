@@ -1,7 +1,7 @@
 """Substitution of variables, used by all passes that merge or fix variables.
 
-A substitution maps every old variable to a literal over new variables or to a constant. It also contains the way back: `lift`
-reads the value of every old variable from an assignment of the new ones.
+A substitution maps every old variable to a literal over new variables or to a constant. `recover` maps back: from an assignment
+of the new variables, it reads the value of every old variable.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ from treesens.errors import InternalError
 
 @dataclass(frozen=True, eq=False)
 class Substitution(ArrayRecord):
-    """`target` int32[old variables]: a literal over the new variables, or TRUE / FALSE."""
+    """`target`, int32[old variables], maps each old variable to a literal over the new variables, or to TRUE or FALSE."""
 
     target: Int32Array
     variables: int
 
     def recover(self, assignment: BoolArray) -> BoolArray:
-        """The old assignment [..., old] for a new one [..., new]."""
+        """The assignment of the old variables [..., old] for one of the new variables [..., new]."""
         return literal_values(self.target, assignment)
 
     def literal(self, literals: Int32Array) -> Int32Array:
-        """Images of literals."""
+        """The images of literals."""
         image = self.target[variable_of(literals)]
         return np.asarray(image ^ is_negative(literals).astype(np.int32), np.int32)
 
@@ -72,7 +72,7 @@ class Substitution(ArrayRecord):
 
     @staticmethod
     def compact(target: Int32Array) -> Substitution:
-        """Renumbers the used variables in their old order: `target` is over old variable numbers."""
+        """Renumbers the used variables, keeping their order; `target` refers to old variable numbers."""
         kept = np.zeros(len(target), bool)
         kept[target[target >= 0] >> 1] = True
         number = (np.cumsum(kept) - 1).astype(np.int32)
@@ -81,12 +81,12 @@ class Substitution(ArrayRecord):
 
     @property
     def changes_nothing(self) -> bool:
-        """Maps every variable to itself."""
+        """True if every variable is mapped to itself."""
         return self.variables == len(self.target) and bool(np.all(self.target == 2 * np.arange(len(self.target))))
 
 
 def substitute(module: Module, by: Substitution) -> Module:
-    """The module over the new variables. Order blocks keep their meaning, constants are folded, doubles removed."""
+    """The module over the new variables. Order blocks keep their meaning, constants are folded, and duplicates are removed."""
     extra: list[Int32Array] = []  # literals that have become true during the rewrite
     made = [_block(block, by) for block in module.blocks]
     blocks = tuple(b for part in made for b in part)
@@ -129,9 +129,9 @@ def _block(block: Block, by: Substitution) -> tuple[Block, ...]:
 
 
 def _order(block: Order, by: Substitution) -> Order:
-    """Drops cells that have become impossible; merges cells that no predicate separates any more.
+    """Drops cells that have become impossible, and merges cells that no predicate separates any more.
 
-    The cell between two predicates that have become one is dropped.
+    The cell between two predicates that have become one variable is dropped.
     """
     target = by.target[block.variables]
     if np.any((target >= 0) & (target & 1 == 1)):
@@ -171,7 +171,7 @@ def _unit(block: ExactlyOne, by: Substitution) -> tuple[ExactlyOne, ...]:
 
 
 def _fixed_trees(block: ExactlyOne, by: Substitution, extra: list[Int32Array]) -> list[Op]:
-    """Exactly-one of a tree whose leaves were fixed: all others are false, or none remains, which is a contradiction."""
+    """Exactly-one for trees with fixed leaves: if one is true, all others are false; a tree without leaves is contradictory."""
     target = by.target[block.variables]
     tree_row = row_of(block.offset)
     decided = np.zeros(len(block.tree), np.int64)
@@ -230,14 +230,14 @@ def _leaf_sum(op: LeafSum, by: Substitution, extra: list[Int32Array]) -> list[Op
     has_true[rows[leaves == TRUE]] = True
     keep_leaf = leaves >= 0
     alive = np.bincount(rows[keep_leaf], minlength=count)
-    # An always-reached leaf makes its literal true; a false literal makes its leaves false; an equality
-    # with no leaf left makes its literal false.
+    # A leaf that is always reached makes its literal true; a false literal makes its leaves false; an equality
+    # without remaining leaves makes its literal false.
     extra.append(_without_true(literals[has_true]))
     extra.append(leaves[keep_leaf & (literals[rows] == FALSE)] ^ np.int32(1))
     empty_equality = op.equality & (alive == 0) & ~has_true
     extra.append(_without_true(literals[empty_equality] ^ np.int32(1)))
     # An equality whose literal has become true needs no row: its twin over the root's other leaves, with the negated literal,
-    # makes those false, and exactly-one implies the rest.
+    # makes these leaves false, and exactly-one implies the rest.
     keep_row = (alive > 0) & ~has_true & (literals >= 0)
     if not keep_row.any():
         return []
@@ -306,7 +306,7 @@ def _clause(op: Clauses, by: Substitution) -> list[Op]:
 def fold_terms(
     variables: Int32Array, coefficients: IntegerArray, by: Substitution
 ) -> tuple[Int32Array, IntegerArray, int]:
-    """A linear form over the new variables: distinct variables, non-zero coefficients, and the resulting constant."""
+    """A linear form over the new variables: distinct variables, their non-zero coefficients, and the resulting constant."""
     target = by.target[variables]
     constant = int(coefficients[target == TRUE].sum()) if len(target) else 0
     live = target >= 0
@@ -341,14 +341,14 @@ def _objective(objective: Objective, by: Substitution) -> Objective:
 
 
 def _start(start: Start, by: Substitution) -> Start:
-    """The same point over the new variables. If several variables become one, the first decides: an unused predicate takes the
-    place of its left neighbour.
+    """The same point over the new variables. If several old variables become one, the first of them decides: an unused
+    predicate takes the value of its left neighbour.
     """
     point = np.zeros(len(by.target), bool)
     point[start.variables] = True
     kept = by.target >= 0
     moved = np.zeros(by.variables, bool)
-    # Assigned backwards, so that the first one wins.
+    # Assigned backwards, so that the first variable wins.
     moved[(by.target[kept] >> 1)[::-1]] = (point[kept] ^ is_negative(by.target[kept]))[::-1]
     return Start(np.flatnonzero(moved).astype(np.int32))
 

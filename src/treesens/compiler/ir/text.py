@@ -1,4 +1,4 @@
-"""The text form of a module (`.sir`): one line per node, or (`full`) all rows, which can be parsed.
+"""The text form of a module (`.sir`): one line per node or, in the full form, with all rows. The full form can be parsed.
 
     module "sex_alone"
     feature age 12
@@ -53,7 +53,7 @@ KINDS: dict[type, str] = {
 
 
 def encode_integers(array: Any) -> str:
-    """An integer array as text; `decode_integers` of the parser is its inverse."""
+    """An integer array as text; `decode_integers` is the inverse."""
     values = [int(v) for v in array]
     parts: list[str] = []
     i = 0
@@ -93,7 +93,7 @@ def _node(kind: str, node: Block | Op | Objective | Start, full: bool) -> str:
 
 
 def print_module(module: Module, *, full: bool = False) -> str:
-    """The text of a module. Only the full form parses back."""
+    """The text of a module. Only the full form can be parsed."""
     lines = [f"module {json.dumps(module.name)}{'' if full else '  # summary; --full prints every row'}"]
     lines += [f"feature {json.dumps(f.name)} {f.cells}" for f in module.features]
     lines += [f"point {json.dumps(p)}" for p in module.points]
@@ -109,7 +109,7 @@ def print_module(module: Module, *, full: bool = False) -> str:
 
 
 def digest(module: Module) -> str:
-    """SHA-256 of the full text: the key of provenance and caching."""
+    """The SHA-256 of the full text, which is the key for provenance and caching."""
     return hashlib.sha256(print_module(module, full=True).encode()).hexdigest()
 
 
@@ -118,16 +118,16 @@ _BLOCKS = {Order, ExactlyOne, Bool}
 _DTYPES: dict[str, Any] = {"indptr": np.int64, "offset": np.int64, "equality": bool, "coefficients": np.int64}
 _MAX_ENTRIES = 10_000_000
 _MAX_OF_FILE = 50_000_000
-"""Maximum entries of one array, and of all arrays together: more means a damaged text."""
+"""Maximum entries in one array, and in all arrays together: a text with more is damaged."""
 _BIG = frozenset(("bound", "constant"))
-"""Fields with integers of any size; all others are counts."""
+"""Integer fields of any size; all other integer fields are counts."""
 _MOST = {"shift": 10_000}
 _MAX_CELLS = 1 << 24
 """Maximum for one feature."""
 
 
 def decode_integers(text: str, dtype: Any) -> IntegerArray:
-    """The array that `encode_integers` wrote; ValueError if invalid."""
+    """Parses an array written by `encode_integers`. Raises ValueError if the text is invalid."""
     if text.startswith("big:"):
         text, dtype = text[4:], object
     if text == "-":
@@ -191,7 +191,7 @@ def _parsed_node(kind: type, text: str) -> Any:
 
 
 def parse_module(text: str) -> Module:
-    """A module from its full text. Raises `IRError` with the line number."""
+    """Parses the full text of a module. Raises `IRError`, with the line number, if the text is invalid."""
     by_name = {name: kind for kind, name in KINDS.items()}
     name = ""
     features: list[FeatureInfo] = []

@@ -52,7 +52,7 @@ def _literals_of(module: Module, index: int) -> list[Int32Array]:
 
 def _every_variable_typed(module: Module) -> Iterator[str]:
     if module.variables > sum(len(block.variables) for block in module.blocks):
-        yield f"of {module.variables:,} variables most are in no block"
+        yield f"most of {module.variables:,} variables are in no block"
         return
     seen = np.zeros(module.variables, np.int64)
     for block in module.blocks:
@@ -179,7 +179,7 @@ RULES: tuple[tuple[str, str, Check], ...] = (
 
 
 def verify(module: Module) -> None:
-    """Raises `IRError` with all violated rules; R1 and R5 run first, because the others index by what they guarantee."""
+    """Raises `IRError` with all violated rules. R1 and R5 are checked first, since the other checks index arrays by them."""
     first = [rule for rule in RULES if rule[0] in {"R1", "R5", "R6"}]
     rest = [rule for rule in RULES if rule not in first]
     for group in (first, rest):

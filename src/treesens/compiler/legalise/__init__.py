@@ -1,1 +1,1 @@
-"""Rewrites unsupported constraints into forms that a backend supports; one file per target form, formulas in the docstring."""
+"""Rewrites unsupported constraints to forms that a backend supports: one file per form, with formulas in its docstring."""

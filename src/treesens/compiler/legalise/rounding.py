@@ -1,4 +1,4 @@
-"""Outward rounding of integer rows: the rows given to a solver must not lose a solution (docs/semantics.md).
+"""Outward rounding of integer rows: the rows given to a solver must not exclude a solution (docs/semantics.md).
 
 Source: sum c_i x_i >= b with exact integers over 0/1 variables. Target, for a divisor 2**d:
 
@@ -6,17 +6,17 @@ Source: sum c_i x_i >= b with exact integers over 0/1 variables. Target, for a d
     restrict:  sum floor(c_i / 2**d) x_i >= ceil(b / 2**d)
 
 Relaxing keeps every solution, because sum ceil(c_i / 2**d) x_i >= sum c_i x_i / 2**d >= b / 2**d and the left side is an
-integer. Restricting adds none. With d = 0 both are the row itself.
+integer. Restricting adds no solution. With d = 0 both are the row itself.
 
 MILP solvers get rows of doubles, relaxed by more than the maximum effect of rounding and tolerances (`float_rows`). A
-coefficient c * 2**-s becomes the nearest double; the error of the whole row is at most 2**-53 * sum |c| 2**-s. A row is relaxed
-by that and by `MARGIN` times its scale, which exceeds the primal feasibility tolerance (1e-6 at most) set by the backends, so
-that a point that satisfies the exact row clearly satisfies the written one: an infeasible written model means an infeasible
-question if the solver's own arithmetic is sound (proof: tolerance). From precision 1 on rows are tightened by the same amount
-instead: points that the solver then accepts pass exact replay.
+coefficient c * 2**-s becomes the nearest double, so the error of the whole row is at most 2**-53 * sum |c| 2**-s. A row is
+relaxed by this error plus `MARGIN` times its scale, which exceeds the primal feasibility tolerance (1e-6 at most) set by the
+backends. A point that satisfies the exact row then clearly satisfies the written row, and an infeasible written model means an
+infeasible question if the solver's own arithmetic is sound (proof: tolerance). From precision 1 on, rows are tightened by the
+same amount instead, so that points accepted by the solver pass exact replay.
 
-Rows of large numbers are first divided by a power of two, so that an absolute tolerance means the same in every row, and
-because solvers refuse coefficients from 1e15 on. CBC does not scale the rows of its cuts and nodes: with rows of 0 and 1 and
+Rows with large numbers are first divided by a power of two: then an absolute tolerance has the same meaning in every row, and
+no coefficient reaches 1e15, which solvers refuse. CBC does not scale the rows of its cuts and nodes: with rows of 0 and 1 and
 one row of numbers up to 10**6, it reported a value as optimal that was not.
 """
 
@@ -34,7 +34,7 @@ from treesens.compiler.legalise.rows import RowBlock
 
 @dataclass(frozen=True)
 class Rounded:
-    """Coefficients and bound divided by 2**dropped, and a flag: True if the division was inexact."""
+    """Coefficients and bound divided by 2**dropped and rounded; `exact` is True if nothing was dropped."""
 
     coefficients: IntegerArray
     bound: int
@@ -54,16 +54,16 @@ def floor_shift(values: IntegerArray, bits: int) -> IntegerArray:
 
 
 def total(values: IntegerArray) -> int:
-    """Exact sum of absolute values."""
+    """The exact sum of absolute values."""
     if values.dtype == object:
         return sum(abs(int(v)) for v in values)
     return int(np.abs(values).sum()) if len(values) else 0
 
 
 def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool = True, at_least: int = 0) -> Rounded:
-    """The row >= with a sum of absolute coefficients (and a bound) below about 2**bits; exact if it fits.
+    """The row, rounded so that its bound and the sum of its absolute coefficients are below about 2**bits; exact if they fit.
 
-    At least `at_least` bits are dropped, for rows that have to keep a common unit.
+    At least `at_least` bits are dropped, for rows that need a common unit.
     """
     dropped = max(at_least, bits_beyond(coefficients, bound, bits), 0)
     if dropped == 0:
@@ -83,14 +83,14 @@ def _narrow(values: IntegerArray) -> IntegerArray:
 
 MARGIN = 2e-6
 EXACT_BITS = 20
-"""Integer rows with sums below 2**20 are written unchanged; a solver's tolerance is far below their unit."""
+"""Integer rows with sums below 2**20 are written unchanged: a solver's tolerance is far below one unit."""
 LARGEST_BITS = 10
-"""All other rows have no coefficient from 2**10 on."""
+"""In all other rows, coefficients are below 2**10."""
 
 
 @dataclass(frozen=True)
 class FloatRows:
-    """A row block in doubles; infinite bounds if there is none."""
+    """A row block in doubles; a missing bound is infinite."""
 
     coefficients: FloatArray
     low: FloatArray
@@ -99,7 +99,7 @@ class FloatRows:
 
 
 def float_rows(block: RowBlock, *, relax: bool = True) -> FloatRows:
-    """Doubles for a block. Rows of small integers (chains, leaf sums, clauses) are exact and unchanged."""
+    """A block in doubles. Rows of small integers (chains, leaf sums, clauses) are exact and unchanged."""
     exact = block.shift == 0 and all(_largest(x) < 2**EXACT_BITS for x in (block.coefficients, block.low, block.high))
     # The shift that brings the largest coefficient of the block below 2**LARGEST_BITS.
     shift = max(block.shift, 0 if exact else _largest(block.coefficients).bit_length() - LARGEST_BITS)

@@ -50,8 +50,8 @@ from treesens.compiler.ir import (
 
 @dataclass(frozen=True, eq=False)
 class RowBlock(ArrayRecord):
-    """Rows of one origin in CSR form with integer coefficients. `low` / `high` hold integers; `has_low` / `has_high` mark the
-    existing ones. `shift`: coefficients and bounds are in units of 2**-shift.
+    """Rows of one origin in CSR form. Coefficients and the bounds `low` and `high` are integers in units of 2**-shift;
+    `has_low` and `has_high` mark the rows with such a bound.
     """
 
     origin: str
@@ -71,8 +71,8 @@ class RowBlock(ArrayRecord):
 
 @dataclass(frozen=True)
 class Rows:
-    """A module as rows. `binary[v]` is True if a variable must be declared integral: leaf indicators need not be, since their
-    predicates force them (the paper declares them continuous, 0 <= l_n <= 1).
+    """A module as rows. `binary[v]` is True if variable v must be declared integral. Leaf indicators need not be, since their
+    predicates determine them (the paper declares them continuous, 0 <= l_n <= 1).
     """
 
     variables: int
@@ -97,7 +97,7 @@ def to_rows(module: Module) -> Rows:
 
 
 def count_rows(module: Module) -> tuple[int, int]:
-    """Number of rows and of non-zeros, without building them."""
+    """The numbers of rows and of non-zeros, counted without building the rows."""
     rows = entries = 0
     for block in module.blocks:
         if isinstance(block, Order) and len(block.variables) > 1:
@@ -163,7 +163,7 @@ def _chain(block: Order) -> RowBlock:
 
 
 def sign_literals(literals: Int32Array) -> tuple[Int32Array, Int64Array, Int64Array]:
-    """Literals as linear terms: variable, coefficient (1 or -1) and constant (0 or 1)."""
+    """Literals as linear terms: the variable, coefficient (1 or -1) and constant (0 or 1) of each."""
     negative = (literals & 1).astype(np.int64)
     return (literals >> 1).astype(np.int32), 1 - 2 * negative, negative
 
@@ -226,7 +226,7 @@ def _linear(op: Linear) -> RowBlock:
         fits = coefficients.dtype != object and abs(step) < 2**61
         coefficients = coefficients if fits else coefficients.astype(object)
         known = np.flatnonzero(variables == op.when >> 1)
-        if len(known):  # readers of MPS and LP disagree on what a variable that appears twice in a row means
+        if len(known):  # readers of MPS and LP treat a variable that appears twice in a row differently
             coefficients = coefficients.copy()
             coefficients[known[0]] += step
         else:
@@ -245,7 +245,7 @@ def _table(module: Module, op: Membership) -> RowBlock:
     for i, member in steadily(enumerate(op.members)):
         block = module.blocks[op.orders[i]]
         assert isinstance(block, Order)
-        # A predicate may end one run and start the next if the cells between them have been dropped.
+        # A predicate may end one run and start the next if the cells between both have been dropped.
         terms = {int(member): 1}
         constant = 0
         for run in range(op.indptr[i], op.indptr[i + 1]):

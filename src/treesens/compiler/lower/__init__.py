@@ -1,7 +1,7 @@
 """Lowering: a typed question becomes a module, by the paper's base encoding (eqs. predicate_consistency to Gap).
 
-Every point has its own copy of everything; nothing is shared or omitted here. That is the baseline of Kantchelian et al. that
-the paper calls Kant; every improvement on it is a pass.
+Every point has its own copy of all variables and rows; lowering shares and omits nothing. This is the baseline of Kantchelian
+et al., which the paper calls Kant; every improvement on the baseline is a pass.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["lower"]
 
 
 def lower(query: Query) -> Module:
-    """The module of a question. Exact: an assignment satisfies it iff its cells satisfy the question.
+    """The module of a question. It is exact: an assignment satisfies the module iff its cells satisfy the question.
 
-    Raises `QueryError` for questions that need several searches: counting rows, the distance to the nearest of many rows.
+    Raises `QueryError` if the question needs several searches: to count rows, or for the distance to the nearest of many rows.
     """
     _refuse_other_searches(query)
     builder = Builder(query)
@@ -48,21 +48,21 @@ def lower(query: Query) -> Module:
 def _refuse_other_searches(query: Query) -> None:
     if query.rows is not None:
         raise QueryError(
-            f"query `{query.name}` counts rows, which is one question for every row",
-            remedy="it is answered row by row; ask about one row with `a = row N of DATA`",
+            f"query `{query.name}` counts rows, which takes one question per row",
+            remedy="it is answered row by row; for one row write `a = row N of DATA`",
         )
     if query.explained is not None:
         raise QueryError(
-            f"query `{query.name}` explains a row, which takes one question for every set of features",
-            remedy="it is answered decision by decision; ask about one set with `a = row N of DATA except F`",
+            f"query `{query.name}` explains a row, which takes one question per set of features",
+            remedy="it is answered set by set; for one set write `a = row N of DATA except F`",
         )
     if query.objective is not None and query.objective.probability is not None:
         raise QueryError(
-            f"query `{query.name}` has a probability as its objective, which no linear objective can say",
-            remedy="it is answered by one decision after the other; a margin is linear: `margin(P)`",
+            f"query `{query.name}` has a probability as its objective, which is not linear",
+            remedy="it is answered by a sequence of decisions; a margin is linear: `margin(P)`",
         )
     if query.objective is not None and query.objective.nearest is not None:
         raise QueryError(
-            f"query `{query.name}` minimizes the distance to the nearest of many rows, which no linear objective can say",
+            f"query `{query.name}` minimizes the distance to the nearest of many rows, which is not linear",
             remedy="it is answered by the search over rows; for one row write `distance(a, row N of DATA, l2)`",
         )

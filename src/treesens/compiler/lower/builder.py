@@ -1,4 +1,4 @@
-"""The module under construction: numbers variables, collects rows, and provides literals for statements about cells."""
+"""A module under construction: the builder numbers variables, collects rows, and makes literals for statements about cells."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from treesens.compiler.query.values import Place
 
 @dataclass
 class Builder:
-    """All additions of lowering use this class."""
+    """Lowering adds all variables and rows of a module through this class."""
 
     query: Query
     variables: int = 0
@@ -36,7 +36,7 @@ class Builder:
     ops: list[Op] = field(default_factory=list)
     units: dict[int, ExactlyOne] = field(default_factory=dict)
     forest_units: dict[tuple[int, Forest], ExactlyOne] = field(default_factory=dict)
-    """The leaves of a forest at a point, created at its first use."""
+    """The leaves of a forest at a point, created when first used."""
     roots: dict[Place, Place] | None = None
     """The first of each group of equal features, computed on demand (`lower/sums.py`)."""
     several: dict[int, BoolArray] = field(default_factory=dict)
@@ -50,13 +50,13 @@ class Builder:
     _reified: list[int] = field(default_factory=list)
 
     def fresh(self, count: int) -> Int32Array:
-        """New variables."""
+        """Returns new variables."""
         first = self.variables
         self.variables += count
         return np.arange(first, first + count, dtype=np.int32)
 
     def declare_orders(self) -> None:
-        """An order block per feature and point, and the domain of the feature."""
+        """Adds an order block per feature and point, restricted to the feature's domain."""
         for point in range(len(self.query.points)):
             for feature, grid in enumerate(self.query.space.grid.features):
                 cells = np.arange(grid.n_cells, dtype=np.int32)
@@ -70,14 +70,14 @@ class Builder:
         return block
 
     def at_most(self, point: int, feature: int, cell: int) -> int:
-        """The literal "cell <= k", a constant outside the grid."""
+        """The literal "cell <= `cell`", which is a constant outside the grid."""
         block = self.order(feature, point)
         if cell < 0:
             return FALSE
         return TRUE if cell >= len(block.variables) else int(block.variables[cell]) * 2
 
     def inside(self, point: int, feature: int, mask: BoolArray) -> int:
-        """A literal that is true iff the cell is in the mask: an order predicate or a table member."""
+        """A literal that is true iff the cell is in the mask: an order predicate, its negation, or a table member."""
         low, high = runs_of(mask)
         if len(low) == 0:
             return FALSE
@@ -95,7 +95,7 @@ class Builder:
         return self._members[key] * 2
 
     def require_cells(self, point: int, feature: int, mask: BoolArray) -> None:
-        """Restricts the cell to the mask: facts at the ends, a clause per hole."""
+        """Restricts the cell to the mask, with facts at the ends and a clause per hole."""
         low, high = runs_of(mask)
         if len(low) == 0:
             self.clause([])
@@ -106,7 +106,7 @@ class Builder:
             self.clause([self.at_most(point, feature, int(end)), self.at_most(point, feature, int(start) - 1) ^ 1])
 
     def clause(self, literals: list[int]) -> None:
-        """A disjunction; constants are folded."""
+        """Adds a disjunction; constants are folded."""
         if TRUE in literals:
             return
         row = sorted({x for x in literals if x != FALSE})

@@ -1,4 +1,4 @@
-"""Constraints and objectives of a question as rows of the module."""
+"""Lowers the constraints and the objective of a question to rows of the module."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _INT64_SAFE = 2**61
 class Form:
     """An exact linear form over variables: integers in units of 2**-shift, plus a constant in the same units.
 
-    The form is `multiplier` times the question's form (which clears denominators that are not powers of two).
+    The form is `multiplier` times the question's form; the multiplier clears denominators that are not powers of two.
     """
 
     variables: Int32Array
@@ -43,7 +43,7 @@ class Form:
 
 
 def lower_constraint(builder: Builder, constraint: q.Constraint, when: int = TRUE) -> None:
-    """Adds a constraint; if `when` is a literal, it must hold only if that literal is true."""
+    """Adds a constraint; if `when` is a literal, the constraint is required only if that literal is true."""
     match constraint:
         case q.SameExcept():
             _same(builder, constraint, when)
@@ -94,7 +94,7 @@ def _same(builder: Builder, constraint: q.SameExcept, when: int) -> None:
 
 
 def _avoid(builder: Builder, constraint: q.AvoidBoxes, when: int) -> None:
-    """The negation of a box is a clause (eq. clause-template): below or above it in one feature."""
+    """Adds a clause per box (eq. clause-template): in some feature, the point is below or above the box."""
     p = constraint.point
     for row in steadily(range(len(constraint.indptr) - 1)):
         literals = [when ^ 1] if when != TRUE else []
@@ -115,7 +115,7 @@ def _one_hot(builder: Builder, constraint: q.OneHot, when: int) -> None:
 
 
 def _any_of(builder: Builder, constraint: q.AnyOf, when: int) -> None:
-    """A disjunction: single-literal parts are in the clause themselves, others are implied by a fresh literal."""
+    """Adds a disjunction: parts that are one literal enter the clause directly, other parts are implied by a fresh literal."""
     clause = [when ^ 1] if when != TRUE else []
     for part in constraint.parts:
         if isinstance(part, q.CellSet):
@@ -128,7 +128,7 @@ def _any_of(builder: Builder, constraint: q.AnyOf, when: int) -> None:
 
 
 def _at_least(builder: Builder, constraint: q.AtLeast, when: int) -> None:
-    """eq. Gap-bin, Gap-multi: an exact integer row. The bound is rounded up to the grid on which the sums live."""
+    """eq. Gap-bin, Gap-multi: an exact integer row. The bound is rounded up to a multiple of the sums' common unit."""
     form = linear_form(builder, constraint.form)
     bound = (constraint.bound * form.multiplier).ceil(form.shift, strict=constraint.strict) - form.constant
     if len(form.variables) == 0:
@@ -139,7 +139,7 @@ def _at_least(builder: Builder, constraint: q.AtLeast, when: int) -> None:
 
 
 def lower_objective(builder: Builder, objective: q.Objective) -> Objective:
-    """The objective, always maximised."""
+    """The lowered objective, which is always maximised."""
     sign = 1 if objective.maximize else -1
     form = linear_form(builder, objective.form, sign)
     if form.multiplier != 1:
@@ -148,7 +148,7 @@ def lower_objective(builder: Builder, objective: q.Objective) -> Objective:
 
 
 def linear_form(builder: Builder, form: q.LinearForm, sense: int = 1) -> Form:
-    """A form as one exact integer row with like terms combined. `sense` is 1 if it must be large, -1 if small."""
+    """A form as one exact integer row with like terms combined. `sense` is 1 if the form must be large, -1 if small."""
     multiplier = 1
     for term in form.scores:
         odd = term.coefficient.denominator
@@ -170,7 +170,7 @@ def linear_form(builder: Builder, form: q.LinearForm, sense: int = 1) -> Form:
     for constraint, literal in lower_levels(builder, form.levels, multiplier, parts):
         lower_constraint(builder, constraint, literal)
     shift = max([part[2] for part in parts], default=0)
-    # A shift may be negative; the constant is a dyadic number.
+    # A shift may be negative, and the constant is a dyadic number.
     shift = max(shift, constant.denominator.bit_length() - 1)
     return _merge(parts, constant, shift, multiplier)
 
@@ -205,14 +205,14 @@ def _forest(
 
 
 def _size(values: IntegerArray) -> float:
-    """The sum of absolute values of int64, with a relative error far below the limit's."""
+    """The sum of absolute values of int64 numbers, in floats: its relative error is far below the margin of the limit."""
     return float(np.abs(values.astype(float)).sum())
 
 
 def _cost(
     builder: Builder, cost: q.CellCost, multiplier: int, parts: list[tuple[Int32Array, IntegerArray, int]]
 ) -> Fraction:
-    """eq. obj-data-aware: a cost per cell is a telescoping sum over predicates,
+    """eq. obj-data-aware: adds a cost per cell as a telescoping sum over predicates, and returns the constant:
 
     cost(cell) = cost[last] + sum over k of (cost[k] - cost[k+1]) * [cell <= k].
     """

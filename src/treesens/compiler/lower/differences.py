@@ -5,8 +5,8 @@ are monotone in the cell of y, so that compatibility is a staircase: for every c
 whose ends are monotone. A staircase is a set of clauses over order predicates, two per cell.
 
 The number of features in which two points differ is a sum of literals over cells. Values in different cells differ. Values in
-one cell may be equal, and may differ if the cell has several: an upper bound counts the first (`Changes.most` is False), a
-lower bound the second.
+one cell may be equal, and may differ if the cell contains several: for an upper bound they count as equal (`Changes.most` is
+False), for a lower bound as different.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Range = tuple[Fraction, Fraction]
 
 
 def cell_extremes(domain: Domain, grid: FeatureGrid, cell: int) -> tuple[Fraction, Fraction] | None:
-    """Smallest and largest legal value of a cell; None if it is empty."""
+    """The smallest and the largest legal value of a cell; None if the cell has none."""
     if isinstance(domain, ValueDomain):
         inside = domain.values[grid.cell_of(domain.values) == cell]
         return (Fraction(float(inside[0])), Fraction(float(inside[-1]))) if len(inside) else None
@@ -45,7 +45,7 @@ def cell_extremes(domain: Domain, grid: FeatureGrid, cell: int) -> tuple[Fractio
 
 
 def lower_difference(builder: Builder, relation: Difference, when: int) -> None:
-    """Clauses "x in cell i -> y in the run of cells compatible with i". The missing cell satisfies no relation."""
+    """Adds the clauses "x in cell i -> y in the run of cells compatible with i". A missing value satisfies no relation."""
     space = builder.query.space
     left_grid, right_grid = space.grid.features[relation.feature], space.grid.features[relation.other]
     left = [
@@ -67,7 +67,7 @@ def lower_difference(builder: Builder, relation: Difference, when: int) -> None:
             continue
         first, last = int(fits[0]), int(fits[-1])
         runs[i] = (first, last)
-        # Cells without a legal value are excluded already; integers may leave one between every two.
+        # Cells without a legal value are already excluded; with integers, every second cell may be one.
         inside = legal[legal.searchsorted(first) : legal.searchsorted(last)]
         for j in np.setdiff1d(inside, fits).tolist() if len(inside) >= len(fits) else ():
             builder.clause([*guard, *is_i, builder.at_most(*y, j) ^ 1, builder.at_most(*y, j - 1)])
@@ -84,10 +84,10 @@ def _staircase(
     *,
     above: bool,
 ) -> None:
-    """For all cells i: x in cell i -> y at or above (or at or below) its end.
+    """Adds for all cells i: x in cell i -> y at or above (or at or below) ends[i].
 
-    If the ends are monotone, the clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end" for
-    falling ones: the same solutions, but it refutes a box of cells at once where "x = i" refutes nothing.
+    If the ends are monotone, a clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end" for
+    falling ends. It has the same solutions, but refutes a whole box of cells, where "x = i" refutes nothing.
     """
     values = list(ends.values())
     rising = all(a <= b for a, b in pairwise(values))
@@ -95,7 +95,7 @@ def _staircase(
     for i, end in ends.items():
         conclusion = builder.at_most(*y, end - 1) ^ 1 if above else builder.at_most(*y, end)
         before, after = builder.at_most(*x, i - 1), builder.at_most(*x, i) ^ 1
-        # Rising lower ends and falling upper ends bind from cell i on, the others up to cell i.
+        # Rising lower ends and falling upper ends hold from cell i on, other ends up to cell i.
         premise = [before if rising == above else after] if rising or falling else [before, after]
         builder.clause([*guard, *premise, conclusion])
 
@@ -103,10 +103,10 @@ def _staircase(
 def compatible_cells(
     relation: Difference, left: Sequence[_Range | None], right: Sequence[_Range | None]
 ) -> list[Int64Array]:
-    """For every cell of x (given by its smallest and largest legal value), the cells of y that the relation allows with it.
+    """For every cell of x (given by its smallest and largest legal value), the cells of y that are compatible with it.
 
     Exact for ranges of reals up to the spacing of floats: p x - q y is extreme at ends of the ranges (x high and y low for
-    positive factors), and every value between them is reached within one float; the values themselves are chosen (and checked
+    positive factors), and takes every value between the extremes up to one float. The values themselves are chosen (and checked
     exactly) when the answer is built. All numbers are scaled to integers by one denominator, since integers compare fast.
     """
     p, q = relation.left_factor, relation.right_factor
@@ -131,16 +131,16 @@ def compatible_cells(
 
 
 Part = tuple[Int32Array, IntegerArray, int]
-"""Variables, coefficients and the shift of their unit."""
+"""Variables, their coefficients, and the shift of the coefficients' unit."""
 
 
 def counts_changes(terms: tuple[Term, ...]) -> bool:
-    """True if a sum only counts features in which two points differ."""
+    """True if a sum of terms only counts features in which two points differ."""
     return bool(terms) and all(isinstance(t, DistanceTerm) and t.unordered and t.other is not None for t in terms)
 
 
 def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
-    """The cells' row for a sum of such terms <= limit: minus the least sum is at least minus the limit."""
+    """The row over cells for a sum of such terms <= limit: minus the least sum is at least minus the limit."""
     scale = lcm(*(t.factor.denominator for t in terms))
     groups: dict[tuple[int, int, Fraction], list[int]] = {}
     for term in terms:
@@ -157,7 +157,7 @@ def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
 
 
 def lower_changes(builder: Builder, change: q.Changes, multiplier: int, parts: list[Part]) -> Fraction:
-    """Adds a literal per feature to `parts` that is true iff it counts; returns the constant of features that always do."""
+    """Adds to `parts`, per feature, a literal that is true iff the feature counts; returns the constant for sure changes."""
     literals: list[int] = []
     always = 0
     for feature in change.features:
@@ -195,7 +195,7 @@ def _counts(builder: Builder, change: q.Changes, feature: int, several: BoolArra
     for a, b in zip(left, right, strict=True):
         builder.clause([literal, int(a) * 2, int(b) * 2 + 1])
         builder.clause([literal, int(a) * 2 + 1, int(b) * 2])
-        # "different" needs a predicate that separates the cells: one fresh literal per predicate and direction.
+        # Different cells are separated by some predicate: one fresh literal per predicate.
         apart = builder.reified()
         builder.clause([apart ^ 1, int(a) * 2, int(b) * 2])
         builder.clause([apart ^ 1, int(a) * 2 + 1, int(b) * 2 + 1])

@@ -1,8 +1,8 @@
-"""Sums over values as rows over cells, costs of pairs of cells, and ladders.
+"""Lowers sums over values to rows over cells; also costs of pairs of cells, and ladders.
 
-Cells satisfy a sum of terms <= limit only if the sum of the least values does. With U the greatest of these per term, that is a
-covering row: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and rounded up, so that it
-never excludes a solution; the points it wrongly admits are refuted when the values are chosen.
+Cells satisfy a sum of terms <= limit only if the sum of the least values does. With U, a term's greatest least value, this is a
+covering row: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and rounded up, so that the
+row never excludes a solution; points that it wrongly admits are refuted when the values are chosen.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from treesens.values.distance_costs import cell_reaches, least_of_cells, pair_co
 from treesens.values.relations import canonical_terms, equal_groups, merged_mask
 
 _BITS = 30
-"""The bound of a row whose exact coefficients are too long: they are scaled to integers up to it."""
+"""Bits of the bound of a row whose exact coefficients are too long: they are scaled to integers up to this size."""
 
 _EXACT = 1 << 40
 _LONGEST = 1 << 56
 
 Part = tuple[Int32Array, IntegerArray, int]
-"""Variables, coefficients and the shift of their unit."""
+"""Variables, their coefficients, and the shift of the coefficients' unit."""
 
 
 def roots_of(builder: Builder) -> dict[Place, Place]:
-    """The first of each group of features that the question makes equal; computed once."""
+    """Maps every place to the first of the places that the question makes equal; computed once."""
     if builder.roots is None:
         query = builder.query
         builder.roots = equal_groups(query.constraints, len(query.points), len(query.space.names))
@@ -44,7 +44,7 @@ def roots_of(builder: Builder) -> dict[Place, Place]:
 
 
 def row_of_sum(builder: Builder, relation: ValueSum, when: int) -> q.AtLeast | None:
-    """Adds the single-cell consequences of a relation; returns the remaining row to add, if any."""
+    """Adds the consequences of a relation for single cells; returns the remaining row, if any, for the caller to add."""
     terms = canonical_terms(relation.terms, roots_of(builder))
     guard = [when ^ 1] if when != TRUE else []
     if not terms:
@@ -85,7 +85,7 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
     space = builder.query.space
     unary: list[tuple[Term, list[Fraction | None]]] = []
     pairs: list[tuple[Fraction, q.PairCost]] = []
-    slack = -relation.limit  # sum of the greatest least values, minus the limit
+    slack = -relation.limit  # becomes the sum of the terms' greatest least values, minus the limit
     lowest = Fraction(0)
     for term in terms:
         if isinstance(term, DistanceTerm) and term.other is not None:
@@ -135,9 +135,9 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
         allowed = cost.costs[np.ix_(_mask(builder, cost.left), _mask(builder, cost.right))]
         constant += int(allowed.max(initial=0)) * unit
         if int(np.abs(cost.costs).max(initial=0)) * int(unit) >= _LONGEST:
-            return None  # too long for a row; the points it would exclude are refuted when values are chosen
+            return None  # too long for a row; points that it would exclude are refuted when values are chosen
         shown.append(q.PairCost(cost.left, cost.right, frozen(-cost.costs * int(unit), np.int64), 0))
-    # The pairs gain U - f, of which -f is in the form.
+    # A pair with cost f gains U - f: the form contains -f, and the bound U.
     wanted = slack * scale
     least_whole = wanted.__floor__() + 1 if relation.strict else -((-wanted).__floor__())
     form = q.LinearForm(costs=tuple(costs), pairs=tuple(shown))
@@ -147,7 +147,7 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
 def _scale(
     slack: Fraction, unary: list[tuple[Term, list[Fraction | None]]], pairs: list[tuple[Fraction, q.PairCost]]
 ) -> Fraction:
-    """The factor of gains: exact if that is short, and always exact for pairs."""
+    """The factor that scales gains to integers: exact if it is short enough, and always exact for pairs."""
     if pairs:
         return lcm(*(factor.denominator for factor, _ in pairs)) / Unit(max(c.shift for _, c in pairs)).size
     if slack == 0:
@@ -171,10 +171,10 @@ def _mask(builder: Builder, place: Place) -> BoolArray:
 
 
 def lower_pair(builder: Builder, pair: q.PairCost, multiplier: int, sense: int, parts: list[Part]) -> Fraction:
-    """Adds the cost of a pair of cells to `parts`, as sum over k and l of m(k, l) [x <= k and y <= l]; returns its constant.
+    """Adds the cost of a pair of cells to `parts` as the sum over k and l of m(k, l) [x <= k and y <= l]; returns the constant.
 
-    m is the mixed difference of the table, which is 0 wherever the table is a sum of costs of single cells. The conjunctions
-    are Booleans with the implication that the sense needs: a form that must be large never gains by them.
+    m is the mixed difference of the table, which is 0 wherever the table is a sum of costs of single cells. Each conjunction
+    is a Boolean with only the implication that the sense needs, so that a wrong Boolean never improves the form.
     """
     table = _filled(_filled(pair.costs, _mask(builder, pair.left)).T, _mask(builder, pair.right)).T * multiplier
     roots = roots_of(builder)
@@ -205,7 +205,7 @@ def lower_pair(builder: Builder, pair: q.PairCost, multiplier: int, sense: int, 
 
 
 def _filled(table: Int64Array, mask: BoolArray) -> Int64Array:
-    """Rows of forbidden cells become copies of the nearest one before (after) them, which needs no distinction."""
+    """Replaces rows of forbidden cells by copies of the allowed row before (or the first one), so that fewer rows differ."""
     index = np.where(mask, np.arange(len(mask)), -1)
     index = np.maximum.accumulate(index)
     first = int(np.argmax(mask)) if mask.any() else 0
@@ -225,7 +225,7 @@ def _single(builder: Builder, place: Place, values: Int64Array, shift: int, part
 def lower_levels(
     builder: Builder, levels: Sequence[q.Level], multiplier: int, parts: list[Part]
 ) -> list[tuple[q.Constraint, int]]:
-    """Adds a literal per step of a ladder to `parts` with its cost; returns the constraints tied to the literals."""
+    """Adds a literal per step of a ladder, with its cost, to `parts`; returns the constraints tied to the literals."""
     tied: list[tuple[q.Constraint, int]] = []
     before = TRUE
     for level in levels:

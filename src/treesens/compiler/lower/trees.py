@@ -19,10 +19,10 @@ from treesens.compiler.query.forest import ForestTerm
 
 @dataclass(frozen=True)
 class LeafLayout:
-    """Leaves in depth-first order, so that the leaves under any node are one range.
+    """Leaves in depth-first order, so that the leaves under any node form one range.
 
-    `start`, `count` int64[nodes]: the range of every node; `leaf` int32[leaves]: leaf number at each position; `offset`
-    int64[trees+1] delimits the trees.
+    `start` and `count`, int64[nodes], give the range of every node; `leaf`, int32[leaves], is the leaf number at each position;
+    `offset`, int64[trees+1], delimits the trees.
     """
 
     start: Int64Array
@@ -32,7 +32,7 @@ class LeafLayout:
 
 
 def leaf_layout(model: CellEnsemble) -> LeafLayout:
-    """Positions of the leaves under every node, level by level (without recursion, for any depth)."""
+    """Computes the positions of the leaves under every node, level by level: without recursion, for trees of any depth."""
     inner = model.feature >= 0
     nodes = len(inner)
     levels: list[Int64Array] = [model.root.astype(np.int64)]
@@ -60,7 +60,7 @@ def leaf_layout(model: CellEnsemble) -> LeafLayout:
 
 
 def lower_trees(builder: Builder) -> None:
-    """An exactly-one block and the rows of every inner node, for every point. The rows of one model are laid out once."""
+    """Adds, for every point, an exactly-one block and the rows of all inner nodes. Each model is laid out once."""
     layouts: dict[int, LeafLayout] = {}
     for number, point in enumerate(builder.query.points):
         model = builder.query.models[point.model]
@@ -74,7 +74,7 @@ def lower_trees(builder: Builder) -> None:
 
 
 def forest_unit(builder: Builder, term: ForestTerm) -> ExactlyOne:
-    """The leaves of a forest at a point; its trees are added at its first use. It counts as one more model."""
+    """The leaves of a forest at a point. Its trees are added when first used, and numbered like those of one more model."""
     key = term.point, term.forest
     if key not in builder.forest_units:
         known = {forest: unit.model for (_, forest), unit in builder.forest_units.items()}
@@ -103,7 +103,7 @@ def _node_rows(builder: Builder, model: CellEnsemble, layout: LeafLayout, point:
     leaves = (concatenated_ranges(layout.start[child], counts) + base).astype(np.int32)
     constant = literals < 0
     if constant.any():
-        # A guard that every cell (or none) satisfies: no row on one side, unreachable leaves on the other.
+        # A guard that every cell satisfies (or none) needs no row on one side, and makes the leaves on the other unreachable.
         rows = np.repeat(np.arange(len(child)), counts)
         for leaf in leaves[(literals == FALSE)[rows]]:
             builder.fact(int(leaf) * 2 + 1)
@@ -125,7 +125,7 @@ def _guards(builder: Builder, model: CellEnsemble, inner: Int64Array, point: int
         block = builder.order(int(f), point)
         by_cells = mine
         if not grid.missing:
-            # The guard "cell <= cut" is an order predicate; a cut past the last cell is always true.
+            # The guard "cell <= cut" is an order predicate; with a cut past the last cell it is always true.
             at_cuts, by_cells = mine[plain[mine]], mine[~plain[mine]]
             padded = np.concatenate((block.variables.astype(np.int32) * 2, np.full(1, TRUE, np.int32)))
             cut = model.cut[inner[at_cuts]]

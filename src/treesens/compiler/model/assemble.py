@@ -1,4 +1,4 @@
-"""Converts a file's node numbers to the columns of an Ensemble: reachability, order, and protection against cycles."""
+"""Converts the node numbers in a file to the columns of an Ensemble: drops unreached nodes, sorts the rest, detects cycles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_DEPTH = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Reached nodes, tree by tree, parents first. `node` [N] holds old global numbers; the rest is in new numbers."""
+    """Reached nodes, tree by tree, parents first. `node` [N] contains old global numbers; all other fields use new numbers."""
 
     node: Int64
     tree_offset: Int64
@@ -34,8 +34,8 @@ class Order:
 def order_nodes(tree_offset: Int64, left: Int64, right: Int64, *, place: str = "") -> Order:
     """Walks all trees from their roots (each tree's first node), level by level, and drops unreached nodes.
 
-    `tree_offset` [T+1] spans the nodes of each tree; `left` and `right` hold numbers within the tree, -1 at leaves.
-    Raises ModelError for a child out of range, one child of two, a node with two parents, or a cycle.
+    `tree_offset` [T+1] delimits the nodes of each tree; `left` and `right` are numbers within the tree, -1 at leaves.
+    Raises ModelError if a child is out of range, a node has only one child or two parents, or there is a cycle.
     """
     trees, nodes = len(tree_offset) - 1, len(left)
     tree = np.repeat(np.arange(trees, dtype=np.int64), np.diff(tree_offset))
@@ -62,7 +62,7 @@ def order_nodes(tree_offset: Int64, left: Int64, right: Int64, *, place: str = "
                 raise broken(f"child {side[bad[0]]} does not exist", int(bad[0]))
         start = tree_offset[tree[inner]]
         frontier = np.concatenate([start + left[inner], start + right[inner]])
-        # Of equal entries only the last one finds its own position.
+        # Of several equal entries, only the last one finds its own position.
         position = np.arange(frontier.size)
         mark[frontier] = position
         if (twice := frontier[mark[frontier] != position]).size:

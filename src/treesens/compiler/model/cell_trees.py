@@ -1,4 +1,4 @@
-"""Trees over the integer cells of a grid: node arrays, and the one object that represents them in the engine."""
+"""Trees over the integer cells of a grid: node arrays, and the single object that represents the trees in the engine."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from treesens.compiler.model.grid import Grid
 class CellTrees:
     """Trees with cell comparisons: an inner node sends a cell left iff cell <= cut.
 
-    Node arrays [nodes], children after parents, feature -1 at leaves; `leaf` is the leaf number or -1. `default_left` decides
-    for the missing cell. A node with category_set >= 0 looks the cell up in set_member[set_offset[s]:set_offset[s + 1]], one
-    byte per cell of its feature, the missing cell included. All arrays are read-only: the engine reads them without a copy.
-    """
+    Node arrays [nodes] have children after parents and feature -1 at leaves; `leaf` is the leaf number or -1. `default_left`
+    says where the missing cell goes. A node with s = category_set >= 0 looks up the cell in
+    set_member[set_offset[s]:set_offset[s + 1]], one byte per cell of its feature, including the missing cell. All arrays are
+    read-only: the engine reads them without a copy."""
 
     grid: Grid
     root: Int32Array
@@ -41,7 +41,7 @@ class CellTrees:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the engine's object, which another process creates anew."""
+        """The fields without the engine's object, which another process creates anew."""
         return {name: value for name, value in self.__dict__.items() if name != "engine"}
 
     @property
@@ -54,12 +54,12 @@ class CellTrees:
 
     @cached_property
     def engine(self) -> CheckedTrees:
-        """The trees as the engine's object, checked once."""
+        """The trees as an object of the engine, checked once."""
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
         return CheckedTrees(**arrays, missing_cell=self.grid.missing_cells, cell_count=self.grid.n_cells)
 
     def with_sets(self, grid: Grid, nodes: Int64Array, features: Sequence[int], sets: Sequence[Bytes]) -> CellTrees:
-        """The trees over another grid, on which some nodes test another feature by a set: bytes[n_cells] for each."""
+        """The trees over another grid, in which the given nodes test other features by sets, bytes[n_cells] each."""
         feature, category_set = self.feature.copy(), self.category_set.copy()
         feature[nodes] = features
         category_set[nodes] = len(self.set_offset) - 1 + np.arange(len(nodes))
@@ -106,7 +106,7 @@ def side_by_side(parts: Sequence[CellTrees]) -> CellTrees:
 
 
 def _moved(numbers: Sequence[NDArray[Any]], sizes: Sequence[int]) -> NDArray[Any]:
-    """Numbers of each part shifted by the preceding parts' `sizes`; -1 is unchanged."""
+    """Concatenates the numbers of all parts, each shifted by the `sizes` of the parts before; -1 is unchanged."""
     before = np.cumsum([0, *sizes[:-1]])
     return np.concatenate(
         [np.where(part < 0, part, part + by).astype(part.dtype) for part, by in zip(numbers, before, strict=True)]

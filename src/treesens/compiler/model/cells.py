@@ -1,4 +1,4 @@
-"""An ensemble over the integer cells of a grid, the form used by the compiler and the engine."""
+"""Ensembles over the integer cells of a grid, the form that the compiler and the engine use."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 _LEAVES_AT_ONCE = 1 << 15
-"""Number of leaves whose boxes are computed at once."""
+"""Number of leaves whose boxes are computed together."""
 
 
 @dataclass(frozen=True, eq=False)
 class LeafBoxes:
-    """The input cells of every leaf, as CSR: leaf l owns literals offset[l]:offset[l+1], each on another feature.
+    """The input cells of every leaf, as CSR: leaf l has the literals offset[l]:offset[l+1], each on a different feature.
 
-    A literal allows the cells lo..hi of its feature if `mask` is -1 (an empty range has lo > hi), the cells flagged
-    in mask_member[mask_offset[mask]:mask_offset[mask + 1]] otherwise; and the missing cell if `missing` is set
-    (masks contain it already). Features without a literal are free. A leaf with an empty literal is never reached.
+    If `mask` is -1, a literal allows the cells lo..hi of its feature (an empty range has lo > hi), and the missing cell
+    if `missing` is set. Otherwise it allows the cells flagged in mask_member[mask_offset[mask]:mask_offset[mask + 1]],
+    which include the missing cell. Features without a literal are free. A leaf with an empty literal is never reached.
     """
 
     offset: Int64
@@ -59,7 +59,7 @@ class LeafBoxes:
 
     @cached_property
     def empty(self) -> Bools:
-        """Literals that allow no cell, bool[literals]."""
+        """Marks literals that allow no cell, bool[literals]."""
         none: Bools = (self.lo > self.hi) & ~self.missing
         counts = np.add.reduceat(np.append(self.mask_member, 0).astype(np.int64), self.mask_offset[:-1])
         masked = self.mask >= 0
@@ -69,7 +69,7 @@ class LeafBoxes:
 
     @cached_property
     def reachable(self) -> Bools:
-        """Leaves that some row of cells reaches, bool[leaves]."""
+        """Marks leaves that some cells reach, bool[leaves]."""
         owner = np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
         reachable: Bools = np.bincount(owner[self.empty], minlength=len(self.offset) - 1) == 0
         return reachable
@@ -77,7 +77,7 @@ class LeafBoxes:
 
 @dataclass(frozen=True, eq=False)
 class CellEnsemble(CellTrees):
-    """The trees of an ensemble, on a grid that has all its cuts."""
+    """The trees of an ensemble, over a grid that contains all cuts of the ensemble."""
 
     ensemble: Ensemble
 
@@ -86,7 +86,7 @@ class CellEnsemble(CellTrees):
         return self.ensemble.n_leaves
 
     def leaves(self, cells: Int32) -> Int32:
-        """The leaf of every row in every tree: int32[rows, features] -> int32[rows, trees]. DataError for bad cells."""
+        """The leaf in every tree, int32[rows, trees], of `cells`, int32[rows, features]. Raises DataError for invalid cells."""
         rows = np.ascontiguousarray(cells, dtype=np.int32)
         if rows.ndim != 2 or rows.shape[1] != len(self.grid):
             raise DataError(f"expected a matrix with {len(self.grid)} columns of cells, not shape {rows.shape}")
@@ -97,7 +97,7 @@ class CellEnsemble(CellTrees):
         return out
 
     def left_cells(self, node: int) -> Bools:
-        """The cells of the node's feature that go left, bool[n_cells]."""
+        """Marks the cells of the node's feature that go left, bool[n_cells]."""
         if self.feature[node] < 0:
             raise IndexError(f"node {node} is a leaf")
         feature = self.grid[int(self.feature[node])]
@@ -122,7 +122,7 @@ class CellEnsemble(CellTrees):
         """The cells per feature that reach each leaf: the paths from all leaves upwards, intersected per feature."""
         at = np.flatnonzero(self.feature < 0).astype(np.int32)
         at = at[np.argsort(self.leaf[at], kind="stable")]
-        # The decisions above all leaves together would take ten times the memory of the boxes.
+        # In chunks, since the splits above all leaves together would take ten times the memory of the boxes.
         chunks = [self._literals(at[i : i + _LEAVES_AT_ONCE]) for i in range(0, max(1, len(at)), _LEAVES_AT_ONCE)]
         owner, feature, lo, hi, missing, mask = (
             np.concatenate(parts) for parts in zip(*(chunk[:6] for chunk in chunks), strict=True)
@@ -147,12 +147,12 @@ class CellEnsemble(CellTrees):
         )
 
     def _literals(self, at: Int32) -> tuple[Int32, Int32, Int32, Int32, Bools, Int32, list[Bytes]]:
-        """One literal per feature above the leaves at some nodes, by leaf and feature: leaf, feature, lo, hi, missing, mask;
-        and the masks.
+        """One literal per feature that occurs above the leaves at the nodes `at`, by leaf and feature: leaf, feature, lo, hi,
+        missing, mask; and the masks.
         """
         owner, node, went_left = self._paths(at)
         feature = self.feature[node]
-        # Sorting groups the decisions of a literal.
+        # Sorting groups the splits that form one literal.
         order = np.lexsort((feature, owner))
         owner, node, went_left, feature = owner[order], node[order], went_left[order], feature[order]
         if not len(owner):
@@ -174,7 +174,7 @@ class CellEnsemble(CellTrees):
         return owner[start], feature[start], lo, hi, missing, mask, masks
 
     def _paths(self, at: Int32) -> tuple[Int32, Int32, Bools]:
-        """All decisions above the leaves at some nodes: (leaf, deciding node, went left), level by level upwards."""
+        """All splits above the leaves at the nodes `at`: (leaf, node of the split, went left), level by level upwards."""
         owner = self.leaf[at]
         owners, nodes, sides = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0, np.bool_)]
         while True:
@@ -189,7 +189,7 @@ class CellEnsemble(CellTrees):
             at = up
 
     def _masks(self, node: Int32, went_left: Bools, start: Int64) -> tuple[Int32, list[Bytes]]:
-        """Byte masks of the literals that use category sets; few models have many, so a loop suffices."""
+        """Byte masks of the literals that use category sets. Few models have many, so a loop is fast enough."""
         mask = np.full(len(start), -1, dtype=np.int32)
         masks: list[Bytes] = []
         end = np.append(start[1:], len(node))
@@ -207,7 +207,7 @@ class CellEnsemble(CellTrees):
 
 
 MOST_FEATURES_OF_A_TREE = 3
-"""Maximum number of features in the first tree of an additive model; most other models exceed it."""
+"""Maximum number of features in the first tree of an additive model; most other models have more."""
 
 
 def may_be_additive(model: CellEnsemble) -> bool:

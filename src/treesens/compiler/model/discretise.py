@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
-    """The ensemble over `grid`, whose cuts and categories must include all of the ensemble's (it may be finer)."""
+    """The ensemble over `grid`, whose cuts and categories must include those of the ensemble; the grid may be finer."""
     if len(grid) != ensemble.n_features:
         raise ModelError(f"the grid has {len(grid)} features, `{ensemble.name}` has {ensemble.n_features}")
     for feature, cells in zip(ensemble.features, grid, strict=True):
         kind = (ensemble.number_type, feature.categories > 0, feature.truncates)
         if (cells.number_type, cells.categories > 0, cells.truncates) != kind or cells.categories < feature.categories:
-            raise ModelError(f"the grid of `{cells.name}` is of another kind than the model's `{feature.name}`")
+            raise ModelError(f"the grid of `{cells.name}` differs in kind from the model's `{feature.name}`")
     cut = _cuts(ensemble, grid)
     category_set, set_offset, set_member = _sets(ensemble, grid, cut)
     return CellEnsemble(
@@ -43,12 +43,12 @@ def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
 
 
 def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
-    """`lay_on` for a grid that refines the model's own, given the new numbers of its cuts."""
+    """The same as `lay_on`, for a grid that refines the model's own: only the numbers of cuts change."""
     if all(new is old for new, old in zip(grid, model.grid, strict=True)):
         return model
     if (model.category_set >= 0).any():
         return lay_on(model.ensemble, grid)
-    # Per feature: -1 (no value goes left), every cut, and the last cell (all values do).
+    # Per feature: -1 (no value goes left), every cut, and the last cell (all values go left).
     tables = []
     for new, old in zip(grid, model.grid, strict=True):
         if new is old:
@@ -66,7 +66,7 @@ def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
 
 
 def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:
-    """The last cell below the node's strict cut; -1 or the last cell if the node always goes one way."""
+    """The last cell below the strict cut of every node; -1 or the feature's last cell if the node always goes one way."""
     cut = np.zeros(ensemble.n_nodes, dtype=np.int32)
     ordered = np.flatnonzero(~np.isnan(ensemble.node_cut))
     order = ordered[np.argsort(ensemble.node_feature[ordered], kind="stable")]
@@ -90,7 +90,7 @@ def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:
 def _sets(
     ensemble: Ensemble, grid: Grid, cut: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]:
-    """One row of bytes per distinct set of left cells: categories, and intervals with or without the zero band."""
+    """One row of bytes per distinct set of left cells, for categories and for intervals with or without the zero band."""
     category_set = np.full(ensemble.n_nodes, -1, dtype=np.int32)
     numbers: dict[bytes, int] = {}
     rows: list[NDArray[np.uint8]] = []
@@ -104,7 +104,7 @@ def _sets(
             s = int(ensemble.category_set[node])
             codes, known = ensemble.set_codes[ensemble.set_offset[s] : ensemble.set_offset[s + 1]], ensemble.features[f]
             row[codes] = 1
-            # Codes unknown to the model are one category for it, and may be several cells here.
+            # Codes unknown to the model form one category of the model, but may be several cells of the grid.
             row[known.categories : grid[f].present_cells] = known.categories in codes
         if grid[f].missing:
             row[grid[f].missing_cell] = default

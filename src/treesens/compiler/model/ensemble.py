@@ -1,7 +1,7 @@
 """Tree ensembles as columns, including everything that a library's arithmetic depends on.
 
-An `Ensemble` is a fidelity contract: it reaches the same leaves as its library, bit for bit, on every input. Number type,
-comparison, missing direction, order of summation and link are fields of it and not special cases of frontends.
+An `Ensemble` is a fidelity contract: on every input it reaches the same leaves as its library. Number type, comparison, missing
+direction, order of summation and link are fields of the ensemble, and not special cases in frontends.
 """
 
 from __future__ import annotations
@@ -58,23 +58,23 @@ def _no_flags() -> Bools:
 class Ensemble:
     """T trees with N nodes and L leaves, all concatenated, children after their parents.
 
-    Shapes: tree_offset [T+1]; node arrays [N] (node_feature -1 at leaves; left/right are node numbers of the ensemble;
+    Shapes: tree_offset [T+1]; node arrays [N] (node_feature is -1 at leaves; left and right are node numbers in the ensemble;
     default_left says where NaN goes; category_set is -1 or a row of the CSR sets of codes that go left, where code n
-    means any category the feature does not list; node_leaf is the leaf number or -1); leaf_value [L, W]; leaf_tree and
-    leaf_node [L] (the library's own id of the leaf within its tree); tree_output [T] (-1 when leaves hold all
+    means any category that the feature does not list; node_leaf is the leaf number or -1); leaf_value [L, W]; leaf_tree and
+    leaf_node [L] (the library's own id of the leaf within its tree); tree_output [T] (-1 if leaves have all
     W = n_outputs values); tree_weight [T]; base [n_outputs].
-    margin = base + (sum of tree_weight * leaf_value) / average. The predicted class is the first of those with the greatest
-    margin; with one output, the second class if the margin is above 0, and `class_at_zero` if it is 0.
-    A library with `ranks_scores` compares the scores themselves, others compare probabilities, which are rounded once more. A
-    library with `ranks_sums` compares the sums before it divides them by `average`: quotients may tie.
-    With a `cutoff` the second of two classes is predicted from this probability on instead; with a `calibration` alone, if its
-    probability is above 1/2. With `decides_at` the library compares only the last margin: the second of two classes is
-    predicted if it is above this value (`probability_cut` is the probability there, as users give it).
-    With `ties` the class at a tie is not a function of the scores: the library draws it by a hash of the input, or rounds
-    quotients by thresholds.
-    With a `blend` the trees are those of several models, whose predictions are averaged in the library's own way.
-    With a `number` its only tree stands in for a number, and the models that contain it are open (`numbers.py`): no cells yet.
-    `tables` are a number's values, by feature, in the domain over which it was closed: no others are known.
+    margin = base + (sum of tree_weight * leaf_value) / average. The predicted class is the first class with the greatest
+    margin; with one output, the second class if the margin is above 0, and `class_at_zero` if the margin is 0.
+    A library with `ranks_scores` compares the scores themselves; others compare probabilities, which are rounded once more. A
+    library with `ranks_sums` compares the sums before it divides them by `average`, since quotients may tie.
+    With a `cutoff` the second of two classes is predicted if its probability is at least this number; without one, a calibrated
+    model needs a probability above 1/2. With `decides_at` the library compares only the last margin: it predicts the second
+    of two classes if the margin is above this value (`probability_cut` is the probability there, as users give it).
+    With `ties` the class at a tie is not a function of the scores: the library draws the class by a hash of the input, or
+    rounds quotients by thresholds.
+    With a `blend` the trees belong to several models, whose predictions are averaged in the library's own way.
+    With a `number` the only tree is a placeholder for a number: models that contain it are open (`numbers.py`), without cells.
+    `tables` are the values of each feature that enters as a number, in the domain over which the model was closed.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
@@ -156,7 +156,7 @@ class Ensemble:
 
     @cached_property
     def open_features(self) -> tuple[str, ...]:
-        """The features that reach the score as numbers, which become tables only over a domain."""
+        """The features that enter the score as numbers, which become tables only over a domain."""
         return open_features(self)
 
     @cached_property
@@ -170,9 +170,9 @@ class Ensemble:
 
     @cached_property
     def node_cut(self) -> Float64:
-        """The strict cut of every ordered inner node (goes left iff x < cut), NaN elsewhere, float64[N].
+        """The strict cut of every ordered inner node (x goes left iff x < cut), NaN at other nodes, float64[N].
 
-        A cut within the zero band moves to its edge, which leaves 0 on the same side.
+        A cut within the zero band moves to an edge of the band, with 0 on the same side.
         """
         ordered = (self.node_feature >= 0) & (self.category_set < 0)
         cuts = np.full(self.n_nodes, np.nan)
@@ -190,18 +190,18 @@ class Ensemble:
 
     @cached_property
     def zero_apart(self) -> Bools:
-        """Nodes at which the zero band and the threshold disagree: their left cells are not an interval, bool[N]."""
+        """Marks nodes at which the zero band and the threshold disagree, so that left cells are not an interval, bool[N]."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.zero_missing & ((self.node_cut > 0) != self.default_left))
 
     @cached_property
     def leaf_contribution(self) -> Float64:
-        """tree_weight * leaf_value, exact, float64[L, W]; ModelError if a product does not fit a float64."""
+        """tree_weight * leaf_value, exact, float64[L, W]. Raises ModelError if a product is not a float64."""
         product = self.tree_weight[self.leaf_tree][:, None] * self.leaf_value
         if (self.tree_weight == 1.0).all():
             return self.leaf_value
         narrow = NumberType.FLOAT32.holds(self.tree_weight).all() and NumberType.FLOAT32.holds(self.leaf_value).all()
-        # Two 24-bit significands make at most 48 bits; float64 exponents cover every product of two float32.
+        # The product of two 24-bit significands has at most 48 bits, and float64 exponents cover all products of two float32.
         if not narrow and any(self._product(leaf, w) != product[leaf, w] for leaf, w in np.ndindex(product.shape)):
             raise ModelError(
                 "a tree weight times a leaf value is not a float64",
@@ -230,21 +230,21 @@ class Ensemble:
         return to_scaled(self.base)
 
     def contribution(self, leaf: int) -> tuple[Fraction, ...]:
-        """A leaf's exact contribution before averaging, one Fraction per value of the leaf."""
+        """The exact contribution of a leaf before averaging, one Fraction per value of the leaf."""
         return tuple(self._product(leaf, w) for w in range(self.leaf_value.shape[1]))
 
     def validate(self) -> Ensemble:
-        """Checks all invariants of the columns; returns the ensemble, raises ModelError naming the first violated one."""
+        """Checks all invariants of the columns; returns the ensemble. Raises ModelError for the first violated invariant."""
         validate(self)
         return self
 
     @property
     def used_features(self) -> list[str]:
-        """The features that some tree splits on, in the model's order."""
+        """The features on which some tree splits, in the model's order."""
         return [self.feature_names[f] for f in distinct(self.node_feature[self.node_feature >= 0])]
 
     def grid(self, missing: bool | Sequence[bool] = False) -> Grid:
-        """The coarsest grid on whose cells the ensemble is constant: all distinct cuts per feature."""
+        """The coarsest grid such that the ensemble is constant on each cell: all distinct cuts per feature."""
         check_closed(self)
         ordered = np.flatnonzero(~np.isnan(self.node_cut))
         order = ordered[np.lexsort((self.node_cut[ordered], self.node_feature[ordered]))]
@@ -270,7 +270,7 @@ class Ensemble:
         return Grid(tuple(grids)).with_missing(missing)
 
     def on(self, grid: Grid) -> CellEnsemble:
-        """The ensemble over a grid that contains at least its own cuts; ModelError otherwise."""
+        """The ensemble over a grid. Raises ModelError if the grid lacks cuts of the ensemble."""
         check_closed(self)
         return lay_on(self, grid)
 
@@ -285,7 +285,7 @@ class Ensemble:
         return self.margins_of_leaves(self.leaves(rows))
 
     def margins_of_leaves(self, reached: Int32) -> NDArray[Any]:
-        """The same for rows of leaves, int32[rows, T]."""
+        """As `margins_emulated`, for rows of leaves, int32[rows, T]."""
         check_closed(self)
         return evaluate.sum_emulated(self, reached) if self.blend is None else self.blend.margins(self, reached)
 
@@ -300,7 +300,7 @@ class Ensemble:
         return evaluate.sum_exact(self, leaves)
 
     def bands(self) -> tuple[Fraction, ...]:
-        """Per output, a proven bound on |library's sum - exact sum| over all inputs."""
+        """A proved bound on |library's sum - exact sum| over all inputs, per output."""
         check_closed(self)
         return self._bands
 
@@ -321,6 +321,6 @@ class Ensemble:
     def predicted_classes(self, margins: FloatArray, rows: object = None) -> Int64Array:
         """The classes int64[rows] that the library predicts for its margins float64[rows, n_outputs], by position.
 
-        `rows` float64[rows, features] are needed for ties broken by a hash of the input; without them the first class wins.
+        `rows`, float64[rows, features], are needed if a hash of the input breaks ties; without them the first class wins.
         """
         return evaluate.predicted_classes(self, margins, rows)

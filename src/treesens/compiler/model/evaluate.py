@@ -1,7 +1,7 @@
-"""Evaluation of an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and bounds on the difference.
+"""Evaluates an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and bounds on the difference of both.
 
-The class of an input is the library's prediction. `Ensemble.predicted_classes` emulates its rule; `LibraryReplay` calls the
-library, so that a wrong emulation is noticed.
+The class of an input is the library's prediction. `Ensemble.predicted_classes` emulates the library's rule, and `LibraryReplay`
+calls the library itself, so that a wrong emulation is noticed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from treesens.errors import DataError, ModelError
 if TYPE_CHECKING:
     from treesens.compiler.model.ensemble import Ensemble
 
-# Rows x trees processed at once, to bound memory for long tables.
+# Number of rows x trees processed at once, to bound memory for long tables.
 _CHUNK = 1 << 21
 _GUARD = 40
-"""Bits below the rounding errors of the smallest leaf, for error bounds."""
+"""Extra bits of error bounds below the rounding error of the smallest leaf."""
 _FEW = 16
-"""Maximum number of rows that are summed one by one: for more it is faster to take all rows of a tree at once."""
+"""Maximum number of rows that are summed one by one; for more rows it is faster to add tree by tree to all rows at once."""
 
 
 def leaves(ensemble: Ensemble, rows: object) -> NDArray[np.int32]:
-    """Leaf numbers int32[rows, T] by direct comparison of floats; deliberately independent of cells and of the engine."""
+    """Leaf numbers int32[rows, T], by direct comparison of floats: deliberately independent of cells and of the engine."""
     given = np.asarray(rows, dtype=np.float64)
     if given.ndim != 2 or given.shape[1] != ensemble.n_features:
         raise DataError(f"expected a matrix with {ensemble.n_features} columns, not an array of shape {given.shape}")
@@ -70,7 +70,7 @@ def _walk(ensemble: Ensemble, x: NDArray[np.float64]) -> NDArray[np.int32]:
 
 
 def _in_set(ensemble: Ensemble, node: NDArray[np.int32], value: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """True where the category of a value is in the left set of its node (NaN: False, decided by the caller)."""
+    """True where the category of a value is in the left set of its node. False for NaN, which the caller handles."""
     counts = np.array([f.categories for f in ensemble.features], dtype=np.int64)
     truncates = np.array([f.truncates for f in ensemble.features])
     feature = ensemble.node_feature[node]
@@ -94,7 +94,7 @@ def _column(ensemble: Ensemble, output: int) -> int:
 
 
 def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]:
-    """Margins of rows of leaves [rows, T] by the library's additions: dtype of the accumulation, [rows, n_outputs]."""
+    """Margins [rows, n_outputs] for leaves [rows, T], by the library's additions and in the type of its accumulation."""
     kind = ensemble.accumulation.number_type.dtype
     whole = ensemble.accumulation.weighs_sums
     weights = ensemble.tree_weight.astype(kind)
@@ -127,7 +127,7 @@ def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]
 
 
 def sum_exact(ensemble: Ensemble, reached: NDArray[np.int32]) -> ScaledIntegers:
-    """Exact base * average + sum of contributions for rows of leaves [rows, T]: [rows, n_outputs]."""
+    """The exact base * average + sum of contributions, [rows, n_outputs], for leaves [rows, T]."""
     contributions, base = ensemble.scaled_contributions, ensemble.scaled_base
     columns = []
     for output in range(ensemble.n_outputs):
@@ -142,10 +142,9 @@ def sum_exact(ensemble: Ensemble, reached: NDArray[np.int32]) -> ScaledIntegers:
 def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
     """Bounds on |library's sum - exact sum| per output.
 
-    Standard error analysis, with the actual ranges: each rounding to nearest moves a value v by at most u |v| (plus
+    This is standard error analysis with the actual ranges: each rounding to nearest moves a value v by at most u |v| (plus
     half the smallest denormal for a product). Partial sums lie between the running sums of the smallest and the largest
-    leaf of each tree, widened by the error so far. Contraction of product and sum into one rounding only shrinks the
-    error.
+    leaf of each tree, widened by the error so far. A fused multiply-add, which rounds only once, has a smaller error.
     """
     kind = ensemble.accumulation.number_type
     unit, tiny = Fraction(1, 1 << kind.precision), Fraction(kind.tiny) / 2
@@ -201,7 +200,7 @@ def _summed_anyhow(
     """Bounds on all partial sums, and on the error of the sum, for any order of additions.
 
     Every term is rounded at most once as a product and once by each addition (Higham, Accuracy and Stability of Numerical
-    Algorithms, 2002, section 4.2); products that are added without being rounded have less.
+    Algorithms, 2002, section 4.2); products that are added without rounding have a smaller error.
     """
     size = Fraction(sum(max(abs(smallest), abs(largest)) for smallest, largest, _ in ranges), 1 << shift)
     steps = (len(ranges) + 2) * unit
@@ -211,9 +210,10 @@ def _summed_anyhow(
 def _summed(
     ranges: list[tuple[int, int, bool]], shift: int, start: Fraction, precision: int, tiny: Fraction
 ) -> tuple[Fraction, Fraction, Fraction]:
-    """The least and the greatest sum, and a bound on its error: of trees in units of 2**-shift, with a product or without.
+    """The least and the greatest sum of trees, and a bound on the error of the sum.
 
-    The error is rounded up to integer units tree by tree: its exact denominator would grow with every tree.
+    `ranges` are in units of 2**-shift, with a flag for products. The error is rounded up to integer units after every tree,
+    because its exact denominator would grow.
     """
     fine = max(shift, start.denominator.bit_length() - 1) + precision + _GUARD
     low = high = int(start * (1 << fine))
@@ -229,7 +229,7 @@ def _summed(
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
-    """Predictions for margins [rows, n_outputs] through the link; binary: of the second class, or of both if separate."""
+    """Predictions for margins [rows, n_outputs] through the link; with one margin for two classes, those of the second."""
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
     with np.errstate(over="ignore", under="ignore"):
@@ -237,14 +237,14 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
 
 
 def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = None) -> Int64Array:
-    """The library's classes int64[rows] for its margins [rows, n_outputs]: by the cut-off, or the first of the best. If a hash
-    breaks ties, `rows` [rows, features] determine the class.
+    """The library's classes int64[rows] for its margins [rows, n_outputs]: by a cut-off, or the first of the best classes. If a
+    hash breaks ties, `rows` [rows, features] determine the class.
     """
     if (winners := ensemble.link.winners(ensemble, margins)) is not None:
         return winners
     shown = np.asarray(probabilities(ensemble, margins), np.float64)
     if ensemble.cutoff is not None:
-        # The decimal as written decides: 0.2 votes reach a cut-off of 0.2.
+        # The decimal as written is compared: a share of 0.2 reaches a cut-off of 0.2.
         return np.array([Fraction(repr(float(p))) >= ensemble.cutoff for p in shown[:, -1]], np.int64)
     if ensemble.decides_at is not None:
         return np.asarray(np.asarray(margins, np.float64)[:, -1] > ensemble.decides_at, np.int64)
@@ -262,9 +262,9 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = No
 class Predicted:
     """A library's predictions for rows.
 
-    `probabilities` [rows, n] are the ensemble's link of its margins, as computed by the library: one column for one margin (of
-    the second class), otherwise one per class or target; None if the library returns no such array. `classes` int64[rows] are
-    positions in `Ensemble.classes`, -1 for an unknown label; None for models without classes.
+    `probabilities` [rows, n] are the predictions through the link, as computed by the library: one column for a single margin
+    (of the second class), otherwise one per class or target; None if the library returns no such array. `classes`, int64[rows],
+    are positions in `Ensemble.classes`, or -1 for an unknown label; None for models without classes.
     """
 
     probabilities: NDArray[Any] | None
@@ -273,9 +273,9 @@ class Predicted:
 
 @dataclass(frozen=True, eq=False)
 class LibraryReplay:
-    """Replay in the library: it is called for margins [rows, n_outputs], and `predicts` is its own predict.
+    """Replay in the library: `margins` calls it for margins [rows, n_outputs], and `predicts` calls its own predict.
 
-    `predicts` is None for a frontend with margins only; then the ensemble's rule decides.
+    `predicts` is None if a frontend has margins only; classes then follow from the ensemble's rule.
     """
 
     margins: Callable[[NDArray[np.float64]], NDArray[Any]]
@@ -285,7 +285,7 @@ class LibraryReplay:
         return self.margins(rows)
 
     def on(self, change: Callable[[NDArray[np.float64]], Any]) -> LibraryReplay:
-        """The same library over rows that are transformed first."""
+        """The same library, called on rows that `change` has transformed."""
         predicts = self.predicts
         return LibraryReplay(
             lambda rows: self.margins(change(rows)),

@@ -1,7 +1,7 @@
-"""The cells of an input space: inputs in the same cells are the same input for an ensemble (docs/semantics.md).
+"""The cells of an input space: an ensemble does not distinguish inputs in the same cells (docs/semantics.md).
 
-All cuts are strict: a cut c separates x < c from x >= c. A library's threshold, in any comparison and type,
-becomes such a cut without rounding (`strict_cut`), because the inputs form a discrete set: the floats of one type.
+All cuts are strict: a cut c separates x < c from x >= c. A library's threshold, with any comparison and of any type,
+becomes a strict cut without rounding (`strict_cut`), because inputs form a discrete set: the floats of one type.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Comparison = Literal["<", "<="]
 def strict_cut(threshold: Fraction | float, number_type: NumberType, comparison: Comparison) -> float:
     """The value c of the type such that, for every x of the type, `x comparison threshold` holds iff x < c.
 
-    c <= -max means that no finite x satisfies it, c == infinity that every finite x does.
+    If c <= -max, no finite x satisfies the comparison; if c is infinity, every finite x does.
     """
     if comparison == "<":
         return ceil_to(threshold, number_type)
@@ -51,23 +51,23 @@ def strict_cut_array(thresholds: object, number_type: NumberType, comparison: Co
 
 
 def category_codes(values: NDArray[np.float64], categories: object, truncates: object) -> NDArray[np.int64]:
-    """Codes of categorical values, `categories` for every other value and NaN; both arguments broadcast."""
+    """The codes of categorical values; `categories` for every other value and for NaN. Both other arguments broadcast."""
     with np.errstate(invalid="ignore"):
         known = (values >= 0) & (values < np.asarray(categories)) | (values > -1) & (values < 0) & np.asarray(truncates)
     return np.where(known, np.trunc(np.where(known, values, 0.0)), np.asarray(categories)).astype(np.int64)
 
 
 _FEW_CUTS = 8
-"""Up to this many cuts are inserted one by one."""
+"""Maximum number of cuts that are inserted one by one."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureGrid:
     """The cells of one feature.
 
-    Ordered features (`categories == 0`): K strictly increasing `cuts` (float64 array, values of the number type, within
-    (-max, max]) make K + 1 cells; cell j holds cuts[j-1] <= x < cuts[j]. Categorical features: codes 0..n-1 are cells
-    0..n-1 and cell n is every other category. With `missing`, one more cell at the end holds NaN.
+    Ordered features (`categories == 0`): K strictly increasing `cuts` (a float64 array with values of the number type in
+    (-max, max]) make K + 1 cells; cell j contains cuts[j-1] <= x < cuts[j]. Categorical features: codes 0..n-1 are cells
+    0..n-1, and cell n contains every other category. With `missing`, one more cell at the end contains NaN.
     """
 
     name: str
@@ -102,25 +102,25 @@ class FeatureGrid:
 
     @property
     def present_cells(self) -> int:
-        """Number of cells without the missing one."""
+        """The number of cells without the missing cell."""
         return self.categories + 1 if self.categories else len(self.cuts) + 1
 
     @property
     def n_cells(self) -> int:
-        """Number of cells, the missing one included."""
+        """The number of cells, including the missing cell."""
         return self.present_cells + self.missing
 
     @property
     def missing_cell(self) -> int:
-        """The number of the missing cell (always the last), -1 if there is none."""
+        """The number of the missing cell (always the last); -1 without such a cell."""
         return self.present_cells if self.missing else -1
 
     def cell_of(self, values: object) -> NDArray[np.int32]:
-        """The cell of each value (float64, any shape), cast to the number type first as the library does.
+        """The cell of each value (float64, any shape), which is cast to the number type first, as in the library.
 
-        Infinities fall into the end cells. Categories: the fraction is cut off as in C; codes that are negative (-1 and
-        less where the feature `truncates`) or beyond the known ones are the other category. DataError for NaN where
-        there is no missing cell.
+        Infinities fall into the end cells. Categories are truncated as in C; codes that are negative (at most -1 if the
+        feature `truncates`) or beyond the known ones are the other category. Raises DataError for NaN if there is no
+        missing cell.
         """
         x = self.number_type.cast(values)
         absent = np.isnan(x)
@@ -137,9 +137,9 @@ class FeatureGrid:
         return cast("NDArray[np.int32]", np.where(absent, np.int32(self.missing_cell), cells).astype(np.int32))
 
     def interval(self, cell: int) -> tuple[float, float]:
-        """Closed bounds (lo, hi) of a cell, both finite values of the number type.
+        """The closed bounds (lo, hi) of a cell, both finite values of the number type.
 
-        A category is (code, code), the other category (n, max), the missing cell (nan, nan).
+        They are (code, code) for a category, (n, max) for the other category, and (nan, nan) for the missing cell.
         """
         if not 0 <= cell < self.n_cells:
             raise IndexError(f"feature `{self.name}` has cells 0..{self.n_cells - 1}, not {cell}")
@@ -153,13 +153,13 @@ class FeatureGrid:
         return lo, hi
 
     def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """`interval` of all cells of an ordered feature but the missing one: float64[len(cuts) + 1] each."""
+        """`interval` for all cells of an ordered feature except the missing cell: float64[len(cuts) + 1] each."""
         limit = self.number_type.max
         lows = np.concatenate(([-limit], self.cuts))
         return lows, np.concatenate((next_down_array(self.cuts, self.number_type), [limit]))
 
     def refined(self, extra_cuts: object) -> FeatureGrid:
-        """The grid with more strict cuts (values of the number type; those that split no finite values are dropped)."""
+        """The grid with more strict cuts, values of the number type; cuts that separate no finite values are dropped."""
         extra = np.asarray(extra_cuts, dtype=np.float64).ravel() + 0.0
         if self.categories and extra.size:
             raise ModelError(f"feature `{self.name}` is categorical and has no order to cut")
@@ -169,12 +169,12 @@ class FeatureGrid:
         return self._with_cuts([c for c in sorted(set(extra.tolist())) if not self.has_cut(c)])
 
     def has_cut(self, value: float) -> bool:
-        """True if a value is a cut already."""
+        """True if a value is a cut of the grid."""
         at = int(self.cuts.searchsorted(value))
         return at < len(self.cuts) and bool(self.cuts[at] == value)
 
     def _with_cuts(self, extra: list[float]) -> FeatureGrid:
-        """The grid with a few more cuts, which are valid, ascending and not there yet."""
+        """The grid with a few more cuts, which are valid, ascending and new."""
         if not extra:
             return self
         places = self.cuts.searchsorted(extra).tolist()
@@ -191,7 +191,7 @@ class FeatureGrid:
         return made
 
     def with_categories(self, count: int) -> FeatureGrid:
-        """The grid with a separate cell for each code below `count`, if it has fewer; the last cell is every other code."""
+        """The grid with a separate cell for at least each code below `count`; the last cell contains every other code."""
         if not self.categories:
             raise ModelError(f"feature `{self.name}` is ordered and has no categories")
         return self if count <= self.categories else replace(self, categories=count)
@@ -202,7 +202,7 @@ class FeatureGrid:
 
 
 _FEW_ROWS = 64
-"""Up to this many rows, the cells of a matrix are computed by a plain loop over the features."""
+"""Maximum number of rows of a matrix whose cells are computed by a plain loop over the features."""
 
 
 @dataclass(frozen=True)
@@ -227,17 +227,17 @@ class Grid:
 
     @cached_property
     def missing_cells(self) -> NDArray[np.int32]:
-        """The missing cell per feature, -1 if it has none, int32[F], read-only."""
+        """The missing cell per feature, -1 for a feature without one, int32[F], read-only."""
         return frozen([f.missing_cell for f in self.features], np.int32)
 
     @cached_property
     def _ordered_type(self) -> NumberType | None:
-        """The common type of all features, if they share one and none is a category."""
+        """The number type of all features, if it is the same and no feature is categorical; otherwise None."""
         types = {f.number_type for f in self.features}
         return types.pop() if len(types) == 1 and not any(f.categories for f in self.features) else None
 
     def cells(self, rows: object) -> NDArray[np.int32]:
-        """Cells of a float64 matrix [rows, features], same shape; DataError for a wrong width or an unexpected NaN."""
+        """Cells of a float64 matrix [rows, features], same shape. Raises DataError for a wrong width or an unexpected NaN."""
         x = np.asarray(rows, dtype=np.float64)
         if x.ndim != 2 or x.shape[1] != len(self.features):
             raise DataError(f"expected a matrix with {len(self.features)} columns, not an array of shape {x.shape}")

@@ -1,4 +1,4 @@
-"""Vocabulary of models: kinds of features, tasks, orders of summation, and the models inside a model."""
+"""The vocabulary of models: kinds of features, tasks, orders of summation, and models inside a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FeatureKind(Enum):
-    """The meaning of a feature's values; only CATEGORICAL changes how splits read them."""
+    """The meaning of a feature's values. Splits read values of CATEGORICAL features differently."""
 
     NUMERIC = "numeric"
     INTEGER = "integer"
@@ -38,7 +38,7 @@ class Task(Enum):
 class Accumulation(Enum):
     """A library's summation: the type of every partial sum, and the position of the base; trees are added in order.
 
-    Weights apply to trees, or to the sum of all trees of an output, which then have one weight.
+    Weights apply to single trees, or to the sum of all trees of an output, which must then have equal weights.
     """
 
     FLOAT32_BASE_FIRST = "float32, from the base"
@@ -57,7 +57,7 @@ class Accumulation(Enum):
 
     @property
     def base_type(self) -> NumberType:
-        """The type of the base; a wider one is rounded to float64, added exactly, and the sum is then rounded."""
+        """The type of the base; a wider base is rounded to float64 and added exactly, and the sum is then rounded."""
         return NumberType.FLOAT64 if self is Accumulation.FLOAT32_WIDE_BASE_LAST else self.number_type
 
     @property
@@ -67,12 +67,12 @@ class Accumulation(Enum):
 
     @property
     def weighs_sums(self) -> bool:
-        """True if the sum is multiplied, and not every leaf."""
+        """True if the sum is multiplied by the weight, instead of every leaf."""
         return self is Accumulation.FLOAT64_SCALED_BASE_LAST
 
     @property
     def any_order(self) -> bool:
-        """True if the library's sum is only known up to a bound: emulated sums use one possible order."""
+        """True if the library's sum is known only up to a bound: emulated sums use one of the possible orders."""
         return self in (Accumulation.FLOAT64_ANY_ORDER, Accumulation.FLOAT32_ANY_ORDER)
 
     @property
@@ -82,15 +82,15 @@ class Accumulation(Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` names them if they are known.
+    """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` are their names, if known.
 
     Labels come from the training data: all numbers, or all text. A numeric label is not a code.
 
     `truncates`: fractions are truncated towards zero before the sign is tested, so that -0.5 is code 0 (LightGBM).
-    `needs_value`: the library predicts nothing for an input in which it is missing, so that questions must exclude that.
-    `unsure`: a number in a table may be a code or a category name, since the file does not say which features its names are
-    for.
-    `mark`: None or NaN, if the model treats other marks of a missing value as unknown categories.
+    `needs_value`: the library makes no prediction for an input without the value, so that questions must exclude such inputs.
+    `unsure`: a number in a table may be a code or a category name, since the file does not state to which features its names
+    belong.
+    `mark`: None or NaN, if the model treats other marks for a missing value as unknown categories.
     """
 
     name: str
@@ -104,12 +104,12 @@ class Feature:
 
 
 LEARNT = "typical"
-"""The format of trees that belong to no model, but are learnt from rows."""
+"""The format of trees that are learnt from rows and do not belong to a model."""
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """The origin of an ensemble. `options` are choices at loading that change predictions (iteration range)."""
+    """The origin of an ensemble. `options` are choices made at loading that change predictions (iteration range)."""
 
     format: str
     version: str = ""
@@ -121,8 +121,8 @@ class ModelSource:
 class Blend(ABC):
     """The models inside a model of models, which extensions combine.
 
-    `members` see the same features and have exact `shares`. `trees` are the first tree of each in the whole ensemble, and
-    the one after its last. If it `is_sum`, the members' trees are one ensemble; otherwise each member keeps separate scores.
+    `members` have the same features, and exact `shares`. `trees` gives, for each member, its first tree in the whole ensemble,
+    and the tree after its last. If `is_sum`, the members' trees form one ensemble; otherwise each member has its own scores.
     """
 
     members: tuple[Ensemble, ...]
@@ -132,7 +132,7 @@ class Blend(ABC):
 
     @abstractmethod
     def margins(self, whole: Ensemble, reached: NDArray[np.int32]) -> FloatArray:
-        """The library's raw output before the link of the whole: leaves int32[rows, T] -> float64[rows, n_outputs]."""
+        """The library's raw output before the link of `whole`: leaves int32[rows, T] -> float64[rows, n_outputs]."""
 
     @abstractmethod
     def bands(self) -> tuple[Fraction, ...]:
@@ -140,10 +140,10 @@ class Blend(ABC):
 
     @abstractmethod
     def sums(self) -> Sequence[Blend]:
-        """The sums that are the scores of the whole, one per output; empty if they are not sums of predictions."""
+        """The sums that are the scores of the whole model, one per output; empty if its scores are not sums of predictions."""
 
     def parts(self) -> Iterator[tuple[Ensemble, int, int]]:
-        """Each member with its first score, and the one after its last, if members keep separate scores."""
+        """Each member with its first score, and the score after its last one; for members with their own scores."""
         first = 0
         for member in self.members:
             yield member, first, first + member.n_outputs

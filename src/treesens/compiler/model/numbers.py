@@ -1,8 +1,8 @@
 """Numbers that enter a score with a coefficient: the model has no finite cells until a question gives a domain.
 
-Models are over cells. A coefficient times a number takes infinitely many values, and so the ensemble of such a model is *open*:
-a one-leaf tree is the placeholder of the number. Over a domain of finitely many values the number is a normal table, each value
-in its own cell; values between them are outside the domain.
+Models are over cells, but a coefficient times a number takes infinitely many values. So the ensemble of such a model is *open*:
+a one-leaf tree is the placeholder of the number. Over a domain of finitely many values the number becomes a normal table, with
+a cell for each value; numbers between two values are outside the domain.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from treesens.compiler.model.ensemble import Ensemble
 
 MOST_VALUES = 1 << 12
-"""Maximum number of values of one feature; each is a separate cell, and so are the gaps between them."""
+"""Maximum number of values of one feature; each value is a separate cell, and so is each gap between two values."""
 
 
 @dataclass(frozen=True, eq=False)
 class OpenNumber:
     """A placeholder tree for a number: `made` is the library's function of stored values float64[n], element by element.
 
-    `missing` is its result for a missing value; NaN if the model then predicts nothing.
+    `missing` is the result for a missing value; NaN if the model makes no prediction for a missing value.
     """
 
     feature: int
@@ -41,13 +41,13 @@ class Numbers(Protocol):
     """The service "numbers"."""
 
     def closed_over(self, ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
-        """As `closed_over`."""
+        """The implementation of the function `closed_over`."""
 
 
 def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
-    """The ensemble over a domain: `values` float64[n], ascending, by the name of each feature that enters as a number.
+    """The ensemble over a domain: `values`, float64[n] ascending, by the name of each feature that enters as a number.
 
-    Unchanged if it is closed. ModelError for a value that the library maps to infinity.
+    A closed ensemble is unchanged. Raises ModelError if the library maps a value to infinity.
     """
     if not ensemble.open_features:
         return ensemble
@@ -67,21 +67,21 @@ def _places(ensemble: Ensemble) -> list[int]:
 
 
 def check_closed(ensemble: Ensemble) -> None:
-    """ModelError for an open ensemble: without a domain it has no cells, and no scores of cells."""
+    """Raises ModelError for an open ensemble: without a domain it has no cells, and so no scores of cells."""
     names = ensemble.open_features
     if names:
         listed = ", ".join(f"`{name}`" for name in names[:5]) + (" and others" if len(names) > 5 else "")
         reaches = "reaches" if len(names) == 1 else "reach"
         raise ModelError(
-            f"{listed} {reaches} the score as a number: a coefficient times a number has no end of values",
+            f"{listed} {reaches} the score as a number: a coefficient times a number takes infinitely many values",
             place=ensemble.name,
-            remedy="ask a question with a domain of whole numbers, `feature F: integer in [LOW, HIGH]`; or put it into "
+            remedy="ask a question with a domain of whole numbers, `feature F: integer in [LOW, HIGH]`; or put it in "
             "bins (KBinsDiscretizer)",
         )
 
 
 def check_values(ensemble: Ensemble, rows: object) -> None:
-    """DataError for a number in rows float64[n, features] outside the values over which an ensemble was closed."""
+    """Raises DataError if `rows`, float64[n, features], contain a number outside the domain over which the model was closed."""
     for name, known in ensemble.tables.items():
         column = np.asarray(rows, np.float64)[:, ensemble.feature_names.index(name)]
         wrong = column[~np.isnan(column) & ~np.isin(column, known)]

@@ -1,4 +1,4 @@
-"""Scores as integers: the value of every leaf, the base of a score, and scores of a wider ensemble."""
+"""Scores as integers: leaf values and the base of a score; and ensembles widened to float64."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.ensemble import Ensemble
 
 BEYOND = 1 << SCORE_BITS
-"""Beyond every score: bounds that no score reaches are clipped to this."""
+"""A number beyond every score, to which bounds that no score reaches are clipped."""
 UNTRIED = 2 * BEYOND
-"""Beyond every bound: the score if there is no legal input."""
+"""A number beyond every bound: the score if there is no legal input."""
 
 
 def clipped(units: int) -> int:
-    """A bound in integer units; all bounds beyond every score are equivalent."""
+    """Clips a bound in integer units, since all bounds beyond every score are equivalent."""
     return min(max(units, -BEYOND), BEYOND)
 
 
 def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]:
-    """Leaf values as int64 with their shift, and the maximum deficit of a sum of them in units.
+    """Leaf values as int64, their shift, and the maximum deficit of a score in units.
 
-    Values whose exact integers are too long are rounded down: every tree then lacks less than a unit, and so does the base.
+    If the exact integers are too long, leaf values are rounded down, by less than a unit for each tree and for the base.
     """
     return _LEAF_VALUES.of((model.ensemble,), output, lambda: _leaf_values(model.ensemble, output))
 
@@ -48,19 +48,19 @@ def _leaf_values(ensemble: Ensemble, output: int) -> tuple[Int64Array, int, int]
     ends = (int(column.max(initial=0)), int(column.min(initial=0)))
     most = max(map(abs, ends)) << (shift - scaled.shift)
     drop = max(0, (most * (ensemble.n_trees + 1) + whole).bit_length() - SCORE_BITS)
-    lift = shift - scaled.shift - drop  # the remaining values fit by now
+    lift = shift - scaled.shift - drop  # the remaining values fit now
     moved = column << lift if lift >= 0 else column >> -lift
     return frozen(moved, np.int64), shift - drop, 0 if drop == 0 else ensemble.n_trees + 1
 
 
 def base_units(model: CellEnsemble, output: int, shift: int) -> int:
-    """A score without any leaf, rounded down to units of 2**-shift."""
+    """The base of a score before averaging, rounded down to units of 2**-shift."""
     base = Fraction(float(model.ensemble.base[output])) * model.ensemble.average
     return Unit(shift).floor(base)
 
 
 def widened(ensemble: Ensemble) -> Ensemble:
-    """The ensemble over float64; unchanged if it already is. Never raises ModelError: a valid ensemble remains valid."""
+    """The ensemble over float64, unchanged if it is one. Never raises ModelError, since a valid ensemble remains valid."""
     if ensemble.number_type is NumberType.FLOAT64:
         return ensemble
     cuts = ensemble.node_cut

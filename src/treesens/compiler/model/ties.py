@@ -1,6 +1,6 @@
 """Rules for classes at a tie, or at a lead that rounding hides, where the predicted class is not a function of the scores.
 
-A library's rule is defined next to the reader of its files.
+The rule of a library is defined next to the reader for its files.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from treesens.compiler.base.arrays import FloatArray
 
 
 class Ties(ABC):
-    """How a library chooses among classes whose scores it does not separate."""
+    """A library's choice among classes whose scores it does not separate."""
 
     drawn: ClassVar[bool] = False
-    """True if the library draws the class of a tie by the input."""
+    """True if the library draws the class at a tie by a hash of the input."""
 
     @property
     @abstractmethod
     def factors(self) -> tuple[Fraction, ...]:
-        """The factor of each class's score before the comparison."""
+        """The factors by which the classes' scores are multiplied before the comparison."""
 
     @property
     def coarse(self) -> Fraction:
-        """Relative rounding error of the library's scores."""
+        """The relative rounding error of the library's scores."""
         return Fraction(1)
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Ties(ABC):
         """The class of an input: the best of `scores` float64[classes], or one drawn by `row` float64[features]."""
 
     def may_stray(self, wanted: int) -> bool:  # noqa: ARG002 - for rules that draw
-        """True if a class may be predicted that is not among the best ones."""
+        """True if a class may be predicted that is not among the best classes."""
         return False
 
 

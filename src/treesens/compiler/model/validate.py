@@ -42,15 +42,15 @@ def validate(e: Ensemble) -> None:
     require(
         e.ties is None
         or (len(e.ties.factors) == len(e.classes) == outputs > 1 and e.cutoff is None and e.blend is None),
-        "ties are broken between the scores of classes",
+        "ties are defined for the scores of several classes",
     )
     require(
         e.decides_at is None or (np.isfinite(e.decides_at) and len(e.classes) == 2 and e.cutoff is None),
-        "a score that decides is for two classes, and for them alone",
+        "a score that decides needs exactly two classes and no cut-off",
     )
     require(e.average == 1 or not e.accumulation.base_first, "an average needs its base added last")
     if e.accumulation.weighs_sums:
-        require(e.average == 1, "sums that are weighted as a whole are not averaged, too")
+        require(e.average == 1, "sums that are weighted as a whole cannot also be averaged")
         weights = set(zip(e.tree_output.tolist(), e.tree_weight.tolist(), strict=True))
         require(len(weights) == len(set(e.tree_output.tolist())), "the trees of an output have different weights")
         require(len(weights) == 1 or -1 not in e.tree_output, "the trees of an output have different weights")
@@ -85,12 +85,12 @@ def validate(e: Ensemble) -> None:
         "categorical features split by sets, ordered ones by thresholds",
     )
     require(not np.isnan(e.threshold[inner][e.category_set[inner] < 0]).any(), "a threshold is NaN")
-    require(0 <= e.zero_band < 1 and e.number_type.holds(e.zero_band).all(), "zero_band makes no sense")
+    require(0 <= e.zero_band < 1 and e.number_type.holds(e.zero_band).all(), "zero_band must be in [0, 1)")
     flagged = np.flatnonzero(e.zero_missing)
     require(not flagged.size or e.zero_band > 0, "zero_missing needs a zero_band")
     require(
         (e.node_feature[flagged] >= 0).all() and (e.category_set[flagged] < 0).all(),
-        "zero_missing is for splits by thresholds",
+        "zero_missing needs splits by thresholds",
     )
     for f in e.features:
         require(f.labels is None or len(f.labels) == f.categories, f"labels of `{f.name}` and its categories differ")

@@ -1,1 +1,1 @@
-"""One small file per rewrite. `registry` finds them by name, including plug-ins."""
+"""One small file per pass. `registry` finds passes by name, including plug-ins."""

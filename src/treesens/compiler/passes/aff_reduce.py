@@ -2,11 +2,11 @@
 
     sum over affected leaves of (l_n(1) - l_n(2)) n.val >= 2 delta                               (Aff-bin)
 
-and for classes c1, c2 the same with + on the trees of c1 and - on those of c2 (Aff-multi). Two rows are opposed if one
-weighs every leaf of its point by exactly the negative of what the other weighs the same leaf of the other point: for the
-rows S(a) >= delta and -S(b) >= delta, and for S_c1(a) - S_c2(a) >= eta and S_c2(b) - S_c1(b) >= eta. The new row is
-implied; it has far fewer terms than its parents. The unaffected leaves are found here (their indicators need not be equal
-in the module): it is their cancelling that makes the row stronger than its parents in the linear relaxation.
+and for classes c1, c2 the same with + on the trees of c1 and - on those of c2 (Aff-multi). Two rows are opposed if the
+coefficient of every leaf in one row is exactly the negative of the coefficient of the same leaf, at the other point, in the
+other row: S(a) >= delta and -S(b) >= delta, or S_c1(a) - S_c2(a) >= eta and S_c2(b) - S_c1(b) >= eta. The new row is implied,
+and has far fewer terms than its parents. This pass itself finds the unaffected leaves (their indicators need not be equal in
+the module): because they cancel, the row is stronger than its parents in the linear relaxation.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ class AffReduce:
         for row in rows:
             variables, coefficients, constant = fold_terms(row.variables, row.coefficients, merge)
             reduced.append(Linear(row.name, variables, coefficients, row.bound - constant, row.shift, implied=True))
-        # A row without terms is left to score-bounds and the backends: it means 0 >= bound.
+        # A row without terms, 0 >= bound, is left to score-bounds and the backends.
         terms = sum(len(row.variables) for row in reduced)
         return PassResult(module.with_ops(*reduced), statistics={"aff rows": len(reduced), "aff terms": terms})
 
 
 def opposed_rows(module: Module) -> list[tuple[Linear, Linear]]:
-    """Pairs of unconditional rows over the leaves of two points, one the negative of the other leaf by leaf."""
+    """Pairs of unconditional rows over the leaves of two points, with opposite coefficients leaf by leaf."""
     leaf_key, point_of = _leaf_identity(module)
     rows = []
     for row in module.ops_of(Linear):
         if row.when != TRUE or row.implied or len(row.variables) == 0 or np.any(leaf_key[row.variables] < 0):
             continue
         points = distinct(point_of[row.variables])
-        # Rows over leaves that two points share have been reduced already, or belong to several points.
+        # Rows over leaves that two points share are already reduced, or belong to several points.
         exclusive = points[points >= 0]
         if len(exclusive) <= 1:
             order = np.argsort(leaf_key[row.variables], kind="stable")
@@ -78,7 +78,7 @@ def add_rows(left: Linear, right: Linear, *, name: str) -> Linear:
 
 
 def _leaf_identity(module: Module) -> tuple[Int64Array, Int64Array]:
-    """For every variable: a number for (model, leaf), -1 if it is not a leaf; and its point, -1 if several share it."""
+    """For every variable: a number for (model, leaf), or -1 if it is not a leaf; and the point, or -1 if several share it."""
     key = np.full(module.variables, -1, np.int64)
     point = np.full(module.variables, -2, np.int64)
     for block in module.blocks_of(ExactlyOne):

@@ -21,9 +21,9 @@ class Relation(Enum):
     EQUISATISFIABLE = "equisatisfiable"
     """A solution of one exists iff one of the other does; optimal values are equal too."""
     RELAXATION = "relaxation"
-    """Every solution is kept, new ones may appear: only `none` survives."""
+    """Every solution is kept, and new ones may appear: only `none` survives."""
     RESTRICTION = "restriction"
-    """Every solution is one of the original: only `found` survives."""
+    """Every solution is a solution of the original: only `found` survives."""
 
     def then(self, later: Relation) -> Relation | None:
         """The relation of two consecutive steps; None if no verdict survives (a relaxation of a restriction)."""
@@ -52,7 +52,7 @@ class IdentityPostsolve:
 
 @dataclass(frozen=True)
 class Chain:
-    """A sequence of postsolves, undone in reverse."""
+    """A sequence of postsolves, applied in reverse order."""
 
     steps: tuple[Postsolve, ...]
 
@@ -64,9 +64,9 @@ class Chain:
 
 @dataclass(frozen=True)
 class PassResult:
-    """The result of a pass: the new module, its inverse, and `statistics` for display.
+    """The result of a pass: the new module, the map back, and `statistics` for display.
 
-    `proof_dependencies`: external proofs that the rewrite used, e.g. bounds of the native engine. A `none` depends on them.
+    `proof_dependencies` are external proofs used by the rewrite, e.g. bounds of the native engine. A `none` depends on them.
     """
 
     module: Module
@@ -77,7 +77,7 @@ class PassResult:
 
 @runtime_checkable
 class Pass(Protocol):
-    """One rewrite."""
+    """A rewrite of modules."""
 
     name: ClassVar[str]
     relation: ClassVar[Relation]
@@ -86,7 +86,7 @@ class Pass(Protocol):
 
 
 def pass_text(step: Pass) -> str:
-    """The pipeline text of a pass with its options, e.g. `order-predicates{by=gain}`."""
+    """A pass with its options as pipeline text, e.g. `order-predicates{by=gain}`."""
     options = [f"{f.name.replace('_', '-')}={_option(getattr(step, f.name))}" for f in fields(step)]  # type: ignore[arg-type]
     return f"{step.name}{{{','.join(options)}}}" if options else step.name
 
@@ -96,7 +96,7 @@ def _option(value: object) -> str:
 
 
 def size_of(module: Module) -> ModuleSize:
-    """Variables, rows and non-zeros of a module, counted over its ops and typed blocks."""
+    """The numbers of variables, rows and non-zeros of a module, over its ops and typed blocks."""
     from treesens.compiler.legalise.rows import count_rows
 
     rows, entries = count_rows(module)
@@ -104,9 +104,9 @@ def size_of(module: Module) -> ModuleSize:
 
 
 def classes_of_equal(module: Module) -> np.ndarray:
-    """The representative (smallest) variable of the class of every variable under the `Equal` ops, int64[variables].
+    """For every variable, the smallest variable that is equal to it by the `Equal` ops, int64[variables].
 
-    Only equalities between literals of the same sign merge variables; a pass leaves others unchanged.
+    Only equalities between literals of the same sign merge variables; passes leave other equalities unchanged.
     """
     pairs = []
     for op in module.ops_of(Equal):
@@ -116,7 +116,7 @@ def classes_of_equal(module: Module) -> np.ndarray:
 
 
 def smallest_of_class(variables: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The smallest variable of every class, int64[variables], where `left[i]` and `right[i]` are in one class."""
+    """For every variable, the smallest one in its class, int64[variables]; `left[i]` and `right[i]` are in one class."""
     representative = np.arange(variables, dtype=np.int64)
     while True:
         low = np.minimum(representative[left], representative[right])
@@ -130,7 +130,7 @@ def smallest_of_class(variables: int, left: np.ndarray, right: np.ndarray) -> np
 
 
 def guard_classes(module: Module) -> np.ndarray:
-    """`classes_of_equal` that also merges members of tables with equal rows over equal order blocks."""
+    """Like `classes_of_equal`, but also merges members of tables with equal rows over equal order blocks."""
     representative = classes_of_equal(module)
     seen: dict[tuple[int, bytes, bytes, bytes, bytes], int] = {}
     for op in module.ops_of(Membership):
@@ -138,7 +138,7 @@ def guard_classes(module: Module) -> np.ndarray:
             runs = slice(op.indptr[i], op.indptr[i + 1])
             block = module.blocks[op.orders[i]]
             assert isinstance(block, Order)
-            # The key includes feature and cells: blocks with one cell left have no predicates to distinguish them.
+            # The key includes feature and cells, since blocks with one cell left have no predicates that distinguish them.
             order = representative[block.variables]
             key = (
                 block.feature,

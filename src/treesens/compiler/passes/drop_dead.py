@@ -1,8 +1,8 @@
 """drop-dead: removes leaves and branches that cannot be reached.
 
-A leaf that implies a false literal, or two contradictory ones (x <= 3 and x > 5), is never reached. A tree with one leaf left
-contributes a constant. Unused predicates lose their variable; the cells they separated are merged and the last of them
-represents all (`extensions/certify/proof_text.py` relies on that).
+A leaf that implies a false literal, or two contradictory literals (x <= 3 and x > 5), is never reached. A tree with one leaf
+left contributes a constant. Unused predicates lose their variable: the cells that they separated are merged, and represented
+by the last of them (`extensions/certify/proof_text.py` relies on this).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class DropDead:
         target = np.arange(module.variables, dtype=np.int32) * 2
         leaf = module.leaf_variables()
         for op in module.ops_of(Facts):
-            # Facts on order predicates are left to merge-guards, which also removes them from the chain.
+            # Facts about order predicates are left to merge-guards, which also removes the predicates from the chain.
             mine = op.literals[leaf[op.literals >> 1]]
             target[mine >> 1] = np.where(mine & 1 == 0, TRUE, FALSE)
         dead = _dead_leaves(module)
@@ -58,7 +58,7 @@ class DropDead:
 
 
 def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
-    """For every variable: the index of its order block (-1 if none) and its position there."""
+    """For every variable: the index of its order block (-1 if it has none), and its position in the block."""
     block_of = np.full(module.variables, -1, np.int64)
     position = np.zeros(module.variables, np.int64)
     for number, block in enumerate(module.blocks):
@@ -69,7 +69,7 @@ def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
 
 
 def _dead_leaves(module: Module) -> BoolArray:
-    """Leaves with an empty box: in some order block they need the cell both at most a position and above it."""
+    """Marks leaves with an empty box: in some order block, they need the cell both at or below a position and above it."""
     dead = np.zeros(module.variables, bool)
     leaves, literals = leaf_implications(module)
     block_of, position = _positions(module)
@@ -80,20 +80,20 @@ def _dead_leaves(module: Module) -> BoolArray:
     boxes, order, starts = groups_of(key)
     if len(boxes):
         negative = literal & 1 == 1
-        # The cell is at most the least position, and above the greatest one that is negated.
+        # The cell is at most the least position, and above the greatest negated one.
         below = np.minimum.reduceat(np.where(negative, len(position), position[here])[order], starts)
         above = np.maximum.reduceat(np.where(negative, position[here], -1)[order], starts)
         dead[boxes[below <= above] // (len(module.blocks) + 1)] = True
-    # Contradictory members of a table.
+    # The same for contradictory members of a table.
     pairs, _, starts = groups_of(leaves[~ordered].astype(np.int64) << 32 | variable[~ordered])
     dead[pairs[np.diff(np.append(starts, np.count_nonzero(~ordered))) > 1] >> 32] = True
     return dead
 
 
 def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
-    """A tree with one leaf left always reaches it, and a tree with an always-reached leaf reaches no other.
+    """Fixes leaves: the only leaf left in a tree is always reached, and in a tree with such a leaf, no other leaf is.
 
-    Repeated until nothing changes: a leaf may belong to a tree of two points.
+    This is repeated until nothing changes, since a leaf may belong to a tree of two points.
     """
     before = -1
     while before != (fixed := int(np.count_nonzero(target < 0))):
@@ -111,7 +111,7 @@ def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
 
 
 def _unused_predicates(module: Module) -> BoolArray:
-    """Order predicates not used in any op or the objective. Tables use every predicate of their block."""
+    """Marks order predicates that neither an op nor the objective uses. Tables use every predicate of their block."""
     used = np.zeros(module.variables, bool)
     for op in module.ops:
         match op:
@@ -136,8 +136,8 @@ def _unused_predicates(module: Module) -> BoolArray:
 
 
 def _merge_unused(module: Module, unused: BoolArray) -> np.ndarray:
-    """An unused predicate takes the value of its left neighbour (false at the left end): the cell between them vanishes, and
-    the one above represents both."""
+    """Gives unused predicates the value of their left neighbour (false at the left end): the cell between the two disappears,
+    and the cell above represents both."""
     target = np.arange(module.variables, dtype=np.int32) * 2
     for block in module.blocks_of(Order):
         before = np.int32(FALSE)

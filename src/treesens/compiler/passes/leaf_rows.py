@@ -1,4 +1,4 @@
-"""leaf-rows: one row of leaf sums per tree and predicate, with intervals per feature.
+"""leaf-rows: one row of leaf sums per tree and predicate, which (with `intervals`) includes leaves with tighter predicates.
 
 Source: rows of single nodes (eqs. root_const, non_root_const), which repeat a predicate at several nodes of a tree.
 Target: for every tree and every predicate p[k] of a feature used in it,
@@ -6,8 +6,8 @@ Target: for every tree and every predicate p[k] of a feature used in it,
     sum of leaves that need the cell to be at most j <= k   <=  p[k]
     sum of leaves that need the cell to be above j >= k     <=  1 - p[k].
 
-All these leaves exclude each other, so one row replaces several, and is stronger: by monotonicity a leaf that needs p[j] also
-needs every p[k] with k >= j. For a single tree and feature this is the convex hull.
+These leaves exclude each other, so one row replaces several, and is stronger: by monotonicity a leaf that needs p[j] also
+needs every p[k] with k >= j. For a single tree and feature, the rows describe the convex hull.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class LeafRows:
 
 
 def _tree_of(module: Module) -> list[Int64Array]:
-    """For every exactly-one block the tree number of each variable (-1 if it has none), numbered across blocks.
+    """For every exactly-one block, the tree of each variable (-1 if it has none), numbered across blocks.
 
-    A leaf that two points share belongs to a tree in each of their blocks, so it may be in rows of both.
+    A leaf that two points share belongs to a tree in the block of each point, and may be in rows of both.
     """
     result = []
     offset = 0
@@ -78,7 +78,7 @@ def _aggregate(module: Module, leaves: Int32Array, literals: Int32Array, interva
 
 
 def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
-    """For every variable, a global position (predicates of one order block are consecutive), and its block (-1)."""
+    """For every variable, a global position, consecutive within order blocks, and the index of its block (-1 without one)."""
     position = np.full(module.variables, -1, np.int64)
     block_of = np.full(module.variables, -1, np.int64)
     offset = 0
@@ -90,7 +90,7 @@ def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
 
 
 def _tightest(module: Module, leaves: Int32Array, literals: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Per leaf, feature and direction only the tightest literal: the others follow from the chain."""
+    """The tightest literal per leaf, feature and direction: all others follow from the chain."""
     position, block_of = _positions(module)
     variable = literals >> 1
     sign = literals & 1
@@ -103,7 +103,7 @@ def _tightest(module: Module, leaves: Int32Array, literals: Int32Array) -> tuple
 
 
 class _Expansion:
-    """The rows (tree, literal) of a leaf with a tightest literal: all weaker literals that its tree uses."""
+    """Finds the rows (tree, literal) of a leaf from its tightest literal: all weaker literals that the leaf's tree uses."""
 
     def __init__(self, module: Module, keys: Int64Array) -> None:
         position, block_of = _positions(module)
@@ -124,7 +124,7 @@ class _Expansion:
     def rows(
         self, tree: Int64Array, literals: Int32Array, leaves: Int32Array, intervals: bool
     ) -> tuple[Int64Array, Int32Array]:
-        """Keys and leaves of all memberships."""
+        """The row keys and leaves of all memberships."""
         key = tree << 32 | literals
         if not intervals:
             return key, leaves

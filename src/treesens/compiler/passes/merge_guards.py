@@ -1,8 +1,8 @@
 """merge-guards: merges predicates that no legal cell distinguishes into one variable.
 
-Source: order blocks with cells that the domain forbids (facts at the ends, hole clauses p[k-1] or not p[k] inside).
+Source: order blocks with cells that the domain forbids (facts at the ends, clauses "p[k-1] or not p[k]" for holes inside).
 Target: the same blocks without these cells. Two guards such as `sex < 0.3` and `sex < 0.6` over the categories {0, 1} are
-equal as predicates and share one variable; a predicate that is always true or false is a constant.
+equal as predicates and share one variable; a predicate that is always true, or always false, becomes a constant.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class MergeGuards:
     def run(self, module: Module) -> PassResult:
         before = module.variables
         steps: list[Substitution] = []
-        # A fact about one copy reaches the other through an equality: repeated to a fixed point.
+        # A fact about one copy reaches the other copy through an equality, so merging is repeated to a fixed point.
         while True:
             by = _merge(module)
             if by.variables == module.variables:
@@ -52,7 +52,7 @@ def _merge(module: Module) -> Substitution:
         up = np.flatnonzero(true[v])
         first, last = (int(down[-1]) + 1 if len(down) else 0), (int(up[0]) if len(up) else len(v))
         if first > last:
-            continue  # contradictory facts: left to the backend, nothing is merged
+            continue  # contradictory facts are left to the backend, and nothing is merged
         target[v[:first]] = FALSE
         target[v[last:]] = TRUE
         for i in range(first + 1, last):
@@ -62,14 +62,14 @@ def _merge(module: Module) -> Substitution:
 
 
 def _hole_clauses(module: Module) -> set[tuple[int, int]]:
-    """Pairs (p, q) with the clause p or not q: with p <= q by type they are equal."""
+    """Pairs (p, q) with a clause "p or not q": since p <= q by type, both are equal."""
     pairs: set[tuple[int, int]] = set()
     for op in module.ops_of(Clauses):
         for r in np.flatnonzero(np.diff(op.indptr) == 2):
             a, b = sorted(op.literals[op.indptr[r] : op.indptr[r + 1]].tolist(), key=lambda x: x & 1)
             if a & 1 == 0 and b & 1 == 1:
                 pairs.add((a >> 1, b >> 1))
-    # A hole of several cells is one clause between its ends: all predicates between them are equal too.
+    # A hole of several cells is one clause on its ends: all predicates between the ends are equal, too.
     position = {int(v): (i, j) for i, b in enumerate(module.blocks_of(Order)) for j, v in enumerate(b.variables)}
     blocks = list(module.blocks_of(Order))
     for a, b in list(pairs):

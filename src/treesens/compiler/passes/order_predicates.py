@@ -1,11 +1,11 @@
 """order-predicates: the order of predicates for emission and branching.
 
-The chains p[1] <= p[2] <= … (eq. predicate_consistency) are in the type of an order block and every backend writes the minimal
-set, neighbours only. The remaining choice is the order of features: solvers break ties by position, and backends with a
-branching order read it off the blocks.
+The chains p[1] <= p[2] <= … (eq. predicate_consistency) are part of the type of an order block, and every backend writes the
+minimal set, for neighbours only. The remaining choice is the order of features: solvers break ties by position, and backends
+with a branching order take it from the blocks.
 
-`by=gain`: features first whose guards move the scores most (sum over their leaf rows of the spread of the weights of the
-leaves); `by=uses`: by the number of rows that mention them; `by=feature`: as in the model.
+`by=gain` starts with features whose guards change scores most (the sum, over their leaf rows, of the spread of leaf weights);
+`by=uses` sorts features by the number of rows that mention them; `by=feature` uses the order in the model.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _total(module: Module, block: int, weight: FloatArray) -> float:
 
 
 def _weights(module: Module, by: str) -> FloatArray:
-    """A weight per variable; it only determines the order of features, so floats are good enough."""
+    """A weight per variable. Weights only determine the order of features, so floats are good enough."""
     weight = np.zeros(module.variables)
     if by == "feature":
         return weight

@@ -1,9 +1,9 @@
-"""score-bounds: decides rows that every input satisfies or none does, and drops leaves that no solution reaches.
+"""score-bounds: decides rows that all inputs satisfy, or none, and drops leaves that no solution reaches.
 
-For a row sum c_i x_i >= b the greatest value of its left-hand side is at most the sum over trees of their best leaf, plus
-the best cell of every order block, plus the positive coefficients of the rest. Let slack be that bound minus b.
+For a row sum c_i x_i >= b the greatest value of the left-hand side is at most the sum over trees of their best leaf, plus
+the best cell of every order block, plus the positive coefficients of other variables. Let slack be this bound minus b.
 Source: a row. Target: nothing if the smallest value reaches b; a contradiction if slack < 0; otherwise a fact "leaf is
-not reached" for every leaf that is more than slack worse than the best leaf of its tree.
+not reached" for every leaf that is worse than the best leaf of its tree by more than slack.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ScoreBounds:
 
 
 class RowBounds:
-    """Greatest and smallest value of the left-hand side of a row over the typed blocks, exact integers."""
+    """The greatest and the smallest value of the left-hand side of a row over the typed blocks, as exact integers."""
 
     def __init__(self, module: Module, row: Linear) -> None:
         self.variables = module.variables
@@ -74,9 +74,9 @@ class RowBounds:
         self.smallest += int(left[left < 0].sum()) if len(left) else 0
 
     def _unit(self, block: ExactlyOne, dense: IntegerArray, rest: BoolArray) -> None:
-        """Sums trees one by one; a tree whose leaves were counted already (shared with another point) is counted once.
+        """Adds the trees of a block one by one. A tree whose leaves were already counted, for another point, counts once.
 
-        If some leaves of a tree are shared and others not, the shared ones count in the first block and as zero here.
+        If only some leaves of a tree are shared, the shared leaves count in the first block, and as zero in this one.
         """
         if len(block.tree) == 0:
             return
@@ -89,10 +89,10 @@ class RowBounds:
         rest[block.variables] = False
 
     def hopeless(self, slack: int) -> BoolArray:
-        """Leaves that alone use up more than the slack."""
+        """Marks leaves that are worse than the best leaf of their tree by more than the slack."""
         dead = np.zeros(self.variables, bool)
         for block, values, best, fresh in self._trees:
             loss = np.repeat(best, np.diff(block.offset)) - values
-            # A leaf counted in an earlier block is judged there.
+            # A leaf that counts in an earlier block is judged with that block.
             dead[block.variables[np.asarray(loss > slack, bool) & fresh]] = True
         return dead

@@ -1,7 +1,7 @@
 """share-copies: merges copies of predicates and leaves that cannot differ between the points.
 
 Source: two copies with `Equal` ops (eq. same, and UnAff if `unaffected-leaves` ran before).
-Target: one variable per class of equal variables; equal order blocks are merged, trees whose leaves are all shared are in one
+Target: one variable per class of equal variables. Equal order blocks are merged, trees whose leaves are all shared move to one
 exactly-one block for both points, and equal rows appear once.
 """
 
@@ -32,13 +32,13 @@ class ShareCopies:
 
 
 def _merge_orders(module: Module) -> Module:
-    """One order block for all points that share its predicates and cells."""
+    """Merges the order blocks of all points that share predicates and cells."""
     first: dict[tuple[int, bytes, bytes], int] = {}
     blocks: list[Block] = []
     moved: list[int] = []
     for block in module.blocks:
         if isinstance(block, Order):
-            # Blocks without predicates also merge: the feature has one cell left for all of these points.
+            # Blocks without predicates are merged, too: the feature has one cell left for all of these points.
             key = (block.feature, block.variables.tobytes(), block.cells.tobytes())
             if key in first:
                 known = blocks[first[key]]
@@ -55,7 +55,7 @@ def _merge_orders(module: Module) -> Module:
 
 
 def _merge_units(module: Module) -> Module:
-    """Moves trees whose leaves are the same variables for several points into one block of these points."""
+    """Moves trees whose leaves are the same variables for several points to one block for these points."""
     trees: dict[tuple[int, int, bytes], tuple[set[int], Int32Array, Int32Array]] = {}
     rest: list[Block] = []
     for block in module.blocks:
@@ -81,14 +81,14 @@ def _merge_units(module: Module) -> Module:
         )
         for (model, points), members in groups.items()
     ]
-    # Exactly-one blocks stay before the free Booleans, so that positions of order blocks (used by tables) do not change.
+    # Exactly-one blocks stay before free Booleans, so that the positions of order blocks, which tables use, do not change.
     orders = [b for b in rest if isinstance(b, Order)]
     others = [b for b in rest if not isinstance(b, Order)]
     return replace(module, blocks=(*orders, *units, *others))
 
 
 def _merge_rows(module: Module) -> Module:
-    """All leaf sums in one op and all paths in one op, equal rows once."""
+    """Collects all leaf sums in one op and all paths in another, and drops repeated rows."""
     sums = list(module.ops_of(LeafSum))
     paths = list(module.ops_of(LeafImplies))
     ops: list[Op] = [op for op in module.ops if not isinstance(op, LeafSum | LeafImplies)]
@@ -116,7 +116,7 @@ def _merge_rows(module: Module) -> Module:
 
 
 def _merge_tables(module: Module) -> Module:
-    """Members of equal rows have become one variable (`guard_classes`): the row is kept once."""
+    """Keeps one of the equal rows of tables, whose members have become one variable (`guard_classes`)."""
     seen: set[int] = set()
     ops: list[Op] = []
     for op in module.ops:

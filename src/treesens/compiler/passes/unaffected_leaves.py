@@ -1,9 +1,9 @@
-"""unaffected-leaves (UnAff): a leaf whose guards cannot differ between two points has one indicator value for both.
+"""unaffected-leaves (UnAff): the indicators of a leaf are equal for two points if its guards cannot differ between them.
 
     for every l_n in U: l_n(1) = l_n(2)                                                          (UnAff)
 
-U are the leaves whose guards are all equal in both copies, by `Equal` ops or because the copies share the variable. Theorem
-thm:optimisations-are-sound of the paper: the solutions stay the same.
+U are the leaves whose guards are all equal in both copies, by `Equal` ops or because the copies share variables. By theorem
+thm:optimisations-are-sound of the paper, the solutions stay the same.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UnaffectedLeaves:
 
 
 def copies(module: Module) -> list[tuple[Int32Array, Int32Array]]:
-    """For every two exactly-one blocks of one model: the variables of their common leaves."""
+    """The variables of the common leaves of every two exactly-one blocks of one model."""
     units = list(module.blocks_of(ExactlyOne))
     result = []
     for i, left in enumerate(units):
@@ -45,7 +45,7 @@ def copies(module: Module) -> list[tuple[Int32Array, Int32Array]]:
 
 
 def unaffected_pairs(module: Module) -> tuple[Int32Array, Int32Array]:
-    """Pairs of different variables for one leaf with the same guards, up to equality."""
+    """Pairs of different variables for the same leaf whose guards are equal in both copies."""
     signature = _signatures(module)
     left_parts, right_parts = [], []
     for left, right in copies(module):
@@ -58,7 +58,7 @@ def unaffected_pairs(module: Module) -> tuple[Int32Array, Int32Array]:
 
 
 def _signatures(module: Module) -> Int64Array:
-    """A number per variable that is equal iff two leaves imply the same literals (up to equal variables)."""
+    """A number per variable; two leaves have the same number iff they imply the same literals (up to equal variables)."""
     representative = guard_classes(module)
     leaves, literals = leaf_implications(module)
     image = representative[literals >> 1].astype(np.int64) << 1 | (literals & 1)

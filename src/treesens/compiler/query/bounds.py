@@ -1,7 +1,7 @@
 """Right-hand sides of score constraints: rationals, and symbolic logarithms of rationals.
 
-`prob(P) >= c` for a logistic model is `margin(P) >= ln(c / (1 - c))`, which is irrational: it is never rounded, only enclosed
-as tightly as a row's exact integers require.
+For a logistic model `prob(P) >= c` is `margin(P) >= ln(c / (1 - c))`. This logarithm is irrational: it is never rounded, but
+enclosed as tightly as a row's exact integers require.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from treesens.errors import InternalError
 
 @dataclass(frozen=True)
 class LogRational:
-    """rational + sum of coefficient * ln(argument); arguments are positive rationals other than 1, or positive irrational
-    numbers of this kind.
+    """rational + sum of coefficient * ln(argument). Arguments are positive rationals other than 1, or positive irrational
+    numbers that are themselves of this form.
     """
 
     rational: Fraction = Fraction(0)
@@ -41,7 +41,7 @@ class LogRational:
         return LogRational(self.rational + other.rational, self.logs + other.logs)
 
     def enclose(self, bits: int) -> tuple[Fraction, Fraction]:
-        """A rigorous enclosure of width at most about 2**-bits times the size of the coefficients."""
+        """A rigorous enclosure, about 2**-bits times the size of the coefficients wide."""
         low = high = self.rational
         for coefficient, argument in self.logs:
             a, b = _ln_enclosed(argument, bits)
@@ -50,7 +50,7 @@ class LogRational:
         return low, high
 
     def ceil(self, shift: int, *, strict: bool = False) -> int:
-        """The smallest integer n with n * 2**-shift >= bound (> bound if strict); the shift may be negative."""
+        """The smallest integer n with n * 2**-shift >= this number (> if strict); the shift may be negative."""
         unit, bits = Unit(shift), max(shift, 0) + 64
         while True:
             down, up = (unit.floor(x) + 1 if strict else unit.ceil(x) for x in self.enclose(bits))
@@ -71,12 +71,12 @@ class LogRational:
 
 
 def least_units(bound: LogRational, shift: int, *, strict: bool = False) -> int:
-    """The least number of integer units 2**-shift at which a score satisfies a bound, clipped to the range of scores."""
+    """The least integer number of units 2**-shift with which a score satisfies a bound, clipped to the range of scores."""
     return clipped(bound.ceil(shift, strict=strict))
 
 
 def _ln_enclosed(argument: Fraction | LogRational, bits: int) -> tuple[Fraction, Fraction]:
-    """An enclosure of ln(argument), about 2**-bits wide: ln is increasing, so it maps the ends of the argument's enclosure."""
+    """An enclosure of ln(argument), about 2**-bits wide: the logarithms of the ends of the argument's enclosure."""
     if isinstance(argument, Fraction):
         return ln_bounds(argument, bits)
     finer = bits

@@ -1,6 +1,6 @@
 """Case splits: a question with one alternative in place of each disjunction. No other module splits disjunctions.
 
-The cases cover the question, so it has no answer if none of them has one, and its optimum is the best of theirs.
+The cases cover the question: it has no answer if no case has one, and its optimum is the best optimum of a case.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import replace
 from treesens.compiler.query.query import AllOf, AnyOf, CellSet, Constraint, Query
 
 MOST_CASES = 16
-"""Maximum cases of one question. A question with more is not split: each case would get too little time."""
+"""Maximum number of cases of one question. A question with more is not split, since each case would get too little time."""
 
 
 def every_case(query: Query) -> list[Query]:
-    """The question with one alternative in place of every disjunction; only itself if there are too many."""
+    """All questions with one alternative in place of every disjunction; only the question itself if there are too many."""
     cases: list[Query] = []
     for case in _cases(query):
         if len(cases) == MOST_CASES:
@@ -25,9 +25,9 @@ def every_case(query: Query) -> list[Query]:
 
 
 def cases_of_one(query: Query) -> list[Query]:
-    """The question with each alternative in place of its first disjunction of at most `MOST_CASES`; [] without one.
+    """All questions with one alternative in place of the first disjunction of at most `MOST_CASES`; [] without one.
 
-    Sets of cells alone do not become cases: the search branches on them anyway.
+    Disjunctions that consist of sets of cells do not become cases, because the search branches on cells anyway.
     """
     for place, constraint in enumerate(query.constraints):
         if isinstance(constraint, AnyOf) and 2 <= len(constraint.parts) <= MOST_CASES and not _of_cells(constraint):
@@ -36,7 +36,7 @@ def cases_of_one(query: Query) -> list[Query]:
 
 
 def too_many_to_split(query: Query) -> int:
-    """The number of alternatives of the longest disjunction that is too long to split; 0 without one."""
+    """The number of alternatives in the longest disjunction that is too long to split; 0 without one."""
     lengths = (len(c.parts) for c in query.constraints if isinstance(c, AnyOf) and not _of_cells(c))
     return max((length for length in lengths if length > MOST_CASES), default=0)
 
@@ -57,7 +57,7 @@ def _split(query: Query, place: int, choice: AnyOf) -> Iterator[Query]:
 
 
 def _conjuncts(part: Constraint) -> tuple[Constraint, ...]:
-    """Flattens the parts of a conjunction."""
+    """The parts of a conjunction, or the constraint itself."""
     return part.parts if isinstance(part, AllOf) else (part,)
 
 

@@ -23,10 +23,10 @@ Box: TypeAlias = tuple[Side, ...]
 
 
 class Cavities:
-    """The boxes of at most `width` features without any of the `rows`, int32[rows, features] of cells; -1 is in no box.
+    """The boxes of at most `width` features that contain none of `rows`: cells int32[rows, features], with -1 in no box.
 
-    `n_cells` int32[features]: a feature with a single cell is ignored. `known` are the boxes learnt so far: all of them contain
-    no row, whichever question they were learnt for.
+    `n_cells` is int32[features]; features with a single cell are ignored. `known` are the boxes learnt so far: none contains
+    a row, whichever question they were learnt for.
     """
 
     def __init__(self, rows: Int32Array, n_cells: Int32Array, width: int) -> None:
@@ -39,11 +39,11 @@ class Cavities:
         self._listed: set[Box] = set()
 
     def hold(self, cells: Int32Array) -> bool:
-        """True if one of the boxes contains the point with these cells, int32[features]."""
+        """True if one of the boxes contains the point with `cells`, int32[features]."""
         return bool(self.separating(cells, 1))
 
     def separating(self, cells: Int32Array, limit: int) -> list[tuple[int, ...]]:
-        """At most `limit` sets of at most `width` features on which no row agrees with a point: the smallest ones, sorted."""
+        """At most `limit` smallest sets of features (up to `width`) on which no row agrees with a point; each set is sorted."""
         apart = np.asarray(self.rows != cells[self.features])
         if not apart.any(axis=1).all():
             return []  # the point is a row
@@ -57,7 +57,7 @@ class Cavities:
         return []
 
     def learn(self, box: Box) -> bool:
-        """Adds a box without rows; False if it was known."""
+        """Adds a box without rows; returns False if the box is already known."""
         if box in self._listed:
             return False
         self._listed.add(box)
@@ -66,9 +66,9 @@ class Cavities:
 
 
 def _hitting_sets(apart: BoolArray, size: int) -> Iterator[tuple[int, ...]]:
-    """Sets of `size` columns such that every row of bool[rows, columns] is true in one of them.
+    """Yields the sets of `size` columns such that every row of `apart`, bool[rows, columns], is true in one of the columns.
 
-    Each set once, and all of them unless a smaller one exists.
+    Each set occurs once, and no set is missing unless a smaller one exists.
     """
     if size == 0 or len(apart) == 0:
         yield from [()] if len(apart) == 0 else []

@@ -43,7 +43,7 @@ def points_in(constraint: Constraint) -> frozenset[int]:
 
 
 def decided_by_cells(constraint: Constraint) -> bool:
-    """True if the cells of its points decide a constraint, whatever their values in those cells."""
+    """True if cells alone decide a constraint, whatever the values in these cells."""
     match constraint:
         case AllOf() | AnyOf():
             return all(map(decided_by_cells, constraint.parts))

@@ -1,6 +1,6 @@
 """Domains: the legal values of a feature, and the representative value of a cell.
 
-Values are stored values (floats of the model's input type). A unit maps them to the values that users type and read.
+Values are stored values, floats of the model's input type. A `Unit` maps between these and the values that users type and read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treesens.compiler.model.grid import FeatureGrid
 
 @dataclass(frozen=True)
 class Unit:
-    """A linear map from users' values to the model's stored values: typed [low, high] -> stored [low, high]."""
+    """A linear map from typed values to the model's stored values: typed [low, high] -> stored [low, high]."""
 
     typed_low: Fraction
     typed_high: Fraction
@@ -48,7 +48,7 @@ class RealDomain:
 
 @dataclass(frozen=True, eq=False)
 class ValueDomain:
-    """Finitely many legal values: `values` float64[n] ascending, with a label each, used in input and output.
+    """Finitely many legal values: `values`, float64[n] ascending, each with a label for input and output.
 
     Several values may have one label (an integer stored as a rounded fraction, and its form in a table).
     """
@@ -75,7 +75,7 @@ def cell_range(domain: RealDomain, grid: FeatureGrid, cell: int) -> tuple[float,
         return low, high
     first, last = whole_range(low, high)
     number_type = grid.number_type
-    # Integers past 2**24 (float32) are not all floats: only those that are count.
+    # Beyond 2**24 (for float32) not all integers are floats: only integers that are floats count.
     return ceil_to(Fraction(first), number_type), floor_to(Fraction(last), number_type)
 
 
@@ -96,9 +96,9 @@ def legal_cells(domain: Domain, grid: FeatureGrid) -> BoolArray:
 
 
 def _ordered_legal(domain: RealDomain, grid: FeatureGrid) -> BoolArray:
-    """True where `cell_range` is not empty, for all ordered cells at once."""
+    """Marks the ordered cells whose `cell_range` is not empty, bool[cells]."""
     if not domain.whole and _is_value(domain.low, grid.number_type) and domain.low <= domain.high:
-        # A cell ends below its upper cut: it contains the lowest legal value iff the cut is above that.
+        # A cell ends below its upper cut: the lowest legal value is in the first cell whose upper cut is above it.
         first, last = grid.cuts.searchsorted([domain.low, domain.high], side="right")
         cells = np.arange(len(grid.cuts) + 1)
         return np.asarray((cells >= first) & (cells <= last))
@@ -111,12 +111,12 @@ def _ordered_legal(domain: RealDomain, grid: FeatureGrid) -> BoolArray:
 
 
 def _is_value(number: float, number_type: NumberType) -> bool:
-    """True if a finite float is one of the type."""
+    """True if a finite float is representable in `number_type`."""
     return abs(number) <= number_type.max and float(number_type.dtype.type(number)) == number
 
 
 def allowed_values(domain: Domain, values: FloatArray) -> BoolArray:
-    """Marks floats of the input type that are in a domain; NaN if missing is allowed; bool[n]."""
+    """Marks the floats of the input type that are in a domain, bool[n]; NaN is if missing is allowed."""
     if isinstance(domain, ValueDomain):
         inside = np.isin(values, domain.values)
     else:
@@ -127,14 +127,14 @@ def allowed_values(domain: Domain, values: FloatArray) -> BoolArray:
 
 
 def is_allowed(domain: Domain, value: float) -> bool:
-    """`allowed_values` of one float."""
+    """`allowed_values` for one float."""
     if isinstance(domain, RealDomain) and not np.isnan(value):
         return domain.low <= value <= domain.high and (not domain.whole or value.is_integer())
     return bool(allowed_values(domain, np.array([value]))[0])
 
 
 def pick_value(domain: Domain, grid: FeatureGrid, cell: int, near: float | None = None) -> float:
-    """A legal value in a cell: the one nearest to `near` if given, otherwise a round one. NaN for the missing cell.
+    """A legal value in a cell: the nearest to `near` if given, otherwise a round value. NaN for the missing cell.
 
     Raises `ValueError` if the cell contains no legal value.
     """
@@ -164,7 +164,7 @@ def _as_type(value: float, number_type: NumberType, low: float, high: float) -> 
 def round_value(low: float, high: float, number_type: NumberType) -> float:
     """A value in [low, high] with few decimals: zero, a whole number, or the shortest decimal inside.
 
-    The ends of open cells are the largest floats, which are not natural values, so the search starts at the finite threshold.
+    The ends of open cells are the largest floats, which are not natural values, so the search starts at the other end.
     """
     if low <= 0.0 <= high:
         return 0.0

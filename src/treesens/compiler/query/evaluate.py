@@ -1,4 +1,4 @@
-"""Exact evaluation of a question on concrete inputs: the judge of every witness. Slow, simple, and shared by no encoding."""
+"""Exact evaluation of a question on concrete inputs: the judge of every witness. Slow, simple, and independent of encodings."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from treesens.errors import InternalError
 
 @dataclass(frozen=True)
 class Inputs:
-    """Concrete points: `values` float64[points, features] (NaN = missing), their `cells` int32[points, features], and
-    `scores[point][output]`, raw sums before averaging, exact or from a library.
+    """Concrete points: `values` float64[points, features] (NaN is missing), their `cells` int32[points, features], and
+    `scores[point][output]`: raw sums before averaging, exact or from a library.
     """
 
     values: FloatArray
@@ -48,13 +48,13 @@ class Inputs:
 
 
 def inputs_of(query: Query, values: FloatArray) -> Inputs:
-    """Cells and exact scores of concrete points. Raises if a value is in no cell (NaN where missing is not allowed)."""
+    """Concrete points with cells and exact scores. Raises DataError if a value has no cell (NaN if missing is not allowed)."""
     cells = query.space.grid.cells(values)
     return Inputs(values, cells, scores_of_cells(query, cells))
 
 
 def scores_of_cells(query: Query, cells: Int32Array) -> tuple[tuple[Fraction, ...], ...]:
-    """Exact raw sums of every point at its model."""
+    """The exact raw sums of every point in its model."""
     result = []
     for number, point in enumerate(query.points):
         model = query.models[point.model]
@@ -64,7 +64,7 @@ def scores_of_cells(query: Query, cells: Int32Array) -> tuple[tuple[Fraction, ..
 
 
 def scores_of_margins(query: Query, margins: list[NDArray[Any]]) -> tuple[tuple[Fraction, ...], ...]:
-    """Raw sums from a library's margins, one row [outputs] per point; the averaging of forests is undone."""
+    """Raw sums from a library's margins, one row [outputs] per point: the averaging in forests is undone."""
     return tuple(
         tuple(Fraction(float(m)) * query.models[point.model].ensemble.average for m in row)
         for point, row in zip(query.points, margins, strict=True)
@@ -91,8 +91,8 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
 
 
 def objective_form_value(objective: Objective, x: Inputs) -> Fraction:
-    """The exact value of an objective's form on concrete inputs; for probabilities slightly less. The displayed value also has
-    a unit and an offset, see `solve.bounds.value_of`.
+    """The exact value of an objective's form on concrete inputs; for probabilities slightly less. For display, the value is
+    converted with unit and offset, see `solve.bounds.value_of`.
     """
     if objective.probability is not None:
         return approximate(objective.probability, x.scores)
@@ -103,13 +103,13 @@ def objective_form_value(objective: Objective, x: Inputs) -> Fraction:
 
 
 def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
-    """Returns True if a linear constraint holds (exactly), and its slack as a float for messages."""
+    """True if a linear constraint holds exactly, and its slack as a float for messages."""
     value, above, (low, high) = _compared(constraint, x)
     return above, float(value - (low + high) / 2)
 
 
 def _compared(constraint: AtLeast, x: Inputs) -> tuple[Fraction, bool, tuple[Fraction, Fraction]]:
-    """The value of the form, True if it satisfies the bound, and an enclosure of the bound that decides."""
+    """The value of the form; True if the value satisfies the bound; and an enclosure of the bound that is narrow enough."""
     value = form_value(constraint.form, x)
     bits = 128
     while True:
@@ -123,7 +123,7 @@ def _compared(constraint: AtLeast, x: Inputs) -> tuple[Fraction, bool, tuple[Fra
 
 
 def holds(constraint: Constraint, x: Inputs) -> bool:
-    """True if a constraint holds, exactly."""
+    """True if a constraint holds exactly."""
     match constraint:
         case SameExcept():
             keep = [f for f in range(x.values.shape[1]) if f not in constraint.varied]
@@ -169,7 +169,7 @@ def difference_holds(relation: Difference, left: float, right: float) -> bool:
 
 
 def avoids(boxes: AvoidBoxes, cells: Int32Array) -> bool:
-    """True if cells int32[features] lie in none of the boxes."""
+    """True if `cells`, int32[features], lie in none of the boxes."""
     inside = (cells[boxes.feature] >= boxes.low) & (cells[boxes.feature] <= boxes.high)
     counts = np.add.reduceat(inside.astype(np.int64), boxes.indptr[:-1]) if len(inside) else np.zeros(0, np.int64)
     return not bool(np.any(counts == np.diff(boxes.indptr)))

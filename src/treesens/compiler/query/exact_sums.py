@@ -1,10 +1,10 @@
 """Sums of shares at one input, and their signs.
 
 A sigmoid, a class's share of a softmax and a class's share of a sum of calibrated scores have one form: N / D, where D is a
-sum of positive members (powers of e, for instance), and N a linear form of the same members. Shares of one D are added up, and
-a multiple of D is taken out of N, so that what cancels is gone: shares that add up to 1, equal shares of equal scores, sigmoids
-of a score and of its negative. A sum of which only a rational number is left is decided exactly, and all others by enclosures
-of growing precision. One that equals its bound in any other way stays open.
+sum of positive members (powers of e, for instance), and N a linear form in the same members. Shares with equal D are added up,
+and a multiple of D is taken out of N, which makes terms cancel: shares that add up to 1, equal shares of equal scores, sigmoids
+of a score and of its negative. If only a rational number is left of a sum, its sign is exact; other signs are found by
+enclosures of growing precision. A sum that equals its bound in any other way remains undecided.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from treesens.compiler.base.dyadic import exp_bounds
 from treesens.errors import UndecidedError
 
 _MOST_BITS = 1 << 12
-"""Maximum bits of an enclosure. Differences of scores have at most 2,200."""
+"""Maximum bits of an enclosure. Differences of scores have at most 2,200 bits."""
 
 Ends = tuple[Fraction, Fraction]
 
 
 class Member(ABC):
-    """A positive number in a share."""
+    """A positive number: a term of the sum D in a share N / D."""
 
     exponent: Fraction = Fraction(0)
-    """A number e**exponent by which it may be divided; 0 if there is none."""
+    """The member may be divided by e**exponent; 0 if it has no such factor."""
 
     @abstractmethod
     def bounds(self, bits: int, less: Fraction) -> Ends:
-        """An enclosure of it, divided by e**less."""
+        """An enclosure of the member divided by e**less."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +49,20 @@ ONE = Power()
 
 
 class Value:
-    """`constant` + the sum of N / D, by the members of D in an order of their own: the coefficients of the members in N."""
+    """`constant` + the sum of N / D. `shares` maps the members of each D, in a fixed order, to their coefficients in N."""
 
     def __init__(self) -> None:
         self.constant = Fraction(0)
         self.shares: dict[tuple[Member, ...], dict[Member, Fraction]] = {}
 
     def power_share(self, factor: Fraction, exponents: Sequence[Fraction]) -> None:
-        """Adds factor / (1 + the sum of e**exponent)."""
+        """Adds factor / (1 + sum of e**exponent)."""
         top = max(Fraction(0), *exponents)
         below = sorted(v - top for v in (Fraction(0), *exponents))
         self.share([Power(v) for v in below], {Power(-top): factor})
 
     def share(self, members: Sequence[Member], factors: Mapping[Member, Fraction]) -> None:
-        """Adds the sum of factor * member / the sum of `members`, the last of which is then taken out of N."""
+        """Adds (sum of factor * member) / (sum of `members`); the last member is then eliminated from N."""
         found = self.shares.setdefault(tuple(members), {})
         for member, factor in factors.items():
             found[member] = found.get(member, Fraction(0)) + factor
@@ -79,7 +79,7 @@ class Value:
         return not self.shares
 
     def bounds(self, bits: int, less: Fraction = Fraction(0)) -> Ends:
-        """An enclosure of the sum; with `less` of the sum divided by e**less, if the constant is 0."""
+        """An enclosure of the sum; with `less`, which needs a constant of 0, of the sum divided by e**less."""
         low = high = self.constant
         for members, factors in self.shares.items():
             ends = [[factor * end for end in m.bounds(bits, less)] for m, factor in factors.items()]
@@ -90,13 +90,13 @@ class Value:
             if lower[0] > 0:
                 low, high = low + min(upper[0] / d for d in lower), high + max(upper[1] / d for d in lower)
             else:
-                # A mean of the coefficients.
+                # N / D is a weighted mean of these coefficients.
                 means = [factors.get(m, Fraction(0)) / members.count(m) for m in members]
                 low, high = low + min(means), high + max(means)
         return low, high
 
     def sign(self) -> int:
-        """The sign of the sum. UndecidedError if it is too close to 0, and may be 0."""
+        """The sign of the sum. Raises UndecidedError if the sum is so close to 0 that it may be 0."""
         if self.is_rational:
             return (self.constant > 0) - (self.constant < 0)
         exponents = [m.exponent for factors in self.shares.values() for m in factors]
@@ -108,7 +108,7 @@ class Value:
                 return 1 if low > 0 else -1
             bits *= 4
         raise UndecidedError(
-            "a sum of probabilities is too close to its bound to be separated from it", remedy="ask with another bound"
+            "a sum of probabilities is too close to its bound to be separated from it", remedy="use another bound"
         )
 
 

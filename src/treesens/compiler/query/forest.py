@@ -1,7 +1,7 @@
-"""Forests that a question adds: a score of inputs that is learnt from data, as exact as the models' scores.
+"""Forests that a question adds: scores of inputs that are learnt from data, and as exact as the models' scores.
 
-A learnt score of an input (such as its typicality) is a sum of the leaves of trees over the models' cells, in integer units.
-Such a sum is a term of a linear form like a model's score, and is handled by the same code.
+A learnt score of an input (such as its typicality) is a sum of leaves of trees over the models' cells, in integer units.
+Like a model's score, such a sum is a term in a linear form, and is handled by the same code.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from treesens.compiler.model.grid import Grid
 from treesens.compiler.model.scores import leaf_values
 
 Enclosures = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""For inputs float64[rows, features]: the least and the greatest score allowed by an independent judge, float64[rows] each."""
+"""Maps inputs float64[rows, features] to the least and greatest score, float64[rows] each, that an independent judge allows."""
 
 FOREST_ROW = "typical"
-"""The name of forest rows, which a search for the largest slack of scores excludes."""
+"""The name of rows on forests, which a search for the largest slack of scores excludes."""
 
 SHIFT = 16
 """Scores learnt from rows are integers in units of 2**-SHIFT."""
 
 _LEAVES = 1 << 22
-"""Number of leaves looked up at once."""
+"""Number of leaves that are looked up at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Forest:
     """Trees over the features of a question. `ensemble` has one output, no base, and leaves that are multiples of 2**-shift.
 
-    `judge` computes the allowed range of a score without these trees: from the learnt table, or by the library.
+    `judge` computes the allowed range of a score without these trees, from the learnt table or with the library.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Forest:
     judge: Enclosures
 
     def on(self, grid: Grid) -> CellEnsemble:
-        """The trees over a grid that contains all their cuts."""
+        """The trees over a grid, which must contain all cuts of the trees."""
         return self.ensemble.on(grid)
 
     @property
@@ -55,7 +55,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class ForestTerm:
-    """coefficient * score of a forest at a point; `trees` are its trees over the question's grid."""
+    """coefficient * score of a forest at a point; `trees` are the forest's trees over the question's grid."""
 
     point: int
     forest: Forest
@@ -67,17 +67,17 @@ class ForestTerm:
         return leaf_values(self.trees, 0)[1]
 
     def scores(self, cells: Int32Array) -> Int64Array:
-        """Scores of cells int32[rows, features] without the coefficient, in units of 2**-shift, int64[rows]."""
+        """Scores int64[rows] at `cells`, int32[rows, features], without the coefficient, in units of 2**-shift."""
         return forest_scores(self.trees, cells)
 
     def value(self, cells: Int32Array) -> Fraction:
-        """coefficient * score of cells int32[features]."""
+        """coefficient * score at `cells`, int32[features]."""
         score = int(self.scores(np.ascontiguousarray(cells[None, :]))[0])
         return Unit(self.shift).value(self.coefficient * score)
 
 
 def forest_scores(trees: CellEnsemble, cells: Int32Array) -> Int64Array:
-    """Sums of leaves at cells int32[rows, features], in the units of `leaf_values`, int64[rows]."""
+    """The sums of leaf values that each row of `cells`, int32[rows, features], reaches: int64[rows], in units of 2**-shift."""
     values, _, slack = leaf_values(trees, 0)
     assert slack == 0
     step = max(1, _LEAVES // max(1, trees.n_trees))

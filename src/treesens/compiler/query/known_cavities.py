@@ -1,4 +1,4 @@
-"""Questions about all cavities, restricted to the known ones: a weaker question that every method supports."""
+"""Restricts questions about all cavities to known cavities, which gives weaker questions that every method supports."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from treesens.compiler.query.query import AllOf, AnyOf, AvoidBoxes, AvoidCavitie
 
 
 def all_cavities_in(constraints: Sequence[Constraint]) -> Iterator[AvoidCavities]:
-    """The constraints about all cavities, including those inside formulas."""
+    """All constraints that avoid all cavities, also inside formulas."""
     return (part for part in parts_in(constraints) if isinstance(part, AvoidCavities))
 
 
 def with_known(query: Query) -> Query:
-    """The question that avoids only the known cavities; it has all answers of the original."""
+    """The question that avoids only known cavities; it has all answers to the original question."""
     return replace(query, constraints=tuple(map(_with_known, query.constraints)))
 
 
@@ -34,7 +34,7 @@ def _with_known(constraint: Constraint) -> Constraint:
 
 
 def known_boxes(constraint: AvoidCavities) -> AvoidBoxes:
-    """The known boxes on the question's cells."""
+    """The constraint that avoids the known boxes, over the question's cells."""
     boxes = list(constraint.cavities.known)
     ends = np.append(constraint.start, len(constraint.coarse))
     low, high = list[int](), list[int]()

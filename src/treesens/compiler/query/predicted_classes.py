@@ -1,7 +1,7 @@
-"""Classes that a library separates: margins that differ by less than its probabilities' precision are a tie.
+"""Classes that a library separates: margins that differ by less than the precision of its probabilities are a tie.
 
-LightGBM, XGBoost and CatBoost predict the class of the greatest probability, which is rounded after an exponential and a
-division. For two margins that differ only in their last digit, both probabilities are equal, and the first class wins.
+LightGBM, XGBoost and CatBoost predict the class with the greatest probability, which is rounded after an exponential and a
+division. If two margins differ only in the last digit, their probabilities are equal, and the first class wins.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from treesens.compiler.query.query import (
 )
 
 CLASS_ROW = "class."
-"""Prefix of the names of rows that compare the scores of classes."""
+"""Prefix in the names of rows that compare scores of classes."""
 
 STEEPEST = 700.0
-"""About the largest exponent of a double; beyond it no two probabilities are distinguished."""
+"""About the largest exponent of e that gives a double; beyond it, no two probabilities differ."""
 
 _RESOLUTION = {NumberType.FLOAT32: Fraction(1, 2**21), NumberType.FLOAT64: Fraction(1, 2**50)}
-"""Four units in the last place of 1: an exponential, a sum and a division have an error below one each."""
+"""Four units in the last place of 1: an exponential, a sum and a division each have an error below one unit."""
 
 
 def resolution_of(ensemble: Ensemble) -> Fraction:
-    """The minimum difference of two of a model's probabilities that the library certainly separates."""
+    """The minimum difference of two probabilities of a model that the library certainly separates."""
     members = () if ensemble.blend is None else ensemble.blend.members
     single = ensemble.link.is_single or ensemble.accumulation.number_type is NumberType.FLOAT32
     own = _RESOLUTION[NumberType.FLOAT32 if single else NumberType.FLOAT64]
@@ -51,8 +51,8 @@ def resolution_of(ensemble: Ensemble) -> Fraction:
 
 
 def voter_of(ensemble: Ensemble, output: int) -> tuple[Ensemble, int]:
-    """The model whose own class a score decides (the ensemble, or the member of a vote that has the score), and the index of
-    its first score.
+    """The model whose own class a score decides (the ensemble, or for votes the member with this score), and the index of that
+    model's first score.
     """
     if not ensemble.link.votes:
         return ensemble, 0
@@ -63,21 +63,21 @@ def voter_of(ensemble: Ensemble, output: int) -> tuple[Ensemble, int]:
 
 
 def unit_of(term: ScoreTerm, ensemble: Ensemble) -> Fraction:
-    """Contribution of a margin of 1 to a row: rows are about sums of leaves, and a margin may be the average of its trees."""
+    """The contribution of a margin of 1 to a row: rows bound sums of leaves, and a margin may be an average over trees."""
     return abs(term.coefficient) * ensemble.average
 
 
 def compares_scores(ensemble: Ensemble) -> bool:
-    """True if the library predicts a class by its summed scores, and not by probabilities."""
+    """True if the library predicts a class by comparing summed scores instead of probabilities."""
     if ensemble.decides_at is not None:
         return True
     return ensemble.link.is_linear or (ensemble.ranks_scores and ensemble.cutoff is None)
 
 
 def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
-    """The classes that the library predicts for its margins [rows, n_outputs]; None if only its rounding or a hash decides.
+    """The classes that the library predicts for its margins [rows, n_outputs]; None if only rounding or a hash decides.
 
-    A library that uses probabilities ignores leads below their rounding; equal margins are a tie.
+    A library that uses probabilities ignores leads below the rounding of these; equal margins are a tie.
     """
     if (sure := ensemble.link.sure_winners(ensemble, margins)) is not None:
         return sure
@@ -94,7 +94,7 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
     result: list[int | None] = []
     for row, best, own in zip(shown, classes.tolist(), margins, strict=True):
         if ensemble.link.averages and ensemble.cutoff is None:
-            # Equal scores of several models are not a tie of two classes: only the rounded probabilities are compared.
+            # Equal scores of several models are not a tie of two classes, since only rounded probabilities are compared.
             unsure = (row[best] - np.delete(row, best) <= near).any()
         elif ensemble.n_outputs > 1 and not ensemble.link.averages:
             unsure = ((row[best] - row <= near) & (own != own[best])).any()
@@ -109,8 +109,8 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
 
 
 def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """True if the two best of margins [n_outputs] may round to the same probability in the library."""
-    # For a softmax, a lead is at least that of its probabilities; shares are those of the sum.
+    """True if the two best of `margins`, [n_outputs], may round to the same probability in the library."""
+    # For a softmax, a lead of scores is at least the lead of probabilities; shares are relative to the sum.
     assert ensemble.ties is not None
     scores = [float(m) * float(factor) for m, factor in zip(margins, ensemble.ties.factors, strict=True)]
     size = Fraction(1) if ensemble.link.is_share else sum((Fraction(abs(score)) for score in scores), Fraction(0))
@@ -124,13 +124,13 @@ def _may_pass(ensemble: Ensemble, margins: FloatArray) -> bool:
     cut = ensemble.link.score_at(0.5 if ensemble.cutoff is None else float(ensemble.cutoff))
     if cut is None:
         return False
-    # If the band is wide, a coarse logarithm suffices.
+    # With a wide band, a coarse logarithm is precise enough.
     past = abs(float(margins[0]) - cut)
     return past <= float(2 * ensemble.bands()[0]) + 2.0**-44 * (1 + abs(float(margins[0])))
 
 
 def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """True if another order of additions may give another class: both compared sums may be wrong by twice a band."""
+    """True if another order of additions may give another class: each compared sum may differ by twice its band."""
     bands, own = ensemble.bands(), [Fraction(float(margin)) for margin in margins]
     if ensemble.decides_at is not None:
         return abs(own[-1] - Fraction(ensemble.decides_at)) <= 2 * bands[-1]
@@ -141,12 +141,12 @@ def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 
 def _hides_best(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """True if the greatest margin is that of two classes, whose sums may differ."""
+    """True if two classes have the greatest margin, but their sums may differ."""
     return int((margins == margins.max()).sum()) > 1 and hides_sums(ensemble, float(margins.max()))
 
 
 def hides_sums(ensemble: Ensemble, quotient: float) -> bool:
-    """True if a library that compares sums can have two of them with this float as their quotient by `average`."""
+    """True if, in a library that compares sums, two sums can have this float as their quotient by `average`."""
     if not ensemble.ranks_sums or ensemble.average == 1:
         return False
     kind, count = ensemble.accumulation.number_type, ensemble.average
@@ -157,12 +157,12 @@ def hides_sums(ensemble: Ensemble, quotient: float) -> bool:
 
 
 def rows_in(constraints: Sequence[Constraint]) -> Iterator[AtLeast | ProbabilitySum]:
-    """All rows of scores and sums of probabilities in constraints."""
+    """All rows of scores and sums of probabilities in constraints, also inside formulas."""
     return (part for part in parts_in(constraints) if isinstance(part, AtLeast | ProbabilitySum))
 
 
 def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
-    """The constraint in which every lead of one class over an earlier one is at least what the library's probabilities resolve.
+    """The constraint with every lead of a class over an earlier class so large that the library's probabilities resolve it.
 
     A lead over a later class may be 0, and is unchanged: at a tie the first class wins. `seen` has the library's scores.
     """
@@ -181,7 +181,7 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
 
 
 def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
-    """The constraint with every lead of a class relaxed by what the library's probabilities do not resolve."""
+    """The constraint with every lead of a class relaxed by the amount that the library's probabilities do not resolve."""
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
@@ -213,9 +213,9 @@ def resolution_of_class(ensemble: Ensemble) -> Fraction:
 
 
 def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted: bool) -> Constraint:
-    """The truth of a row by the library's own probability. Its decimal is taken as written, 0.3 as 3/10.
+    """The truth of a row by the library's own probability, whose decimal is taken as written, 0.3 as 3/10.
 
-    Libraries round sigmoids, and other odds, differently: if only that decides, the result is `doubted`.
+    Libraries round sigmoids, and other odds, differently: if only this rounding decides, the result is `doubted`.
     """
     whole = query.models[query.points[shown.point].model].ensemble
     voter, first = voter_of(whole, row.form.scores[0].output)
@@ -229,7 +229,7 @@ def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted
 
 
 def with_rows(constraint: Constraint, change: Callable[[AtLeast | ProbabilitySum], Constraint]) -> Constraint:
-    """Maps every row of scores, and every sum of probabilities, in a constraint."""
+    """The constraint with `change` applied to every row of scores and every sum of probabilities."""
     match constraint:
         case AtLeast() | ProbabilitySum():
             return change(constraint)
@@ -239,7 +239,7 @@ def with_rows(constraint: Constraint, change: Callable[[AtLeast | ProbabilitySum
 
 
 def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
-    """The least lead that the library resolves; 0 for other rows, and for libraries that compare margins."""
+    """The least lead in a row of two classes that the library resolves; 0 for other rows, and for libraries with margins."""
     if not row.name.startswith(CLASS_ROW) or not row.form.scores:
         return Fraction(0)
     whole = query.models[query.points[row.form.scores[0].point].model].ensemble
@@ -256,7 +256,7 @@ def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
 
 
 def _is_hidden_tie(query: Query, row: AtLeast, seen: Inputs) -> bool:
-    """True if a row compares two classes of equal scores, whose sums may differ before the library divides them."""
+    """True if a row compares two classes with equal scores whose sums, before the library divides them, may differ."""
     if not row.name.startswith(CLASS_ROW) or len(row.form.scores) != 2:
         return False
     whole = query.models[query.points[row.form.scores[0].point].model].ensemble
@@ -266,14 +266,14 @@ def _is_hidden_tie(query: Query, row: AtLeast, seen: Inputs) -> bool:
 
 
 def is_drawn_at_ties(query: Query, row: AtLeast) -> bool:
-    """True if a row is about a class that a hash of the input decides at a lead of 0."""
+    """True if a row is about a class for which a hash of the input decides at a lead of 0."""
     if not row.name.startswith(CLASS_ROW) or not row.form.scores:
         return False
     return query.models[query.points[row.form.scores[0].point].model].ensemble.ties is not None
 
 
 def tied_point(query: Query, constraint: Constraint, seen: Inputs) -> str | None:
-    """The name of a point with a class constraint whose class a hash of its numbers decides; None if there is none."""
+    """The name of a point with a class constraint for which a hash of the input decides the class; None without one."""
     for row in rows_in([constraint]):
         if isinstance(row, AtLeast) and _is_drawn(query, row, seen):
             return query.points[row.form.scores[0].point].name
@@ -281,7 +281,7 @@ def tied_point(query: Query, constraint: Constraint, seen: Inputs) -> str | None
 
 
 def _is_drawn(query: Query, row: AtLeast, seen: Inputs) -> bool:
-    """True if a row is about the class of a point that a hash of its numbers decides."""
+    """True if a row is about the class of a point, and a hash of the input decides this class."""
     if not is_drawn_at_ties(query, row):
         return False
     point = row.form.scores[0].point

@@ -1,8 +1,8 @@
-"""Sums of probabilities: decided at one input, and relaxed to constraints on scores elsewhere.
+"""Sums of probabilities: evaluated exactly at single inputs, and otherwise relaxed to constraints on scores.
 
-A sum is decided by its exact value (`exact_sums.py`). Its relaxation and the rows that exclude a violating input come from its
-terms, and are proved: they are the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960. If a term has none
-for an input, the input itself excludes more: all inputs at which no term is greater.
+At one input, the exact value decides (`exact_sums.py`). The relaxation of a sum, and rows that exclude a violating input, come
+from the sum's terms, and are proved: they are the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960. If a
+term has no such row for an input, all inputs at which no term is greater are excluded with it.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from treesens.compiler.query.query import (
 )
 
 _CLEAR = 1e-9
-"""Floats decide sums that are further than this from the bound: their error is at most a thousandth of it."""
+"""Distance from the bound beyond which floats decide a sum; the error of floats is at most a thousandth of this distance."""
 _FINE = 128
-"""Bits of displayed values."""
+"""Precision, in bits, of displayed values."""
 _HALVINGS = 8
 
 
 def names_probabilities(constraints: Sequence[Constraint]) -> bool:
-    """True if some constraint, or part of a formula, is a sum of probabilities."""
+    """True if some constraint, or a part of a formula, is a sum of probabilities."""
     return next(sums_in(constraints), None) is not None
 
 
 def sums_in(constraints: Sequence[Constraint]) -> Iterator[ProbabilitySum]:
-    """The sums of probabilities among constraints and in their formulas."""
+    """All sums of probabilities in constraints, also inside formulas."""
     return (part for part in parts_in(constraints) if isinstance(part, ProbabilitySum))
 
 
@@ -48,7 +48,7 @@ def sums_in(constraints: Sequence[Constraint]) -> Iterator[ProbabilitySum]:
 
 
 def value_at(row: ProbabilitySum, arguments: Sequence[Sequence[Fraction]]) -> Value:
-    """A sum minus its bound, from the arguments of its terms."""
+    """The exact value of a sum minus its bound, given the arguments of its terms."""
     value = Value()
     value.constant = -row.bound
     for term, own in zip(row.terms, arguments, strict=True):
@@ -61,19 +61,19 @@ def _arguments(row: ProbabilitySum, scores: Scores) -> list[tuple[Fraction, ...]
 
 
 def reaches(row: ProbabilitySum, scores: Scores) -> bool:
-    """True if a sum of probabilities satisfies its bound, exactly. UndecidedError if no enclosure separates them."""
+    """True if a sum of probabilities satisfies its bound exactly. Raises UndecidedError if no enclosure separates the two."""
     sign = value_at(row, _arguments(row, scores)).sign()
     return sign > 0 or (sign == 0 and not row.strict)
 
 
 def approximate(row: ProbabilitySum, scores: Scores) -> Fraction:
-    """A sum of probabilities without bound, rounded down by less than 2**-100 of the factors; 0 if it is that close to 0."""
+    """A sum of probabilities without its bound, rounded down by less than 2**-100 of the factors; 0 for a sum so close to 0."""
     low, high = value_at(replace(row, bound=Fraction(0)), _arguments(row, scores)).bounds(_FINE)
     return Fraction(0) if low <= 0 <= high else low
 
 
 def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], count: int) -> BoolArray:
-    """Marks inputs that satisfy a sum of probabilities, exactly, bool[count]; `scores` by point, [count, outputs]."""
+    """Marks inputs that satisfy a sum of probabilities exactly, bool[count]; `scores` are [count, outputs] by point."""
     numbers = {p: Unit(s.shift).doubles(s.values) for p, s in scores.items()}
     largest = max((float(np.abs(s).max(initial=0.0)) for s in numbers.values()), default=0.0)
 
@@ -97,12 +97,12 @@ def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], c
 
 
 def relaxed(constraint: Constraint) -> Constraint:
-    """A constraint without sums of probabilities that is implied by this one."""
+    """A constraint without sums of probabilities that is implied by `constraint`."""
     return _mapped(constraint, lambda row: _first(row).relax(row))
 
 
 def excluding(constraint: Constraint, scores: Scores) -> Constraint:
-    """A constraint without sums of probabilities that is implied by a violated one, and is violated too."""
+    """A constraint without sums of probabilities that is implied by `constraint`, and like this one is violated."""
 
     def cut(row: ProbabilitySum) -> Constraint:
         return AllOf(()) if reaches(row, scores) else _first(row).cut(row, scores) or _past(row, scores)
@@ -111,7 +111,7 @@ def excluding(constraint: Constraint, scores: Scores) -> Constraint:
 
 
 def has_float_rows(row: ProbabilitySum) -> bool:
-    """True if the relaxation of a sum has floating-point constants."""
+    """True if the relaxation of a sum contains floating-point constants."""
     return any(term.in_floats for term in row.terms)
 
 
@@ -120,7 +120,7 @@ def _mapped(constraint: Constraint, change: Callable[[ProbabilitySum], Constrain
         return AllOf(tuple(_mapped(part, change) for part in constraint.parts))
     if isinstance(constraint, AnyOf):
         return AnyOf(tuple(_mapped(part, change) for part in constraint.parts))
-    # Under a neutral name: a consequence of a class constraint does not determine the class.
+    # The name is neutral, because a consequence of a class constraint does not determine the class.
     return (
         change(replace(constraint, name=f"line.{constraint.name}"))
         if isinstance(constraint, ProbabilitySum)
@@ -133,7 +133,7 @@ def _first(row: ProbabilitySum) -> Summand:
 
 
 def _past(row: ProbabilitySum, scores: Scores) -> Constraint:
-    """Some term is greater than at an input at which the sum is too small, or than at a better such input."""
+    """The constraint that some term is greater than at this input, or at a better input whose sum is still too small."""
     arguments = _arguments(row, scores)
     for halving in range(1, _HALVINGS):
         moved = [t.toward(own, Unit(halving).size) for t, own in zip(row.terms, arguments, strict=True)]

@@ -1,8 +1,8 @@
 """The typed question: points over a grid of cells, constraints, objective. Immutable, with all names resolved.
 
-Cells are those of `Space`: the thresholds of all models of the question, refined by its constants, so that every
-constraint is a statement about cells (docs/semantics.md). The exceptions are `Difference` and `ValueSum`, which relate values:
-on cells they mean "some values in these cells satisfy it", and values are chosen when the answer is built (`concretise.py`).
+The cells of a `Space` come from the thresholds of all models of the question, refined by its constants: every constraint is a
+statement about cells (docs/semantics.md). `Difference` and `ValueSum` are exceptions, since they relate values: on cells they
+mean "some values in these cells satisfy the relation", and values are chosen when the answer is built (`concretise.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Scores: TypeAlias = Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fractio
 
 @dataclass(frozen=True, eq=False)
 class Coarse:
-    """The grid of the models, and the models on it: the part of a refined space that scores depend on."""
+    """The grid of the models, and the models over this grid: the part of a refined space on which scores depend."""
 
     grid: Grid
     models: tuple[CellEnsemble, ...]
@@ -51,7 +51,7 @@ class Coarse:
 class Space:
     """The input space of a question: one grid and one domain per feature, and the cells that contain a legal value.
 
-    `coarse` is shared by all questions over the same inputs, if known: every cell of `grid` lies in one of its cells.
+    All questions over the same inputs share `coarse`, if known: every cell of `grid` lies in one cell of `coarse.grid`.
     """
 
     names: tuple[str, ...]
@@ -63,7 +63,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the question and the index of its model."""
+    """A point of the question, and the index of the point's model."""
 
     name: str
     model: int
@@ -71,7 +71,7 @@ class Point:
 
 @dataclass(frozen=True)
 class ScoreTerm:
-    """coefficient * raw score of `output` at `point` (the sum of the leaves, before averaging and link)."""
+    """coefficient * raw score of `output` at `point`: the sum of the leaves, before averaging and link."""
 
     point: int
     output: int
@@ -90,10 +90,10 @@ class CellCost(ArrayRecord):
 
 @dataclass(frozen=True)
 class Changes:
-    """coefficient * number of features in whose cells two points must differ; `features` are the counted ones.
+    """coefficient * number of `features` in which two points must differ by their cells.
 
-    With `most` it is the number of features in which they can differ: features with both values in one cell of several values
-    count too. The actual count, which the language refers to, is between the two.
+    With `most`, the number of features in which the points can differ: a feature also counts if both points are in one cell
+    with several values. The actual number, to which the language refers, is between these two.
     """
 
     left: int
@@ -115,9 +115,9 @@ class PairCost(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Level(ArrayRecord):
-    """A step of a ladder: it counts `cost` units of 2**-shift if `below` does not hold (or if `above` holds).
+    """A step of a ladder: it costs `cost` units of 2**-shift if `below` does not hold (or if `above` holds).
 
-    Steps ascend: if one counts, all before it count. `below` is for minimised forms, `above` for maximised ones.
+    Steps ascend: if a step counts, so do all steps before. `below` is for minimised forms, `above` for maximised forms.
     """
 
     cost: int
@@ -140,7 +140,7 @@ class LinearForm(ArrayRecord):
 
 @dataclass(frozen=True)
 class SameExcept:
-    """Two points agree on every feature but `varied` (eq. same of the paper)."""
+    """Two points agree on every feature except `varied` (eq. same of the paper)."""
 
     left: int
     right: int
@@ -149,7 +149,7 @@ class SameExcept:
 
 @dataclass(frozen=True, eq=False)
 class CellSet(ArrayRecord):
-    """The cell of a feature at a point is in a set; bool[n_cells]."""
+    """The cell of a feature at a point is in the set `mask`, bool[n_cells]."""
 
     point: int
     feature: int
@@ -159,7 +159,7 @@ class CellSet(ArrayRecord):
 @dataclass(frozen=True)
 class Shown:
     """The probability statement behind a row of one score: the probability of a point's second class, calibrated or compared
-    with its model's cut-off, is at least (`above`) or at most this number, `strict` if equality is excluded.
+    with the model's cut-off, is at least (`above`) or at most `probability`; `strict` excludes equality.
     """
 
     point: int
@@ -181,73 +181,73 @@ class AtLeast(ArrayRecord):
 
 @dataclass(frozen=True)
 class Summand(ABC):
-    """factor * a bounded function of scores: a term of a `ProbabilitySum`. An extension brings those of its links.
+    """factor * a bounded function of scores: a term of a `ProbabilitySum`. Extensions define the terms for their own links.
 
-    The function has arguments, numbers that are linear in the scores. The term of the highest `rank` in a sum makes its rows.
+    The function's arguments are numbers that are linear in the scores. The term with the highest `rank` makes the sum's rows.
     """
 
     factor: Fraction
     rank: ClassVar[int]
     in_floats: ClassVar[bool] = False
-    """True if rows have floating-point constants, moved outward by more than their error."""
+    """True if rows contain floating-point constants, which are moved outwards by more than their error."""
 
     @property
     @abstractmethod
     def ends(self) -> tuple[Fraction, Fraction]:
-        """Bounds of its values."""
+        """The bounds on the values of the term."""
 
     @abstractmethod
     def reads(self) -> tuple[ScoreTerm, ...]:
-        """The scores it depends on."""
+        """The scores on which the term depends."""
 
     @abstractmethod
     def arguments(self, scores: Scores) -> tuple[Fraction, ...]:
-        """Its arguments at an input."""
+        """The arguments of the function at an input."""
 
     @abstractmethod
     def add_to(self, value: Value, arguments: Sequence[Fraction]) -> None:
-        """Adds it to a sum, exactly."""
+        """Adds the term to an exact sum."""
 
     @abstractmethod
     def on_rows(self, sums: Callable[[Sequence[ScoreTerm]], FloatArray]) -> tuple[FloatArray, FloatArray]:
-        """Bounds of it for many inputs, float64[inputs] twice, up to the rounding of its own floats."""
+        """Lower and upper bounds of the term for many inputs, float64[inputs] each, up to the rounding of these floats."""
 
     @abstractmethod
     def better(self, arguments: Sequence[Fraction], name: str) -> list[AtLeast]:
-        """Rows, one of which holds wherever it is greater than for these arguments."""
+        """Rows, one of which holds wherever the term is greater than for these arguments."""
 
     @abstractmethod
     def toward(self, arguments: Sequence[Fraction], share: Fraction) -> tuple[Fraction, ...]:
-        """The arguments, moved by a share of the way to those of its greatest value."""
+        """The arguments, moved by a share of the way towards the arguments with the greatest value."""
 
     @abstractmethod
     def relax(self, row: ProbabilitySum) -> Constraint:
-        """A constraint on scores that a sum implies; this term has the highest rank in it."""
+        """A constraint on scores that is implied by a sum in which this term has the highest rank."""
 
     @abstractmethod
     def cut(self, row: ProbabilitySum, scores: Scores) -> Constraint | None:
-        """A constraint that a sum implies and these scores violate; None if there is none better than the rows of `better`."""
+        """A constraint that a sum implies and these scores violate; None if the term has none stronger than `better`."""
 
     @abstractmethod
     def error(self, ensemble: Ensemble, off: Callable[[ScoreTerm], Fraction]) -> Fraction:
-        """A bound of the library's error of it, from those of its scores."""
+        """A bound on the library's error for the term, from the bounds `off` on the errors of its scores."""
 
     @abstractmethod
     def text(self, form: Callable[[Sequence[ScoreTerm], Fraction], str]) -> str:
-        """The function in words of mathematics."""
+        """The function as a formula."""
 
     def plus(self, other: Summand) -> Summand | None:  # noqa: ARG002 - for subclasses
-        """Both as one term; None if they stay two."""
+        """This term and another one as a single term; None if they cannot be combined."""
         return None
 
     def lead(self) -> tuple[tuple[ScoreTerm, ...], Fraction] | None:
-        """A sum of scores and a constant with which it tends to grow; None if there is none."""
+        """A sum of scores, and a constant, with which the term tends to grow; None if there is none."""
         return None
 
 
 @dataclass(frozen=True)
 class ProbabilitySum:
-    """A sum of probabilities >= bound (> bound if strict), which is not linear in the scores (`probabilities.py`)."""
+    """sum of probabilities >= bound (> bound if strict), which is not linear in the scores (`probabilities.py`)."""
 
     terms: tuple[Summand, ...]
     bound: Fraction
@@ -257,9 +257,9 @@ class ProbabilitySum:
 
 @dataclass(frozen=True)
 class Difference:
-    """low <= left_factor * left.feature - right_factor * right.other <= high on stored values; None is open.
+    """low <= left_factor * left.feature - right_factor * right.other <= high on stored values; an end of None is open.
 
-    Strict at the marked ends. The factors are not zero; a negative right factor makes it a bound on a sum.
+    The flags mark strict ends. The factors are not zero; a negative right factor makes the relation a bound on a sum.
     """
 
     left: int
@@ -274,11 +274,11 @@ class Difference:
     right_factor: Fraction = Fraction(1)
 
     def value(self, left: Fraction, right: Fraction) -> Fraction:
-        """The quantity compared with the two ends."""
+        """The quantity that is compared with both ends."""
         return self.left_factor * left - self.right_factor * right
 
     def partner(self, known: Fraction, value: Fraction, left_wanted: bool) -> Fraction:
-        """The left (or right) side that gives `value` with a known right (or left) one."""
+        """The left (or right) value that gives `value` together with the known right (or left) value."""
         if left_wanted:
             return (value + self.right_factor * known) / self.left_factor
         return (self.left_factor * known - value) / self.right_factor
@@ -286,7 +286,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class AvoidBoxes(ArrayRecord):
-    """A point lies in none of the boxes: CSR over `feature`, `low`, `high` (inclusive runs of cells)."""
+    """A point lies in none of the boxes, which are CSR over `feature`, `low` and `high` (inclusive runs of cells)."""
 
     point: int
     indptr: Int64Array
@@ -299,7 +299,7 @@ class AvoidBoxes(ArrayRecord):
 class AvoidCavities(ArrayRecord):
     """A point lies in none of the boxes of `cavities`, which are not listed.
 
-    Their cells are coarser than the question's: cell c of feature f lies in cell `coarse[start[f] + c]`.
+    The cells of the boxes are coarser than the question's: cell c of feature f lies in cell `coarse[start[f] + c]`.
     """
 
     point: int
@@ -308,7 +308,7 @@ class AvoidCavities(ArrayRecord):
     start: Int64Array
 
     def holds(self, cells: Int32Array) -> bool:
-        """True if the point with these cells, int32[features], lies in none of the boxes."""
+        """True if the point with `cells`, int32[features], lies in none of the boxes."""
         return not self.cavities.hold(self.coarse_cells(cells))
 
     def coarse_cells(self, cells: Int32Array) -> Int32Array:
@@ -318,7 +318,7 @@ class AvoidCavities(ArrayRecord):
 
 @dataclass(frozen=True)
 class OneHot:
-    """Exactly one of the features of a point has its cell in the mask of "is one"; features int, masks by feature."""
+    """For exactly one of `members`, the cell of the feature is in the mask, which contains the cell of the value 1."""
 
     point: int
     members: tuple[CellSet, ...]
@@ -354,7 +354,7 @@ Constraint: TypeAlias = (
 
 
 def parts_in(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
-    """Constraints, including those inside conjunctions and disjunctions."""
+    """Yields all constraints, including those inside conjunctions and disjunctions."""
     for constraint in constraints:
         yield constraint
         if isinstance(constraint, AllOf | AnyOf):
@@ -365,8 +365,8 @@ def parts_in(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
 class NearestRows(ArrayRecord):
     """The distance of a point to the nearest of some rows, over `features`: a minimum, which is not linear.
 
-    `values` float64[rows, len(features)] as the model stores them (NaN is missing); `widths` float64[len(features)] is the
-    unit of each; features flagged in `same_or_not` count 0 or 1. `index` int64[rows] numbers the rows in their table.
+    `values`, float64[rows, len(features)], are those of the rows as the model stores them (NaN is missing), and `widths`,
+    float64[len(features)], their units; features flagged in `same_or_not` count 0 or 1. `index`, int64[rows], are table rows.
     """
 
     point: int
@@ -380,10 +380,10 @@ class NearestRows(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class RowSet(ArrayRecord):
-    """The rows that a point of a counting question ranges over: `values` float64[rows, features], NaN is missing.
+    """The rows over which a point of a counting question ranges: `values` float64[rows, features], NaN is missing.
 
-    Rows outside the domain are excluded; `index` int64[rows] numbers the rows in their table, `outside` counts the excluded
-    ones.
+    Rows outside the domain are excluded, and `outside` is their number; `index`, int64[rows], numbers the others in their
+    table.
     """
 
     point: int
@@ -394,11 +394,11 @@ class RowSet(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Objective(ArrayRecord):
-    """Maximise or minimise a linear form, or the distance to the nearest row of a table (then `form` is empty).
+    """Maximise or minimise a linear form, or the distance to the nearest row of a table (with an empty `form`).
 
-    `kind` is one of KINDS and defines the value: form * unit + offset, with the square root for a "distance l2". If there are
-    `values` the objective is their sum (their greatest if `largest`) on values, and the form is the best that cells allow: it
-    bounds the objective, and an answer's values are chosen to come close to it.
+    `kind` is one of KINDS and defines the value: form * unit + offset, or the square root for a "distance l2". If `values` is
+    not empty, the objective is the sum (or, if `largest`, the maximum) of these terms, and the form is the best that cells
+    allow: it bounds the objective, and an answer's values are chosen to come close to the bound.
     """
 
     KINDS: ClassVar[tuple[str, ...]] = (
@@ -425,24 +425,24 @@ class Objective(ArrayRecord):
     zoom: Callable[[Fraction, Fraction], Objective] | None = None
     """The same objective with finer steps between two values (`binder/ladders.py`)."""
     reaching: Callable[[Fraction], Constraint] | None = None
-    """The constraint for reaching a value: cells some of whose values reach it."""
+    """Makes the constraint that a value is reached: by some values in the cells."""
     probability: ProbabilitySum | None = None
-    """The sum that is the objective, without its bound: it is not linear, so the form is empty."""
+    """The sum of probabilities that is the objective, without its bound. It is not linear, so the form is empty."""
 
     @property
     def distances(self) -> tuple[DistanceTerm, ...]:
-        """The values, if the objective is about distances or changes."""
+        """The terms of `values` that are distances or changes."""
         return tuple(term for term in self.values if isinstance(term, DistanceTerm))
 
     @property
     def counts(self) -> bool:
-        """True if the form is an integer: a multiple of the number of features that differ."""
+        """True if the form is an integer multiple of the number of features that differ."""
         return self.kind in ("changes", "distance l0")
 
 
 @dataclass(frozen=True, eq=False)
 class DecidedPoint(ArrayRecord):
-    """A decision about a point: the outcome of the first case whose constraint holds, `otherwise` if none does."""
+    """A decision about a point: the outcome of the first case whose constraint holds, or `otherwise` if none does."""
 
     name: str
     point: int
@@ -452,10 +452,10 @@ class DecidedPoint(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRow:
-    """Row `number` of the table `data` to be explained: `values` float64[1, features] as stored, and `cells` int32[features].
+    """A row to explain, `number` of the table `data`: `values` float64[1, features] as stored, and `cells` int32[features].
 
-    `own` is the question for an input of its class, `predicted`, and `others` those for each other class. Features of `barred`
-    are in no reason; with `smallest` the reason has as few features as possible.
+    `own` is the question for an input of the row's class, `predicted`, and `others` are the questions for the other classes,
+    one each. No reason contains features in `barred`; with `smallest` the reason has as few features as possible.
     """
 
     data: str
@@ -473,10 +473,10 @@ class ExplainedRow:
 class Query:
     """One question, ready for lowering.
 
-    For records: `text`, the question as written, `expect`, its expectation as text, and `varied`, the names of the features
-    that may differ. `top` is the number of answers (`diverse`: in regions far from each other). With `rows` the answer counts
-    the rows that the point can be. With `explained` the answer is the reason for this row's class; the constraints require
-    another class.
+    Records contain `text`, the question as written, `expect`, its expectation as text, and `varied`, the names of the features
+    that may differ. `top` is the number of answers, which `diverse` spreads to regions far from each other. With `rows` the
+    answer counts the rows that the point can be. With `explained` the answer is the reason for this row's class, and the
+    constraints require another class.
     """
 
     name: str
@@ -494,16 +494,16 @@ class Query:
     explained: ExplainedRow | None = None
     share: ShareAsked | None = None
     decided: tuple[DecidedPoint, ...] = ()
-    """Decisions that the question uses, shown with an answer in addition to scores."""
+    """The decisions used by the question, which are shown with an answer next to the scores."""
 
 
 def agreeing(row: ExplainedRow, features: Collection[int]) -> list[Query]:
-    """For each other class, the question for an input of it that agrees with the row on the features. A reason claims: none."""
+    """One question per other class, for an input that agrees with the row on `features`. A reason claims `none` for each."""
     return [pinned(other, row.cells, features) for other in row.others]
 
 
 def pinned(query: Query, cells: Int32Array, features: Collection[int]) -> Query:
-    """The question with the first point fixed to these cells, int32[features], on some features."""
+    """The question with the first point fixed to `cells`, int32[features], on `features`."""
     numbers = [(f, np.arange(query.space.grid[f].n_cells)) for f in sorted(features)]
     sets = [CellSet(0, f, frozen(mine == cells[f], bool)) for f, mine in numbers]
     return replace(query, constraints=(*query.constraints, *sets))

@@ -1,7 +1,7 @@
-"""Adapts questions to a library's rounding errors, by tightening or relaxing them.
+"""Tightens or relaxes questions by the rounding errors of a library.
 
-A library adds floats, and predicts a class by probabilities that it rounds once more. Every answer to a question tightened by
-these errors is confirmed by the library; a question relaxed by them has all answers of the library.
+A library adds floats, and predicts a class by probabilities that it rounds once more. The library confirms every answer to a
+question that is tightened by these errors; a question relaxed by the errors has all answers of the library.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from treesens.compiler.query.query import (
 
 
 def harden(query: Query) -> Query:
-    """The question with every score constraint tightened by twice its numerical band: the library confirms all its answers.
+    """The question with every score constraint tightened by twice its numerical band, so that the library confirms all answers.
 
-    By three times if the order of additions is unknown: a sum in one order must clear twice the band.
+    If the order of additions is unknown, by three times the band: a sum in one order must clear twice the band.
     """
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
@@ -55,27 +55,27 @@ def _harder(query: Query, row: AtLeast | ProbabilitySum, times: int) -> Constrai
         return replace(row, bound=row.bound + times * _band_of_sum(query, row))
     moved = _moved(query, row, 1)
     if moved is None and is_drawn_at_ties(query, row):
-        # A lead of 0 is a tie, even without rounding.
+        # Even without rounding, a lead of 0 is a tie.
         hidden = 2 * _hidden_by_probabilities(query, row)
         return replace(row, bound=row.bound + LogRational(times * _off_by(query, row) + hidden), strict=True)
     return moved or replace(row, bound=row.bound + LogRational(times * _off_by(query, row)))
 
 
 def in_every_order(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint tightened by twice the band of models with an unknown order of additions: it holds for each order."""
+    """The constraint tightened by twice the band of models with an unknown order of additions, to hold in every order."""
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
         if not _any_order(query, row):
             return row
         made = _harder(query, row, 2)
-        # A probability in one order does not determine that in another one: the score is compared, with a larger distance.
+        # The probability in one order does not determine that in another: the score is compared, with a larger distance.
         return replace(made, shown=None) if isinstance(made, AtLeast) else made
 
     return with_rows(constraint, harder)
 
 
 def in_some_order(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint relaxed by twice the band of such models: it holds if it does for any order."""
+    """The constraint relaxed by twice the band of the same models, so that it holds if the original holds in some order."""
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if not _any_order(query, row):
@@ -95,8 +95,8 @@ def soften(query: Query) -> Query:
     """The question with every score constraint relaxed by its numerical band, and by the leads that probabilities do not
     resolve.
 
-    Every input that answers the question by the library's own scores and classes also answers this one. So does one that
-    answers it by probabilities, unless they are too small to differ from 0.
+    Every input that answers the original question by the library's own scores and classes answers the relaxed one. So does
+    every input that answers the original by probabilities, unless these are too small to differ from 0.
     """
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
@@ -108,7 +108,7 @@ def soften(query: Query) -> Query:
 
 
 def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint with every lead of one class over an earlier one so large that the library resolves it everywhere."""
+    """The constraint with every lead of one class over an earlier one so large that the library resolves it at all inputs."""
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
@@ -133,12 +133,12 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
 
 
 def band_of(query: Query, row: AtLeast) -> Fraction:
-    """An upper bound on the library's error of the left side, in units of scores."""
+    """An upper bound on the library's error for the left side of a row, in units of scores."""
     return sum((_off(query, term) for term in row.form.scores), Fraction(0))
 
 
 def _off_by(query: Query, row: AtLeast) -> Fraction:
-    """The band plus the decimal rounding of a probability and of its cut-off."""
+    """The band of a row, plus the decimal rounding of a probability and of its cut-off."""
     written = Fraction(0)
     if row.shown is not None:
         written = sum((unit_of(term, _ensemble(query, term.point)) for term in row.form.scores), Fraction(0)) / (
@@ -148,14 +148,14 @@ def _off_by(query: Query, row: AtLeast) -> Fraction:
 
 
 def _easier_by(row: AtLeast, slack: Fraction) -> AtLeast:
-    # A relaxed row no longer requires its class: replay then compares no labels.
+    # A relaxed row no longer requires its class, so replay compares no labels.
     name = f"about.{row.name}" if row.name.startswith(CLASS_ROW) else row.name
     easier = replace(row, bound=row.bound + LogRational(-slack), strict=False, name=name, shown=None)
     return easier if slack else row
 
 
 def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:
-    """An upper bound on the library's error of a sum of probabilities."""
+    """An upper bound on the library's error for a sum of probabilities."""
     ensembles = (_ensemble(query, term.reads()[0].point) for term in row.terms)
     errors = (term.error(model, partial(_off, query)) for term, model in zip(row.terms, ensembles, strict=True))
     return sum(errors, Fraction(0))
@@ -187,7 +187,7 @@ def _moved(query: Query, row: AtLeast, direction: int) -> Constraint | None:
 
 
 def _uncalibrated(query: Query, row: AtLeast) -> Fraction:
-    """The score difference that rounding of the uncalibrated probability hides; 0 if the calibration takes scores."""
+    """The score difference hidden by rounding the uncalibrated probability; 0 if the calibration takes scores."""
     ensemble = _ensemble(query, row.form.scores[0].point)
     if not ensemble.link.of_probability:
         return Fraction(0)
@@ -197,7 +197,7 @@ def _uncalibrated(query: Query, row: AtLeast) -> Fraction:
 
 
 def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
-    """The difference of scores that may vanish in the library's probabilities; 0 if the scores are probabilities."""
+    """The difference of scores that may disappear in the library's probabilities; 0 if the scores are probabilities."""
     hidden = Fraction(0)
     for term in row.form.scores:
         whole = _ensemble(query, term.point)
@@ -211,7 +211,7 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
             continue
         if ensemble.link.is_linear or (row.name.startswith(CLASS_ROW) and compares_scores(ensemble)):
             continue
-        # The slope of a sigmoid is p (1 - p): it is flattest at the bound or, for several sigmoids, anywhere.
+        # The slope of a sigmoid is p (1 - p), which is least at the bound or, for several sigmoids, at the largest score.
         alone = ensemble.link.is_share or ensemble.n_outputs == 1
         unit = unit_of(term, whole)
         largest = abs(float(row.bound)) / float(unit) if alone else largest_score(ensemble)
@@ -221,7 +221,7 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
 
 
 def largest_score(ensemble: Ensemble) -> float:
-    """An upper bound on the model's absolute score."""
+    """An upper bound on the absolute score of a model."""
     largest = np.zeros(ensemble.n_trees)
     np.maximum.at(largest, ensemble.leaf_tree, np.abs(ensemble.leaf_contribution).max(axis=1))
     return float(largest.sum() + np.abs(ensemble.base).max()) * 1.001

@@ -1,10 +1,10 @@
 """Terms of sums of probabilities: sigmoids, shares of a softmax, and scores that are probabilities themselves.
 
-A sum S of terms f / (1 + e**v_1 + … + e**v_n), v_j affine in the scores, falls in every v_j if f > 0 and rises if f < 0. So an
-input at which S is too small rules out more: all inputs that are worse in every v_j, and a little beyond. For one f > 0 the set
-{S >= c} is convex, {ln(e**v_1 + … + e**v_n) <= ln(f / c - 1)}, and a tangent rules out more still: by Jensen
-sum of l_j v_j - l_j ln l_j <= ln(sum of e**v_j) for all weights l_j >= 0 of sum 1. The set of a difference of two sigmoids that
-is at least c >= 0 is convex, too, and has tangents (`_Difference`). These rows are exact: logarithms stay symbols.
+A sum S of terms f / (1 + e**v_1 + … + e**v_n), v_j affine in the scores, falls in every v_j if f > 0 and rises if f < 0. An
+input at which S is too small thus rules out all inputs that are worse in every v_j, and a little more. For one f > 0 the set
+{S >= c} is convex, {ln(e**v_1 + … + e**v_n) <= ln(f / c - 1)}, and a tangent rules out even more: by Jensen's inequality
+sum of l_j v_j - l_j ln l_j <= ln(sum of e**v_j) for all weights l_j >= 0 with sum 1. The inputs at which a difference of two
+sigmoids is at least c >= 0 form a convex set, too, with tangents (`_Difference`). The rows are exact: logarithms are symbolic.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from treesens.compiler.query.query import (
 )
 
 _REACH = 40
-"""Exponents are moved towards plus or minus this to find a corner that excludes more."""
+"""Exponents are moved towards plus or minus this number to find a corner that excludes more inputs."""
 _GRIDS = (1 << 16, 1 << 32, 1 << 56)
-"""Denominators of weights and corners, coarse ones first, which give short rows."""
+"""Denominators for weights and corners, starting with coarse ones, which give short rows."""
 _Arguments = Sequence[Fraction]
 
 
@@ -50,7 +50,7 @@ class Exponent:
 
 @dataclass(frozen=True)
 class Probability(Summand):
-    """factor / (1 + the sum of e**exponent): one sigmoid (one exponent), or the share of one class of a softmax."""
+    """factor / (1 + sum of e**exponent): a sigmoid (one exponent), or the share of one class in a softmax."""
 
     exponents: tuple[Exponent, ...]
     rank = 0
@@ -97,7 +97,7 @@ class Probability(Summand):
         return _tangent_at(row, values) or _tangent_of_difference(row, values) or _corner_at(row, values)
 
     def error(self, ensemble: Ensemble, off: Callable[[ScoreTerm], Fraction]) -> Fraction:
-        """A probability changes by at most a quarter of the greatest change of its exponents, and is itself rounded."""
+        """A quarter of the greatest error of an exponent, plus the rounding of the probability itself."""
         moves = [sum(map(off, exponent.terms), Fraction(0)) for exponent in self.exponents]
         return abs(self.factor) * (max(moves, default=Fraction(0)) / 4 + resolution_of(ensemble))
 
@@ -105,7 +105,7 @@ class Probability(Summand):
         return f"1/(1 + {' + '.join(f'exp({form(e.terms, e.constant)})' for e in self.exponents)})"
 
     def lead(self) -> tuple[tuple[ScoreTerm, ...], Fraction]:
-        """A class's share grows with its mean lead over the others; a sigmoid with its score, minus its exponent."""
+        """A class's share grows with its mean lead over other classes; a sigmoid grows with its score, minus the exponent."""
         count = len(self.exponents)
         terms = tuple(ScoreTerm(t.point, t.output, -t.coefficient / count) for t in self.reads())
         return terms, -sum((e.constant for e in self.exponents), Fraction(0)) / count
@@ -113,7 +113,7 @@ class Probability(Summand):
 
 @dataclass(frozen=True)
 class Linear(Summand):
-    """factor * score, for scores that are probabilities themselves. For all inputs the score is between `low` and `high`."""
+    """factor * score, for scores that are themselves probabilities. At all inputs the score is between `low` and `high`."""
 
     scores: tuple[ScoreTerm, ...]
     low: Fraction
@@ -164,7 +164,7 @@ class Linear(Summand):
 
 
 def line_row(row: ProbabilitySum, lines: Mapping[Summand, tuple[Fraction, Fraction]]) -> AtLeast:
-    """The sum of factor * (slope * score + constant) of these terms and the greatest values of all others reaches the bound."""
+    """The row: sum of factor * (slope * score + constant) over `lines`, plus the suprema of other terms, reaches the bound."""
     bound = row.bound
     coefficients: dict[tuple[int, int], Fraction] = {}
     for term in row.terms:
@@ -188,7 +188,7 @@ def _shares(row: ProbabilitySum) -> list[Probability]:
 
 
 def _first_rows(row: ProbabilitySum) -> Constraint:
-    """Consequences for each probability alone if all others have their best values."""
+    """Consequences for each single probability, with all other terms at their best values."""
     most = sum((t.factor for t in row.terms if t.factor > 0), Fraction(0))
     least = sum((t.factor for t in row.terms if t.factor < 0), Fraction(0))
     if row.bound >= most or row.bound <= least:
@@ -215,18 +215,18 @@ def _first_rows(row: ProbabilitySum) -> Constraint:
 
 
 def _below(exponent: Exponent, limit: LogRational, name: str, strict: bool = False) -> AtLeast:
-    """exponent <= limit (< limit if strict)."""
+    """The row exponent <= limit (< limit if strict)."""
     terms = tuple(ScoreTerm(t.point, t.output, -t.coefficient) for t in exponent.terms)
     return AtLeast(LinearForm(terms), LogRational(exponent.constant) + -limit, strict, name)
 
 
 def _beyond(exponent: Exponent, limit: LogRational, name: str, strict: bool = False) -> AtLeast:
-    """exponent >= limit (> limit if strict)."""
+    """The row exponent >= limit (> limit if strict)."""
     return AtLeast(LinearForm(exponent.terms), limit + LogRational(-exponent.constant), strict, name)
 
 
 def _weighted(term: Probability, weights: Sequence[Fraction], limit: LogRational, row: ProbabilitySum) -> AtLeast:
-    """sum of weight * exponent - weight * ln(weight) <= limit, which follows from ln(sum of e**exponent) <= limit."""
+    """The row sum of weight * exponent - weight * ln(weight) <= limit, which follows from ln(sum of e**exponent) <= limit."""
     coefficients: dict[tuple[int, int], Fraction] = {}
     bound = -limit
     for weight, exponent in zip(weights, term.exponents, strict=True):
@@ -241,7 +241,7 @@ def _weighted(term: Probability, weights: Sequence[Fraction], limit: LogRational
 
 
 def _tangent_at(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
-    """The tangent that excludes these exponents of a probability that should be larger; None if there is none."""
+    """The tangent that excludes the exponents `values` of a probability that should be larger; None if there is none."""
     term = _shares(row)[0]
     share = row.bound / term.factor
     if len(row.terms) > 1 or term.factor < 0 or not 0 < share < 1:
@@ -250,7 +250,7 @@ def _tangent_at(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | 
     for grid in _GRIDS:
         weights = _weights(values[0], grid)
         made = _weighted(term, weights, limit, row)
-        # The row's form at these exponents is minus the weighted sum; constants are in both.
+        # At these exponents, the form of the row is minus the weighted sum; both include the constants.
         inside = -sum((w * v for w, v in zip(weights, values[0], strict=True)), Fraction(0))
         inside += sum((w * e.constant for w, e in zip(weights, term.exponents, strict=True)), Fraction(0))
         low, _ = made.bound.enclose(128)
@@ -260,7 +260,7 @@ def _tangent_at(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | 
 
 
 def _weights(values: list[Fraction], grid: int) -> list[Fraction]:
-    """The softmax of some exponents on a grid, of sum 1."""
+    """The softmax of some exponents, as multiples of 1 / grid with sum 1."""
     highest = float(max(values))
     parts = [exp(float(v) - highest) for v in values]
     counts = [round(part / sum(parts) * grid) for part in parts]
@@ -286,7 +286,7 @@ class _Difference:
 
     @staticmethod
     def of(row: ProbabilitySum) -> _Difference | None:
-        """A sum that is such a difference, its larger term first."""
+        """The difference that a sum states; None if the sum has another form."""
         terms = sorted(_shares(row), key=lambda term: -term.factor)
         if len(terms) != 2 or len(row.terms) != 2 or any(len(term.exponents) != 1 for term in terms):
             return None
@@ -330,7 +330,7 @@ def _sigmoid(x: float) -> float:
 
 
 def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
-    """The tangent that excludes these exponents of a difference that should be larger; None if there is none."""
+    """The tangent that excludes the exponents `values` of a difference that should be larger; None if there is none."""
     found = _Difference.of(row)
     if found is None:
         return None
@@ -341,7 +341,7 @@ def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) ->
         if not 0 < on_grid < 1 - found.least:
             continue
         made = found.tangent(on_grid, row)
-        # The row's form at these exponents, and the additional constants of its bound.
+        # The form of the row at these exponents, and the additional constants of the bound.
         slope = on_grid * (1 - on_grid) / ((found.least + on_grid) * (1 - found.least - on_grid))
         inside = found.one.constant - one + slope * (other - found.other.constant)
         low, _ = made.bound.enclose(128)
@@ -354,8 +354,8 @@ def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) ->
 
 
 def _corner_at(row: ProbabilitySum, values: list[list[Fraction]]) -> Constraint | None:
-    """Some exponent is strictly better than at a corner at which the sum is still too small. The corner exceeds these exponents
-    by as much as the sum lacks; exponents that cannot help alone are left out.
+    """The constraint that some exponent is strictly better than at a corner, at which the sum is still too small. The corner is
+    better than the exponents `values` by as much as the sum lacks; exponents that cannot help alone are omitted.
     """
     for grid in _GRIDS:
         corner = _corner(row, values, grid)
@@ -366,7 +366,7 @@ def _corner_at(row: ProbabilitySum, values: list[list[Fraction]]) -> Constraint 
 
 
 def _too_small(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> bool:
-    """True if the sum is below its bound at the corner; omitted terms have their suprema, which are never reached."""
+    """True if the sum is below its bound at the corner; omitted exponents have their suprema, which are never reached."""
     value = Value()
     value.constant = -row.bound
     for term, limits in zip(_shares(row), corner, strict=True):
@@ -379,13 +379,13 @@ def _too_small(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]])
 
 
 def _corner(row: ProbabilitySum, values: list[list[Fraction]], grid: int) -> list[list[Fraction | None]] | None:
-    """The corner in floats, slightly short of the bound, on a grid."""
+    """A corner on a grid, computed in floats, at which the sum is slightly short of its bound."""
     shares = [_float_probability(v) for v in values]
     lacks = float(row.bound) - sum(float(t.factor) * p for t, p in zip(_shares(row), shares, strict=True))
     if lacks <= 0:
         return None
     lacks *= 1 - 1e-6
-    # A probability whose whole range is small takes less than an equal share.
+    # A probability with a small remaining range takes less than an equal share.
     rooms = [abs(float(t.factor)) * ((1 - p) if t.factor > 0 else p) for t, p in zip(_shares(row), shares, strict=True)]
     parts = _parts(lacks, rooms)
     result: list[list[Fraction | None]] = []
@@ -401,7 +401,7 @@ def _corner(row: ProbabilitySum, values: list[list[Fraction]], grid: int) -> lis
 
 
 def _parts(amount: float, rooms: list[float]) -> list[float]:
-    """Splits an amount into equal parts, none larger than its room; the excess is shared by the others."""
+    """Splits an amount into equal parts, none larger than its room; other parts share the excess."""
     parts = [0.0] * len(rooms)
     for count, i in enumerate(sorted(range(len(rooms)), key=rooms.__getitem__)):
         parts[i] = min(rooms[i], (amount - sum(parts)) / (len(rooms) - count))
@@ -409,7 +409,7 @@ def _parts(amount: float, rooms: list[float]) -> list[float]:
 
 
 def _moved(exponents: list[float], wanted: float, falling: bool) -> list[float]:
-    """Exponents whose powers of e add up to `wanted`: each power changes by the same amount, and none becomes negative."""
+    """Moves exponents so that their powers of e add up to `wanted`: by equal changes of the powers, as far as possible."""
     powers = [exp(min(v, 700.0)) for v in exponents]
     change = wanted - sum(powers)
     if not falling:
@@ -419,7 +419,7 @@ def _moved(exponents: list[float], wanted: float, falling: bool) -> list[float]:
 
 
 def _rounded(value: Fraction, limit: float, better: int, grid: int) -> Fraction | None:
-    """A limit on the grid, no better than the given one and no worse than the value; None if it is infinite."""
+    """A limit on the grid that is not better than `limit` and not worse than the value; None if it is infinite."""
     if limit in (inf, -inf):
         return None
     steps = Fraction(limit) * grid

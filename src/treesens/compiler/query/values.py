@@ -1,8 +1,8 @@
-"""Sums over values: linear relations between features and distances, exactly, and their least value over cells.
+"""Sums over values: exact linear relations between features and distances, and their least values over cells.
 
 A `ValueSum` is an upper bound on a sum of terms. Each term has a least value over ranges of legal values, which is reached at
-ends of the ranges; the sum of these is its relaxation over cells (`lower/sums.py`). The values themselves are chosen, and
-checked exactly, when the answer is built (`values/concretise.py`).
+ends of the ranges; the sum of these least values is the relaxation over cells (`lower/sums.py`). The values themselves are
+chosen, and checked exactly, when the answer is built (`values/concretise.py`).
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class LinearTerm:
 
 @dataclass(frozen=True)
 class DistanceTerm:
-    """factor * (distance / width) ** power of a feature at a point from another point, or (`other` None) from a value.
+    """factor * (distance / width) ** power in one feature, from a point to another point or, if `other` is None, to a value.
 
-    Missing is one width away from every value and 0 from missing; unequal values are one width apart if `unordered`.
-    """
+    A missing value has distance 1 width from every value, and 0 from a missing value. If `unordered`, unequal values have
+    distance 1 width."""
 
     point: int
     feature: int
@@ -66,7 +66,7 @@ class DistanceTerm:
         return self.factor * self.distance(one, other) ** self.power
 
     def distance(self, one: float, other: float) -> Fraction:
-        """In widths, before applying the power."""
+        """The distance of two values in widths, before the power is applied."""
         if isnan(one) or isnan(other):
             return Fraction(0 if isnan(one) and isnan(other) else 1)
         if one == other:
@@ -80,7 +80,7 @@ Term: TypeAlias = LinearTerm | DistanceTerm
 def changed_features(
     left: int, right: int, features: Sequence[int], factor: Fraction = Fraction(1)
 ) -> tuple[DistanceTerm, ...]:
-    """factor * the number of features in which two points have different values (missing equals missing)."""
+    """factor * the number of features in which two points have different values; missing equals missing."""
     return tuple(DistanceTerm(left, f, right, 0.0, Fraction(1), unordered=True, factor=factor) for f in features)
 
 
@@ -101,7 +101,7 @@ class ValueSum:
         return total < self.limit if self.strict else total <= self.limit
 
     def holds(self, value_at: Callable[[Place], float]) -> bool:
-        """Exact evaluation on concrete values."""
+        """True if concrete values satisfy the relation exactly."""
         total = sum_of(self.terms, value_at)
         return total is not None and self.allows(total)
 
@@ -122,7 +122,7 @@ def sum_of(terms: Sequence[Term], value_at: Callable[[Place], float]) -> Fractio
 
 @dataclass(frozen=True, eq=False)
 class ValueRange:
-    """Legal values low .. high of a feature, both ends legal: all floats of the type, integers, or `values` ascending."""
+    """The legal values of a feature from `low` to `high`, both legal: floats of the type, integers, or `values` ascending."""
 
     low: float
     high: float
@@ -137,7 +137,7 @@ class ValueRange:
     def narrowed(
         self, low: Fraction | None, high: Fraction | None, low_open: bool = False, high_open: bool = False
     ) -> ValueRange | None:
-        """The legal values between two bounds; None if there are none. Exact: ends are moved to legal values."""
+        """The legal values between two bounds, or None if there are none. Ends are moved to legal values, exactly."""
         first, last = self.low, self.high
         if low is not None and (low > first or (low_open and low == first)):
             found = self._next(low, low_open)
@@ -154,7 +154,7 @@ class ValueRange:
         return self if (first, last) == (self.low, self.high) else replace(self, low=first, high=last)
 
     def _next(self, bound: Fraction, is_open: bool) -> float | None:
-        """The first legal value at or above (above) a bound."""
+        """The first legal value at or above a bound (above, if `is_open`); None without one."""
         if self.values is not None:
             side: Literal["left", "right"] = "right" if is_open else "left"
             start = int(np.searchsorted(self.values, ceil_to(bound, NumberType.FLOAT64), side=side))
@@ -169,7 +169,7 @@ class ValueRange:
         return next_up(found, self.number_type) if is_open and Fraction(found) == bound else found
 
     def _previous(self, bound: Fraction, is_open: bool) -> float | None:
-        """The last legal value at or below (below) a bound."""
+        """The last legal value at or below a bound (below, if `is_open`); None without one."""
         mirrored = None if self.values is None else -self.values[::-1]
         turned = ValueRange(-self.high, -self.low, self.number_type, self.whole, mirrored)
         found = turned._next(-bound, is_open)
@@ -216,12 +216,12 @@ def value_ranges(domain: Domain, grid: FeatureGrid) -> list[ValueRange | None]:
 
 
 def reach_of_row(term: DistanceTerm) -> ValueRange | None:
-    """The value of a row as a range; None if it is missing."""
+    """The row's value as a range; None if it is missing."""
     return None if isnan(term.row) else ValueRange(term.row, term.row, NumberType.FLOAT64)
 
 
 def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange | None:
-    """A range that contains both, without holes: a superset of a box of several cells."""
+    """A range without holes that contains both ranges: a superset of the values in several cells."""
     if one is None or other is None:
         return None
     return ValueRange(min(one.low, other.low), max(one.high, other.high), one.number_type)
@@ -231,9 +231,9 @@ def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange 
 
 
 def extremes(term: Term, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction] | None:
-    """Least and greatest value of a term over ranges of its places (None is missing); None if it has no value.
+    """The least and the greatest value of a term over ranges of its places (None is missing); None if it has no value.
 
-    Exact, except that value sets with holes count as intervals in distances between two of them, or to a value inside a hole.
+    Exact, except that value sets with holes count as intervals for distances between two sets, or to a value inside a hole.
     """
     if isinstance(term, LinearTerm):
         if ranges[0] is None:
@@ -248,7 +248,7 @@ def _ordered(factor: Fraction, low: Fraction, high: Fraction) -> tuple[Fraction,
 
 
 def _apart(term: DistanceTerm, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction]:
-    """Least and greatest distance in widths, before applying the power."""
+    """The least and the greatest distance in widths, before the power is applied."""
     zero, one = Fraction(0), Fraction(1)
     left = ranges[0]
     right = ranges[1] if term.other is not None else reach_of_row(term)
@@ -267,7 +267,7 @@ def _apart(term: DistanceTerm, ranges: Sequence[ValueRange | None]) -> tuple[Fra
 
 
 def least_sum(relation: ValueSum, ranges: Callable[[Place], ValueRange | None]) -> Fraction | None:
-    """A lower bound over values in the ranges; None if a linear term is missing."""
+    """A lower bound on a sum, over values in the ranges; None if a linear term is missing."""
     total = Fraction(0)
     for term in relation.terms:
         found = extremes(term, [ranges(place) for place in term.places])
