@@ -68,7 +68,7 @@ STUDY_LINES: Final = {
         "Make a model less sensitive, in its library's file, with the proof.",
     ),
 }
-"""Studies in the order of help, with their lines in the list of commands."""
+"""The studies in the order of the help, with their lines in the list of commands."""
 STUDIES: Final = Registry(
     kind="study",
     group="treesens.studies",
@@ -143,9 +143,9 @@ SERVICES: Final = {
     "studies": "treesens.extensions.studies.registry",
     "compositions": "treesens.extensions.formats.sklearn.service",
 }
-"""Modules behind options and readers of the core. The calling code defines a protocol for each."""
+"""Modules behind options and readers of the core. The calling code defines a protocol for each module."""
 WHOLE: Final = "install the whole package: pip install treesens"
-"""The remedy for parts missing from the core alone."""
+"""The remedy for parts that an installation of the core alone lacks."""
 
 
 @cache

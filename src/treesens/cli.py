@@ -1,4 +1,4 @@
-"""The command `treesens`: one lazy group, so that `--help` and small commands start at once."""
+"""The command `treesens`: a group that imports commands lazily, so that `--help` and small commands start at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CORE: dict[str, tuple[str, str]] = {
     "schema": ("treesens.commands.schema:command", "Show the JSON Schema of the records of a command."),
 }
 BUILTIN = {**CORE, **STUDY_LINES, **COMMAND_LINES} if has_extensions() else CORE
-"""Places and lines of help."""
+"""The built-in commands, with their places and lines in the help."""
 COMMANDS = Registry(
     kind="command",
     group="treesens.commands",
@@ -42,13 +42,13 @@ COMMANDS = Registry(
 )
 INTERRUPTED = 130
 FAILED_OUTPUTS = "treesens.commands.beside"
-"""A run's exit codes of failed outputs (commands/beside.py)."""
+"""The key of the exit codes of failed outputs in a click context (commands/beside.py)."""
 TRACEBACK = "TREESENS_TRACEBACK"
-"""An environment variable: if set, internal errors show a traceback."""
+"""An environment variable: if it is set, internal errors show a traceback."""
 SCHEDULE = "TREESENS_SCHEDULE"
-"""Parameters of the engine's schedule for this process (docs/engine.md)."""
+"""An environment variable: parameters of the engine's schedule for this process (docs/engine.md)."""
 CLEANING_SECONDS = 0.7
-"""Seconds after a Ctrl-C for libraries' exit handlers."""
+"""Seconds that libraries' exit handlers get after a Ctrl-C."""
 COLLECT_EVERY = 50_000
 """Allocations between two garbage collections. The default, 700, costs a short command 8 % of its time."""
 
@@ -57,7 +57,7 @@ class LazyGroup(click.Group):
     """Imports the module of a command when the command runs."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs a command. Files read earlier in this process are forgotten."""
+        """Runs a command, and first forgets files read earlier in this process."""
         with one_run():
             code = super().invoke(ctx)
         if not ctx.meta.get(FAILED_OUTPUTS):
@@ -79,7 +79,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands; built-in ones are not imported for it."""
+        """Writes the list of commands, without importing built-in ones."""
         lines = [(name, text) for name, (_, text) in BUILTIN.items()]
         for name in command_names()[len(BUILTIN) :]:
             command = self.get_command(ctx, name)
@@ -97,7 +97,7 @@ class LazyGroup(click.Group):
 
 
 def command_names() -> list[str]:
-    """Built-in commands, then those of other distributions. Raises UsageError for a name used twice."""
+    """The built-in commands, then those of other distributions. Raises UsageError if a name is used twice."""
     known, studies = COMMANDS.names(), STUDIES.names()[len(STUDY_LINES) :] if has_extensions() else []
     for name in set(known) & set(studies):
         raise UsageError(f"`{name}` of {STUDIES.owner(name)} has the name of another command", remedy="uninstall it")
@@ -113,10 +113,10 @@ def group() -> None:
 
 
 def _leave_at_once() -> None:
-    """Exits after a Ctrl-C without waiting for threads or module teardown. All kept data has been written by now; child
-    processes end with this one.
+    """Exits after a Ctrl-C without waiting for threads or module teardown. All data to be kept has been written by now; child
+    processes end with this process.
     """
-    # A pool has locks and a folder with names in the system. Its queue may also wait for killed workers indefinitely.
+    # A pool has named locks and a named folder in the system. Its queue may also wait forever for killed workers.
     cleaning = threading.Thread(target=atexit._run_exitfuncs, daemon=True)
     cleaning.start()
     with suppress(KeyboardInterrupt):
@@ -128,7 +128,7 @@ def _leave_at_once() -> None:
 
 
 def check_schedule() -> None:
-    """The engine reads its schedule at import: UsageError if the schedule is invalid."""
+    """Raises UsageError if the schedule, which the engine reads when it is imported, is invalid."""
     try:
         import_module("treesens._engine")
     except ImportError as error:

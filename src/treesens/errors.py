@@ -16,7 +16,7 @@ _LOG = logging.getLogger("treesens")
 
 
 class TreesensError(Exception):
-    """Base of all errors that a user can cause or must know about.
+    """Base of all errors that users can cause or must know about.
 
     `message` is one sentence without a final period; `remedy` (may be empty) is an instruction; `place` (may be empty) is the
     location: a file with line and column, a JSON path, a column name.
@@ -25,7 +25,7 @@ class TreesensError(Exception):
     exit_code: ClassVar[int] = 2
     code: ClassVar[str] = "E000"
     several_lines: ClassVar[bool] = False
-    """True if a message contains intended line breaks; those in names are shown as escapes."""
+    """True if a message contains intended line breaks; line breaks in names are shown as escapes."""
 
     def __init__(self, message: str, *, remedy: str = "", place: str = "") -> None:
         self.message = visible(message, lines=self.several_lines)
@@ -34,7 +34,7 @@ class TreesensError(Exception):
         self.place = visible(place)
 
     def say(self, reworded: Callable[[str], str]) -> None:
-        """Rewords the message for the interface in use."""
+        """Rewords the message for the user interface."""
         self.message, self.remedy = reworded(self.message), reworded(self.remedy)
         self.args = (self.message,)
 
@@ -44,7 +44,7 @@ class TreesensError(Exception):
 
 
 class TreesensWarning(UserWarning):
-    """Information for readers of the answers: a note or a warning about a model, a table or a question."""
+    """Information for readers of answers: a note or a warning about a model, a table or a question."""
 
 
 class ModelError(TreesensError):
@@ -60,7 +60,7 @@ class DataError(TreesensError):
 
 
 class QueryError(TreesensError):
-    """A question does not parse, does not type-check, or contradicts itself."""
+    """A question does not parse, does not type-check, or is contradictory."""
 
     code = "Q001"
 
@@ -91,7 +91,7 @@ class UsageError(TreesensError):
 
 
 class MissingPackageError(UsageError):
-    """A feature needs a package that is not installed here."""
+    """A package that this operation needs is not installed."""
 
     code = "U002"
 
@@ -109,7 +109,7 @@ class ArgumentsError(UsageError, TypeError):
 
 
 class UndecidedError(TreesensError):
-    """No feasible precision separates a sum of probabilities from its bound: the question stays open."""
+    """No feasible precision separates a sum of probabilities from its bound, so the question stays open."""
 
     code = "N001"
 
@@ -123,7 +123,7 @@ class InternalError(TreesensError):
 
 
 def unexpected(error: Exception) -> InternalError:
-    """An error that treesens did not foresee, with its innermost location; the cause is chained."""
+    """The error for an exception that treesens did not foresee, with its innermost location; the cause is chained."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -138,7 +138,7 @@ def unexpected(error: Exception) -> InternalError:
 
 
 def told(error: Exception, what: str) -> TreesensError:
-    """The typed error of a step whose failure affects nothing else. Unforeseen errors are logged with their traceback."""
+    """The typed error of a failed step that affects nothing else; an unforeseen error is also logged, with its traceback."""
     if isinstance(error, TreesensError):
         return error
     _LOG.debug("%s failed", what, exc_info=error)

@@ -11,16 +11,16 @@ import unicodedata
 from collections.abc import Callable
 
 _STEERING = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
-"""Unicode's general categories of control, format (including text direction), lone surrogates, private use, line and paragraph
-separators.
+"""Unicode's general categories of control characters, format characters (including text direction), lone surrogates, private
+use, and line and paragraph separators.
 """
 _JOINERS = "\u200c\u200d"
-"""Format characters used in words of some languages."""
+"""Format characters that words of some languages contain."""
 _UNUSUAL = re.compile(r"[^\t -~]")
 _UNUSUAL_IN_LINES = re.compile(r"[^\t\n -~]")
-"""Characters that need a closer check: almost none in almost every text."""
+"""Characters that need a closer look; almost every text has none."""
 RESERVED = frozenset(("except", "of", "inf"))
-"""Words of the language that need backquotes as a name everywhere except after a dot."""
+"""Words of the language that need backquotes as names everywhere except after a dot."""
 PLAIN = re.compile(r"[^\W\d]\w*")
 _NO_LABEL = re.compile(r"[^\w.+-]+", re.ASCII)
 _LONGEST_LABEL = 80
@@ -37,12 +37,12 @@ def visible_json(text: str) -> str:
 
 
 def label(text: str) -> str:
-    """A name for comments in solver texts: ASCII letters, digits, `.`, `+`, `-` and `_`, at most 80."""
+    """The text as a name for comments in solver texts: ASCII letters, digits, `.`, `+`, `-` and `_`, at most 80 characters."""
     return _NO_LABEL.sub("_", text)[:_LONGEST_LABEL] or "_"
 
 
 def declaration(feature: str, domain: str) -> str:
-    """`feature NAME: DOMAIN` for a remedy, ready to copy: a name that is not plain is in backquotes."""
+    """`feature NAME: DOMAIN` for a remedy, ready to copy, with backquotes around names that are not plain."""
     if PLAIN.fullmatch(feature) and feature not in RESERVED:
         return f"`feature {feature}: {domain}`"
     return f"`` feature `{feature}`: {domain} ``"

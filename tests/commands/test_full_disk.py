@@ -101,7 +101,7 @@ def counts_of(table: str) -> list[str]:
 def test_a_journal_that_cannot_be_begun_says_so(command: str, folder: Path, tmp_path: Path) -> None:
     done = run(folder, *COMMANDS[command], "--journal", str(tmp_path / "j.sqlite"), limit=1000)
     assert done.returncode == 1
-    assert "the journal cannot be begun" in done.stderr
+    assert "the journal cannot be opened" in done.stderr
     assert "another run" not in done.stderr
 
 
@@ -123,7 +123,7 @@ def full(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_is_named(folder: Path, full: Path) -> None:
     done = run(folder, *COMMANDS["robust"], "--journal", str(full / "j.sqlite"))
-    assert "the journal cannot be begun: the disk is full" in done.stderr
+    assert "the journal cannot be opened: the disk is full" in done.stderr
 
 
 def test_a_repair_says_what_it_proved(folder: Path, tmp_path: Path) -> None:

@@ -81,11 +81,11 @@ WRONG = {
         _set("learner", "learner_model_param", "base_score", value="[0.1,0.2]"),
         "2 values for 1 outputs",
     ),
-    "features -1": (_set("learner", "learner_model_param", "num_feature", value="-1"), "make no sense"),
-    "features huge": (_set("learner", "learner_model_param", "num_feature", value="9" * 30), "make no sense"),
+    "features -1": (_set("learner", "learner_model_param", "num_feature", value="-1"), "out of range"),
+    "features huge": (_set("learner", "learner_model_param", "num_feature", value="9" * 30), "out of range"),
     "features text": (_set("learner", "learner_model_param", "num_feature", value="five"), "not a whole number"),
-    "classes huge": (_set("learner", "learner_model_param", "num_class", value="99999999"), "make no sense"),
-    "trees announced": (_set(*MODEL, "gbtree_model_param", "num_trees", value="13"), "13 trees are announced"),
+    "classes huge": (_set("learner", "learner_model_param", "num_class", value="99999999"), "out of range"),
+    "trees announced": (_set(*MODEL, "gbtree_model_param", "num_trees", value="13"), "announces 13 trees"),
     "trees not a list": (_set(*MODEL, "trees", value={}), "expected a list"),
     "tree info": (_set(*MODEL, "tree_info", value=[0] * 11 + [1]), "output that does not exist"),
     "cycle": (_set(*TREE, "left_children", 1, value=0), "right child does not follow|reached twice|two parents"),
@@ -94,9 +94,9 @@ WRONG = {
     "child too large": (_set(*TREE, "left_children", 0, value=10**30), "flat list"),
     "child float": (_set(*TREE, "left_children", 0, value=1.0), "flat list"),
     "half a leaf": (_set(*TREE, "right_children", 0, value=-1), "does not exist|does not follow"),
-    "short array": (lambda d: tree(d)["split_indices"].pop(), "entries for"),
-    "nodes announced": (_set(*TREE, "tree_param", "num_nodes", value="1000000000"), "entries for 1000000000 nodes"),
-    "no nodes": (_set(*TREE, "tree_param", "num_nodes", value="0"), "entries for 0 nodes"),
+    "short array": (lambda d: tree(d)["split_indices"].pop(), "entries, one per node"),
+    "nodes announced": (_set(*TREE, "tree_param", "num_nodes", value="1000000000"), "expected 1000000000 entries"),
+    "no nodes": (_set(*TREE, "tree_param", "num_nodes", value="0"), "expected 0 entries"),
     "feature out of range": (_set(*TREE, "split_indices", 0, value=5), "feature that does not exist"),
     "NaN threshold": (_set(*TREE, "split_conditions", 0, value=float("nan")), "threshold of node 0 is NaN"),
     "infinite leaf": (_set(*TREE, "split_conditions", -1, value=float("inf")), "leaf value is not finite"),
@@ -106,12 +106,12 @@ WRONG = {
     "default 2": (_set(*TREE, "default_left", 0, value=2), "neither 0 nor 1"),
     "type of features": (_set("learner", "feature_types", 0, value="complex"), "unknown feature type"),
     "names twice": (_set("learner", "feature_names", value=["a", "a", "b", "c", "d"]), "same name"),
-    "names missing": (_set("learner", "feature_names", value=["a"]), "1 entries for 5"),
+    "names missing": (_set("learner", "feature_names", value=["a"]), "expected 5 entries"),
     "categorical without set": (_set(*TREE, "split_type", 0, value=1), "no categories"),
     "unknown field of trees": (_set(*TREE, "oblique", value=[]), r"trees\[0\].oblique: this field is not known"),
     "unknown field of models": (_set(*MODEL, "extra", value=[]), r"model.extra: this field is not known"),
     "version 4": (_set("version", value=[4, 0, 0]), "files of XGBoost 4"),
-    "leaf vectors": (_set(*TREE, "tree_param", "size_leaf_vector", value="7"), "leaves hold"),
+    "leaf vectors": (_set(*TREE, "tree_param", "size_leaf_vector", value="7"), "leaves contain"),
 }
 
 
@@ -129,7 +129,7 @@ def test_wrong_contents_name_the_field(name: str) -> None:
 def test_logitraw_files_from_before_its_meaning_changed_are_refused() -> None:
     old = document("logitraw")
     old["version"] = [2, 1, 0]
-    with pytest.raises(ModelError, match=r"changed with XGBoost 3.1"):
+    with pytest.raises(ModelError, match=r"XGBoost 3.1 changed"):
         read(json.dumps(old).encode())
 
 

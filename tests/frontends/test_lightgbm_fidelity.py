@@ -162,8 +162,8 @@ def _text(name: str = "categories") -> str:
         ("version=v4", "version=v9", "version `v9` is not known"),
         ("objective=binary sigmoid:1", "objective=binary2", "objective `binary2` is not supported"),
         ("objective=binary sigmoid:1", "objective=regression sqrt", "reg_sqrt"),
-        ("num_tree_per_iteration=1", "num_tree_per_iteration=4", "no whole rounds"),
-        ("num_tree_per_iteration=1", "num_tree_per_iteration=0", "no whole rounds"),
+        ("num_tree_per_iteration=1", "num_tree_per_iteration=4", "do not make whole rounds"),
+        ("num_tree_per_iteration=1", "num_tree_per_iteration=0", "do not make whole rounds"),
         ("is_linear=0", "is_linear=1", "linear trees"),
         ("Tree=1\n", "Tree=2\n", "expected tree 1"),
         ("max_feature_idx=", "max_feature_idx=9", "names and"),
@@ -224,7 +224,7 @@ def test_an_objective_of_one_output_is_refused_for_several(objective: str) -> No
     scores, said = library.predict(table, raw_score=True), library.predict(table)
     assert (scores[:, 0] != said[:, 0]).all()
     assert (scores[:, 1:] == said[:, 1:]).all()
-    with pytest.raises(ModelError, match="makes no sense"):
+    with pytest.raises(ModelError, match="does not support 4 outputs"):
         read(changed.encode())
 
 

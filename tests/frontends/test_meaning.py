@@ -47,18 +47,18 @@ def test_python_says_the_same(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("protectd = []", "no `protectd`"),
+        ("protectd = []", "unknown entry `protectd`"),
         ('protected = ["f1", "f9"]', "`protected`, name 2: the model has no feature `f9`"),
-        ("protected = 3", "`protected` is no list"),
-        ("protected = [1]", "`protected` is no list"),
-        ('protected = ["f1"', "no TOML"),
+        ("protected = 3", "`protected` is not a list"),
+        ("protected = [1]", "`protected` is not a list"),
+        ('protected = ["f1"', "not valid TOML"),
         ('classes = {2 = "x"}', "no class `2`"),
         ('classes = {0 = "x", 1 = "x"}', "not the name of a single class"),
         ('classes = {0 = " "}', "not the name of a single class"),
         ("classes = [1]", "`classes` names no classes"),
         ("favourable = 7", "`favourable` is 7"),
         ("favourable = true", "`favourable` is True"),
-        ("x = " + "[" * 3000, "no TOML"),
+        ("x = " + "[" * 3000, "not valid TOML"),
         ("\udcff", "cannot be read"),
     ],
 )

@@ -220,10 +220,10 @@ def test_what_is_no_function_of_one_score_is_refused() -> None:
     made = calibration.CalibratedClassifierCV
     refused = {
         "AdaBoost": made(ensemble.AdaBoostClassifier(n_estimators=3), cv=2, ensemble=False).fit(x, y),
-        "turns the order": made(inner("forest", 1), cv=2, ensemble=False).fit(x, y),
+        "does not preserve the order": made(inner("forest", 1), cv=2, ensemble=False).fit(x, y),
         "not been fitted": made(inner("forest", 1)),
     }
-    refused["turns the order"].calibrated_classifiers_[0].calibrators[0].a_ = 1.0
+    refused["does not preserve the order"].calibrated_classifiers_[0].calibrators[0].a_ = 1.0
     for message, model in refused.items():
         with pytest.raises(ModelError, match=message) as caught:
             ts.load(model)
@@ -366,10 +366,10 @@ def test_several_classes_that_are_no_functions_of_one_score_each_are_refused() -
     made = calibration.CalibratedClassifierCV
     refused = {
         "a softmax": (made(inner("xgboost", 1), cv=2, ensemble=False).fit(x, y), "calibrate a forest"),
-        "turns the order": (made(inner("forest", 1), cv=2, ensemble=False).fit(x, y), "the model inside"),
+        "does not preserve the order": (made(inner("forest", 1), cv=2, ensemble=False).fit(x, y), "the model inside"),
         "AdaBoost": (made(ensemble.AdaBoostClassifier(n_estimators=3), cv=2, ensemble=False).fit(x, y), "inside"),
     }
-    refused["turns the order"][0].calibrated_classifiers_[0].calibrators[1].a_ = 1.0
+    refused["does not preserve the order"][0].calibrated_classifiers_[0].calibrators[1].a_ = 1.0
     missing = made(inner("forest", 1), cv=2, ensemble=False).fit(x, y)
     missing.calibrated_classifiers_[0].calibrators.pop()
     refused["2 calibrators for 3 scores"] = (missing, "fit it again")

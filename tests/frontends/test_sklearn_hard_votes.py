@@ -114,8 +114,10 @@ def test_what_is_no_vote_of_readable_models_is_refused_by_name() -> None:
     vote = ensemble.VotingClassifier
     folds = calibration.CalibratedClassifierCV(members("two", "F")[0][1], cv=2)
     refused = {
-        "too many outcomes": vote([(f"m{i}", members("two", "F")[0][1]) for i in range(11)]).fit(x, y),
-        "12 models for 2 classes have too many": vote(
+        "11 models can vote for 2 classes in too many ways": vote(
+            [(f"m{i}", members("two", "F")[0][1]) for i in range(11)]
+        ).fit(x, y),
+        "12 models can vote for 2 classes in too many ways": vote(
             [(f"t{i}", single(i)) for i in range(12)], weights=[0.1] * 11 + [0.8]
         ).fit(x, y),
         "calibrated or averaged probability": vote([("c", folds), *members("two", "F")]).fit(x, y),

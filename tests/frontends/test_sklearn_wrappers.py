@@ -127,7 +127,7 @@ def test_cut_offs_that_cannot_be_read_say_so() -> None:
         ts.load(first)
     boosted = ensemble.GradientBoostingClassifier()
     raw = selection.FixedThresholdClassifier(boosted, threshold=0.1, response_method="decision_function").fit(x, y)
-    with pytest.raises(ModelError, match="raw scores"):
+    with pytest.raises(ModelError, match="a raw score"):
         ts.load(raw)
 
 

@@ -166,9 +166,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("constraint", "message", "remedy"),
     [
-        ("a.x >= 3 // at least", "`//` starts no comment", "a comment starts with `#`"),
-        ("a.x = 0,1", "`0,1` is no number", "write a point: `0.1`"),
-        ("a.x = 3, prob(a) >= 0.5", "`,` does not go on", "by `;`"),
+        ("a.x >= 3 // at least", "`//` does not start a comment", "a comment starts with `#`"),
+        ("a.x = 0,1", "`0,1` is not a number", "write a point: `0.1`"),
+        ("a.x = 3, prob(a) >= 0.5", "`,` cannot continue", "by `;`"),
     ],
 )
 def test_habits_of_other_languages(constraint: str, message: str, remedy: str) -> None:

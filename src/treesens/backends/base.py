@@ -62,9 +62,9 @@ class Termination(Enum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Wall time in seconds, memory in bytes (None: no limit), threads, random seed, and the tolerances of an optimum.
+    """The limits of a solve: wall time in seconds, memory in bytes (None: no limit), threads, random seed, and tolerances.
 
-    Tolerances apply to the module's objective in its own units; the relative one to that objective plus `offset`.
+    Tolerances are in units of the module's objective; the relative tolerance applies to the objective plus `offset`.
     """
 
     seconds: float = 60.0
@@ -75,8 +75,8 @@ class Limits:
     offset: float = 0.0
 
     def relative_gap(self, artifact: Artifact, least: float = 0.0) -> float:
-        """The relative gap for a solver, which ignores the offset and the constant of the objective: if either is non-zero, the
-        tolerance would have another meaning, and the exact optimum is required. At least `least`.
+        """The relative gap for a solver, at least `least`: solvers ignore the offset and the constant of the objective, so if
+        either is non-zero, the tolerance would change its meaning and the exact optimum is required.
         """
         knows_all = self.offset == 0.0 and artifact.objective_constant == 0
         return max(self.tolerance.relative if knows_all else 0.0, least)
@@ -88,19 +88,19 @@ class Capabilities:
 
     proof: Proof
     warm_start: bool = False
-    """True if it tries `Artifact.warm_start` first."""
+    """True if the backend tries `Artifact.warm_start` first."""
     native_ops: frozenset[str] = frozenset()
     """Op kinds supported directly; all others are legalised to integer rows, or rewritten as in `rewrites`."""
     rewrites: Mapping[str, str] = field(default_factory=dict)
-    """Op kinds that are rewritten to other forms than rows, described in words."""
+    """Op kinds that are not rewritten as rows, each with a description of the form used instead."""
 
 
 @dataclass(frozen=True)
 class Artifact:
     """A solver's input: `text` in `format`, the number of variables, and the data for reading its answer.
 
-    `relaxed` is True if rows were rounded outward: `infeasible` remains valid, a feasible point must be replayed; `restricted`
-    if they were tightened: `infeasible` proves nothing. `surrogate` marks an objective that only guides the search.
+    `relaxed` is True if rows were rounded outward: `infeasible` remains valid, a feasible point must be replayed. `restricted`
+    is True if rows were tightened: `infeasible` proves nothing. `surrogate` marks an objective that only guides the search.
     """
 
     format: str
@@ -114,23 +114,23 @@ class Artifact:
     relaxed: bool = False
     restricted: bool = False
     warm_start: BoolArray | None = None
-    """bool[variables]: a solution to try first, verified against the module; None without one."""
+    """bool[variables]: a solution to try first, verified against the module, or None."""
 
     @property
     def optimises(self) -> bool:
-        """True if the optimum is wanted; an objective may also only guide."""
+        """True if the optimum is required, False if the objective is missing or only guides the search."""
         return self.has_objective and not self.surrogate
 
     @property
     def names(self) -> list[str]:
-        """The names of the variables in the text, by their numbers."""
+        """The variable names in the text, by variable number."""
         return variable_names(self.format, self.variables)
 
 
 @dataclass(frozen=True)
 class RawOutcome:
-    """The facts of one solve. `bound` is an upper bound of the (maximised) objective in its own units; None with an exact
-    backend's optimum means that the incumbent's value is the bound.
+    """The facts of one solve. `bound` is an upper bound on the (maximised) objective in its own units. If an exact backend
+    reports an optimum without a bound (None), the incumbent's value is the bound.
     """
 
     termination: Termination
@@ -150,7 +150,7 @@ class Backend(abc.ABC):
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities]
     packages: ClassVar[tuple[str, ...]] = ()
-    """Distributions whose versions affect an answer; a journal uses them as keys."""
+    """Distributions whose versions affect an answer; their versions are part of a journal's keys."""
     modules: ClassVar[tuple[str, ...]] = ()
     """Modules that `solve` imports: worker processes are forked with them loaded."""
 
@@ -162,7 +162,7 @@ class Backend(abc.ABC):
     def emit(self, module: Module, *, precision: int = 0) -> Artifact:
         """The module in the solver's format; pure, and possible without the solver.
 
-        `precision` counts refinements: if a witness failed exact replay the module is emitted again with more digits.
+        `precision` counts refinements: if a witness fails exact replay, the module is emitted again with more digits.
         """
 
     @abc.abstractmethod
@@ -179,7 +179,7 @@ class InProcessBackend(Backend):
 
     @abc.abstractmethod
     def emit(self, module: Module, *, precision: int = 0, hints: Int32Array | None = None) -> Artifact:
-        """As `Backend.emit`; `hints` int32[hints, points, features] are cells worth trying first."""
+        """As `Backend.emit`; `hints`, int32[hints, points, features], are cells worth trying first."""
 
     @abc.abstractmethod
     def solve(
@@ -190,11 +190,11 @@ class InProcessBackend(Backend):
         *,
         stop: threading.Event | None = None,
     ) -> RawOutcome:
-        """As `Backend.solve`; returns soon after `stop` is set, with its results so far."""
+        """As `Backend.solve`; returns soon after `stop` is set, with the results found so far."""
 
 
 def solver_names() -> list[str]:
-    """The files of `solvers/`: each built-in backend is one file, registered by its presence."""
+    """The names of the built-in solvers, one file in `solvers/` each; a new file registers itself."""
     return sorted(path.stem for path in Path(__file__).with_name("solvers").glob("[a-z]*.py"))
 
 
@@ -219,7 +219,7 @@ def get_backend(name: str) -> Backend:
 
 
 def packages_of(name: str) -> tuple[str, ...]:
-    """The distributions that a backend's answers depend on, including a plug-in's own; empty if it cannot be imported."""
+    """The distributions that affect a backend's answers, including a plug-in's own; empty if the backend cannot be imported."""
     try:
         packages = get_backend(name).packages
     except BackendError:
@@ -229,8 +229,8 @@ def packages_of(name: str) -> tuple[str, ...]:
 
 
 def missing_module(name: str, extra: str = "", package: str = "") -> str | None:
-    """The result of `available` for a backend that needs the module `name`: of an extra, or of a package that the full
-    installation includes and a slim one omits.
+    """None if the module `name` is installed, otherwise the reason and the remedy: the extra `extra`, or the distribution
+    `package`, which the full installation includes and a slim one omits.
     """
     wanted = f"'treesens[{extra}]'" if extra else package or name
     return None if is_installed(name) else f"{name} is not installed: pip install {wanted}"

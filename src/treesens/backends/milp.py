@@ -38,9 +38,9 @@ class MilpBackend(Backend):
         return 1
 
     def at_start(self, artifact: Artifact, limits: Limits) -> RawOutcome | None:
-        """The outcome for the start alone, if there is one and any solution suffices; None if it is infeasible.
+        """The outcome with all columns fixed to the start; None if it is infeasible or missing, or if an optimum is required.
 
-        All columns are fixed: a solver uses a start only after presolve, and continues searching afterwards.
+        Without this, a solver would use the start only after presolve, and would continue searching afterwards.
         """
         if artifact.warm_start is None or artifact.optimises:
             return None
@@ -74,10 +74,10 @@ def round_values(values: object) -> BoolArray:
 
 
 def upper_bound(minimised: float, artifact: Artifact) -> float | None:
-    """The bound of the maximised objective from the solver's lower bound of its negative."""
+    """The upper bound on the maximised objective that follows from the solver's lower bound on the negated objective."""
     if not artifact.optimises or not np.isfinite(minimised):
         return None
-    # Solver tolerances are relative to the objective: the bound is widened by more than their effect.
+    # Solver tolerances are relative to the objective; the bound is widened by more than their effect.
     slack = 1e-6 * max(1.0, abs(minimised))
     constant = Unit(artifact.objective_shift).value(artifact.objective_constant)
     return ceil_to(constant - Fraction(minimised) + Fraction(slack), NumberType.FLOAT64)

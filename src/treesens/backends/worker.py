@@ -23,7 +23,7 @@ from treesens.compiler.base.child import Child, Parent, Value, wait_for_news
 from treesens.errors import TreesensError
 
 _GRACE_SECONDS = 2.0
-"""Grace period after the time limit, in which a solver returns by itself with its bound."""
+"""Seconds after the time limit, in which a solver may return by itself with its bound."""
 
 
 def modules_of(backend: str) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def solve(parent: Parent, backend: str, artifact: Artifact, limits: Limits, scra
 
 @dataclass
 class Worker:
-    """One running solve. `take` reads the messages received so far; `outcome` is set when it is over."""
+    """One running solve. `take` reads the messages received so far; `outcome` is set when the solve is over."""
 
     backend: str
     limits: Limits
@@ -65,7 +65,7 @@ class Worker:
     incumbents: list[BoolArray] = field(default_factory=list)
     _killed: Termination | None = None
     _scratch: tempfile.TemporaryDirectory[str] | None = None
-    """Temporary files of the solve. Their folder belongs to this process, because a killed process leaves its files behind."""
+    """Temporary files of the solve. Their folder belongs to this process, because a killed solver cannot remove its files."""
 
     @staticmethod
     def start(backend: str, artifact: Artifact, limits: Limits) -> Worker:
@@ -128,9 +128,9 @@ def run_all(
     stop: Flag | None = None,
     on_incumbent: Callable[[Worker, BoolArray], None] | None = None,
 ) -> Iterator[tuple[Worker, RawOutcome]]:
-    """Waits for workers and yields each outcome as it comes; when the consumer stops, the remaining ones are killed.
+    """Waits for workers and yields each outcome as it arrives; if the consumer stops, the remaining workers are killed.
 
-    A worker past its time limit and a grace period is killed, and so are all when `stop` is set.
+    A worker is killed after its time limit and a grace period; all workers are killed if `stop` is set.
     """
     running = list(workers)
     try:

@@ -1,4 +1,4 @@
-"""Writes a command's outputs in addition to its answers, and loses neither: pictures, pages, files for CI, tables."""
+"""Writes a command's further outputs (pictures, pages, files for CI, tables) so that failures do not affect its answers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from treesens.errors import told
 from treesens.report.terminal import say
 
 _FAILED = __name__
-"""A run's exit codes of failed outputs; cli.py reads it."""
+"""The key of the exit codes of failed outputs in a click context; cli.py reads it."""
 
 
 def write_beside(what: str, work: Callable[[], object]) -> bool:
     """Writes one output in addition to the answers.
 
     A failure is reported with the error code, and becomes the command's exit code (`exit_code_with_outputs`). Answers and other
-    outputs are not affected. Interruptions pass. Returns True if it was written.
+    outputs are not affected. Interruptions propagate. Returns True if the output was written.
     """
     try:
         work()
@@ -33,12 +33,12 @@ def write_beside(what: str, work: Callable[[], object]) -> bool:
 
 
 def end_with(exit_code: int) -> None:
-    """The exit code for a failed output."""
+    """Adds the exit code for a failed output."""
     click.get_current_context().meta.setdefault(_FAILED, []).append(exit_code)
 
 
 def exit_code_with_outputs(context: click.Context, code: object) -> object:
-    """The exit code of a command that would end with `code`: failed outputs win except over an interruption."""
+    """The exit code of a command that would end with `code`: a failed output's code wins, except over an interruption."""
     failed: list[int] = context.meta.get(_FAILED, [])
     if not failed or code == INTERRUPTED:
         return code

@@ -59,11 +59,11 @@ class Asked:
 
 @dataclass
 class Faults:
-    """Errors of single questions; the others are answered all the same."""
+    """Errors of single questions; all other questions are still answered."""
 
     shown: list[str] = field(default_factory=list)
     own: bool = False
-    """True if an internal error of treesens is among them."""
+    """True if one of the errors is an internal error of treesens."""
 
     def note(self, query: ResolvedQuestion, error: TreesensError) -> None:
         self.shown.append(f"{query.name}: error[{error.code}]: {error}")
@@ -81,7 +81,7 @@ class Faults:
             self.note(query, error)
 
     def answer(self, query: ResolvedQuestion, options: Options, ask: Callable[[], Result]) -> Result:
-        """The answer of `ask`, or an open answer with the error as its reason: one question never affects another's answer."""
+        """The answer of `ask`, or an open answer with the error as its reason: no question affects another's answer."""
         from treesens.solve.question import result_of_error, result_of_interruption
 
         try:
@@ -145,7 +145,7 @@ def command(
         )
     started = time.perf_counter()
     with open_journal(journal) as kept, interruptible() as interruption:
-        # A question in parts resumes from its parts; an open answer is not a reason to stop there.
+        # A question in parts resumes from its parts, even if its kept answer is open.
         parts = None if in_parts is None else in_parts(kept)
         memory = AnswerMemory(kept if parts is None else None, options)
         run = Run(options, jobs, trust_pickle, memory, as_json or quiet, processes, parts)
@@ -170,7 +170,7 @@ def command(
 
 
 def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], tuple[str, ...]]:
-    """The files of a command line, and the query names after them. UsageError for names with several files."""
+    """The files of a command line, and the query names after them. Raises UsageError for names after several files."""
     files, names = [first], []
     for text in others:
         if text.endswith(".sens"):
@@ -185,7 +185,7 @@ def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], t
 
 
 def worst(codes: list[int]) -> int:
-    """The exit code for several files: a violated expectation first, then errors that kept questions from being answered."""
+    """The exit code for several files: a violated expectation first, then errors that kept questions from an answer."""
     order = (VIOLATED, INTERRUPTED, UNREADABLE, INCONCLUSIVE, EXPECTED)
     return next((code for code in order if code in codes), EXPECTED)
 
@@ -201,11 +201,11 @@ def _records(asked: Asked, seed: int) -> list[dict[str, Any]]:
 
 
 Answers = Iterator[tuple[ResolvedQuestion, Result]]
-"""Questions of a file in its order, each with its answer."""
+"""The questions of a file in order, each with its answer."""
 
 
 class InParts(Protocol):
-    """Questions in parts, with the journal of their parts."""
+    """Questions solved in parts, with the journal of the parts."""
 
     def answers(
         self,
@@ -275,7 +275,7 @@ class Run:
     def _known_first(
         self, here: Asked, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
     ) -> Answers:
-        """All answers in file order. Known ones come from the journal; new ones are written to it."""
+        """All answers in file order. Known answers come from the journal; new answers are written to it."""
         known = self.memory.known(here.path, here.bound, wanted)
         left = [query for query in wanted if query.name not in known]
         fresh = self._answers(here.path, left, interruption, progress)
@@ -321,7 +321,7 @@ def _one_by_one(
 
 
 def exit_code(results: list[tuple[ResolvedQuestion, Result]], interruption: Interruption) -> int:
-    """CBMC's convention: a violated expectation takes precedence over open answers, and unknown is never 0."""
+    """The exit code, by CBMC's convention: a violated expectation takes precedence over open answers, which never yield 0."""
     from treesens.records.answers import as_expected
 
     verdicts = [as_expected(query.query, result) for query, result in results]

@@ -1,4 +1,4 @@
-"""Answers of `check` in a journal: an unchanged question is answered from it."""
+"""The journal of `check`: an unchanged question is answered from it."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AnswerMemory:
-    """An open journal, with the options of its questions; without a journal it is empty and stores nothing."""
+    """An open journal, with the options of its questions; without a journal, the memory is empty and stores nothing."""
 
     journal: Journal | None
     options: Options
     _texts: dict[Path, str] = field(default_factory=dict)
 
     def known(self, path: Path, bound: ResolvedFile, asked: Sequence[ResolvedQuestion]) -> dict[str, Result]:
-        """Answers of earlier runs by name: every pair is verified again."""
+        """Answers of earlier runs by name; every pair is verified again."""
         if self.journal is None:
             return {}
         found = ((query.name, self._recalled(path, bound, query)) for query in asked)
         return {name: result for name, result in found if result is not None}
 
     def keep(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, result: Result) -> None:
-        """Stores an answer. An undecided one is stored for its time limit; one ended by an error or Ctrl-C is not stored."""
+        """Stores an answer. An open answer is stored for its time limit, but not if an error or Ctrl-C ended it."""
         from treesens.records.journal import Entry
         from treesens.records.kept import is_decided, to_json
 

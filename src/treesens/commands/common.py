@@ -1,4 +1,4 @@
-"""Common parts of commands: loading a file, options of the engine, interruption, exit codes."""
+"""Parts that commands share: loading a file, options of the engine, interruption, exit codes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Option = Callable[[Any], Any]
 
 
 class Whole(click.IntRange):
-    """An integer in a range, in the digits 0 to 9."""
+    """An integer in a range, written with the digits 0 to 9."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, str) and whole_of(value) is None:
@@ -48,7 +48,7 @@ class Number(click.FloatRange):
         known = not isinstance(value, str) or float_of(value) is not None
         number = float(super().convert(value, param, ctx)) if known else math.nan
         if math.isnan(number):
-            self.fail(f"`{value}` is no number", param, ctx)
+            self.fail(f"`{value}` is not a number", param, ctx)
         return number
 
 
@@ -83,7 +83,7 @@ def words_and_facts(
 
 
 def read_as(one: kinds.Declared) -> dict[str, Any]:
-    """The click type of an option, and the function that converts its text."""
+    """The arguments of `click.Option` that give an option's type and convert its text."""
     match one.option.kind:
         case kinds.Flag():
             return {"is_flag": True}
@@ -106,7 +106,7 @@ def read_as(one: kinds.Declared) -> dict[str, Any]:
 
 
 def reads(reading: Callable[[Any], Any]) -> Callable[[object, object, Any], Any]:
-    """The callback of an option whose value is converted by `reading`."""
+    """The callback of an option that converts its value by `reading`."""
     return lambda _context, _option, value: reading(value)
 
 
@@ -119,7 +119,7 @@ def _known_name(kind: kinds.Solver | kinds.Passes, name: str, value: str | None)
 
 
 def options_at(door: kinds.Door) -> Callable[[Function], Function]:
-    """The options of a question at a command; they are passed as `options`, and `--json` as `as_json`."""
+    """Adds the options of a question to a command, which receives them as `options`, and `--json` as `as_json`."""
 
     def decorate(function: Function) -> Function:
         from treesens.solve.options import Options
@@ -143,7 +143,7 @@ def click_option(one: kinds.Declared) -> Option:
 
 
 def option_like(name: str, default: Any, words: str | None = None) -> Option:
-    """An option as in `check`, for a command with another default and optionally other texts."""
+    """The decorator for an option as in `check`, for a command with another default and optionally other words."""
     from treesens.solve.options import Options
 
     one = kinds.declaration(Options, name)
@@ -162,7 +162,7 @@ def checked_folder(certificates: Path | None, required: bool) -> Path | None:
 
 
 def certificate_summary(records: Iterable[dict[str, Any]]) -> str:
-    """The number of claims with certificates in some records, and the reasons of the others."""
+    """The number of claims with certificates in some records, and the reasons why other claims have none."""
     claims = [c for record in records for c in record.get("certificates") or ()]
     reasons = sorted({c["reason"] for c in claims if not c["file"]})
     missing = sum(not c["file"] for c in claims)
@@ -183,11 +183,11 @@ quiet_option = click.option(
     callback=_quiet,
     help="No table: warnings, and the exit code.",
 )
-"""For commands that show a table; no argument is passed."""
+"""The option for commands that show a table; no argument is passed."""
 
 
 def named_set(text: str) -> list[str]:
-    """A non-empty set of features."""
+    """The names in a non-empty set of features."""
     if not (names := split(text)):
         raise UsageError("--vary names no feature", remedy="name one, or a set as a,b; without --vary each is tried")
     return names
@@ -196,14 +196,14 @@ def named_set(text: str) -> list[str]:
 @dataclass
 class Pieces:
     """Runs work piece by piece, each within `seconds` (None: no limit). A piece that takes longer is abandoned with a message;
-    the others are not affected.
+    the other pieces are not affected.
     """
 
     seconds: float | None
     code: int = EXPECTED
 
     def done(self, name: str, work: Callable[[], Made]) -> Made | None:
-        """The result of one piece, whose name is used in messages; None if it ran out of time."""
+        """The result of one piece, or None if it ran out of time; messages use its `name`."""
         try:
             with nullcontext() if self.seconds is None else working_within(Budget.of(self.seconds)):
                 return work()
@@ -214,7 +214,7 @@ class Pieces:
 
 
 def _decorated(function: Any, *options: Option) -> Any:
-    """A function with options, in the order of the help."""
+    """A function with options added, in the order of the help."""
     return functools.reduce(lambda f, option: option(f), reversed(options), function)
 
 
@@ -234,8 +234,8 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
     only if they are trusted.
 
-    Only the queries of `names` are bound (all without names). A mistake in one does not affect the others: it is shown, and
-    `exit_code_of` makes the command end with 2.
+    Only the queries `names` are bound, all queries if there are no names. A mistake in a query does not affect the others: it
+    is shown, and `exit_code_of` makes the command end with 2.
     """
     from treesens.binder.file import bind
     from treesens.frontends.registry import load
@@ -263,7 +263,7 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
 
 
 def exit_code_of(bound: ResolvedFile, code: int) -> int:
-    """The exit code after the queries of a file have been processed; an invalid query is an error."""
+    """The exit code after the queries of a file have been processed: an invalid query is an error."""
     return UNREADABLE if bound.broken and code in {EXPECTED, INCONCLUSIVE} else code
 
 
@@ -277,7 +277,7 @@ def _refuse_unknown(queries: Sequence[ast.Query], names: tuple[str, ...]) -> Non
 def chosen(bound: ResolvedFile, names: tuple[str, ...]) -> list[ResolvedQuestion]:
     """The queries of a file by name; `NAME` also takes every `NAME[…]` of a sweep."""
     if not bound.queries:
-        raise UsageError("the file asks nothing", remedy="add a `query NAME: …`; see docs/language.md")
+        raise UsageError("the file has no query", remedy="add a `query NAME: …`; see docs/language.md")
     if not names:
         return list(bound.queries)
     picked: list[ResolvedQuestion] = []

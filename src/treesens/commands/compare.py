@@ -80,7 +80,7 @@ def command(
     names = BACKENDS.names() if backends == "all" else [BACKENDS.canonical(n) for n in split(backends)]
     for name in names:
         get_backend(name)
-    # Opinions that depend on one engine are compared with each other only on request.
+    # Opinions that depend on the same engine are compared with each other only on request.
     given = click.get_current_context().get_parameter_source("pipeline") is not ParameterSource.DEFAULT
     texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [
         options.pipeline if given else "independent"
@@ -133,14 +133,14 @@ def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) 
 
     budget = options.budget(stop)
     try:
-        # The other steps of `answer_question`, rows of tables and steps after an answer, do not test a backend.
+        # Other steps of `answer_question` (rows of tables, steps after an answer) do not test a backend.
         return answer(bound.query, options, budget)
     except TreesensError as error:
         return result_of_error(bound, options, error)
 
 
 def disagreement(bound: ResolvedQuestion, cells: list[Cell]) -> list[str]:
-    """A sentence with both sides for every pair of contradicting verdicts (one pair per question suffices)."""
+    """A sentence with both sides if verdicts contradict each other; one pair of verdicts per question is enough."""
     from treesens.records.answers import points_of
 
     found = [c for c in cells if c.result.verdict is Verdict.FOUND]
@@ -163,7 +163,7 @@ def timings(result: Result) -> dict[str, float]:
 
 
 def show(bound: ResolvedQuestion, cells: list[Cell]) -> None:
-    """A table per question."""
+    """Prints a table for each question."""
     from rich.text import Text
 
     from treesens.report.show import COLOURS, out

@@ -73,7 +73,7 @@ def _packages() -> list[tuple[str, str]]:
 
 
 def _engine() -> str | None:
-    """The reason why the compiled extension does not load; None if it does."""
+    """The reason why the compiled extension does not load; None if it loads."""
     try:
         from treesens._engine import SCORE_BITS
     except ImportError as error:
@@ -98,7 +98,7 @@ def _backend(name: str, solve: bool) -> dict[str, Any]:
 
 
 def _solved(backend: Backend) -> dict[str, Any]:
-    """A feasible, an infeasible and an optimal case, in the backend's own worker process, against brute force."""
+    """Results of a feasible, an infeasible and an optimal case, by the backend's own worker, against brute force."""
     from treesens.builtin import service
 
     kit = service("conformance")
@@ -135,7 +135,7 @@ def _frontends() -> list[dict[str, Any]]:
 
 
 def _unreadable(reader: Frontend) -> str | None:
-    """The reason why files of this format cannot be read here; None if they can."""
+    """The reason why files of this format cannot be read here; None if they can be read."""
     package = getattr(reader, "reads_with", "")
     if not package or find_spec(package) is not None:
         return None

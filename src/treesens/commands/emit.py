@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Target(click.Choice[str]):
-    """A built-in format, or a plug-in's."""
+    """A built-in format, or a plug-in's format."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in FORMATS and value in PLUGINS.names():
@@ -123,9 +123,9 @@ def command(
 
 
 def files_of(names: Sequence[str], output: Path | None, target: str, *, force: bool) -> dict[str, Path]:
-    """The file of each question: the output itself for one, files in that folder for several; none without an output.
+    """The file of each question: `output` itself for one, files in the folder `output` for several; empty without `output`.
 
-    UsageError if two questions have one file name, OverwriteError if a file exists, unless `force`.
+    Raises UsageError if two questions share a file name, and OverwriteError if a file exists, unless `force`.
     """
     if output is None or len(names) == 1:
         return {} if output is None else {names[0]: output}

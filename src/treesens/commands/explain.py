@@ -47,7 +47,7 @@ def command(
     from treesens.report.explain import explanation
     from treesens.solve.options import Options
 
-    # `auto` starts with the native engine, which is shown.
+    # `auto` starts with the native engine, so that engine is shown.
     chosen_backend = get_backend("native" if backend == "auto" else backend)
     options = Options(backend=backend, pipeline=pipeline)
     pipeline = pipeline_for(chosen_backend.name, pipeline)

@@ -1,4 +1,4 @@
-"""`treesens fmt FILE…`: canonical layout; comments stay."""
+"""`treesens fmt FILE…`: canonical layout that keeps comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`treesens info MODEL`: the content of a model file, without the library that made it."""
+"""`treesens info MODEL`: a description of a model file, without using the library that made it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
 
 
 def _off(band: list[float] | None) -> str:
-    """The bound on the error of sums; empty if a domain determines it."""
+    """The bound on the error of sums, in words; empty if it depends on domains."""
     return "" if band is None else "; off the exact sum by at most " + ", ".join(f"{b:.2g}" for b in band)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from treesens.compiler.pipeline import Compiled, Pipeline
 
 LOWERED = "lower"
-"""Refers to the module before the first pass."""
+"""The name of the module before the first pass."""
 
 
 @click.command("opt")
@@ -92,7 +92,7 @@ def command(
 
 
 def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
-    """UsageError for a pass that is not in the pipeline, so that nothing would be shown after it."""
+    """Raises UsageError if `after` names a pass that the pipeline does not contain, and nothing would be shown."""
     known = [LOWERED, *(step.name for step in steps.steps), "all"]
     for name in after:
         if name not in known:
@@ -100,7 +100,7 @@ def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
 
 
 def read_module(path: Path) -> Module:
-    """The module in a `.sir` file, checked against the rules of the IR. IRError with the line or the rule."""
+    """The module in a `.sir` file, checked against the rules of the IR. Raises IRError with the line or the rule."""
     from treesens.compiler.ir.text import parse_module
     from treesens.compiler.ir.verifier import verify
 

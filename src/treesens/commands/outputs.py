@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class OutputFile(click.Path):
-    """A file to write, a `folder`, or (`either`) one of them: OverwriteError if it is an input of the command, or inside one
-    (`will_write`). Obstacles are reported before the work: an unwritable file or folder, a missing package that it `needs`, or
-    a missing extension that it is `made_by`. The command itself checks a path that may be either.
+    """A file to write, a `folder`, or (`either`) one of the two. Raises OverwriteError if it is an input of the command, or
+    inside one (`will_write`). Obstacles are reported before the work: an unwritable file or folder, a missing package that the
+    output `needs`, or a missing extension that it is `made_by`. The command itself checks a path that may be either.
     """
 
     name = "output"
@@ -36,7 +36,7 @@ class OutputFile(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """The path."""
+        """The path, checked."""
         path = super().convert(value, param, ctx)
         place = Path(os.fsdecode(path))
         if self.made_by is not None:
@@ -70,5 +70,5 @@ def open_journal(path: Path | None) -> Iterator[Journal | None]:
 
 
 def warn_of_journal(words: str) -> None:
-    """Print a message about a journal on standard error."""
+    """Prints a message about a journal on standard error."""
     say(words, err=True)

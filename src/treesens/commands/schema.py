@@ -1,4 +1,4 @@
-"""`treesens schema [COMMAND]`: the JSON Schema of its records."""
+"""`treesens schema [COMMAND]`: the JSON Schema of a command's records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def schema_names() -> list[str]:
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The schema (draft 2020-12) of a command's record. Raises UsageError for a command without one."""
+    """The schema (draft 2020-12) of a command's record. Raises UsageError for a command without a schema."""
     if name not in schema_names():
         raise UsageError(f"the records of `{name}` have no schema", remedy=did_you_mean(name, schema_names()))
     if name in kept_schemas():

@@ -1,4 +1,4 @@
-"""Models of many files, in a zip archive or a folder: detects the format, and reads the files within limits."""
+"""Model files packed in a zip archive or a folder: detects the format, and reads the files within limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treesens.errors import ModelError
 
 _LOCAL = b"PK\x03\x04"
 _MOJO = ("model.ini", "trees/", "domains/", "experimental/", "calib/", "_orig_", "boosterBytes")
-"""Prefix of the file names of a MOJO."""
+"""Prefixes of file names in a MOJO."""
 _SPARK = ("metadata", "treesMetadata")
 """Folders of a Spark model."""
 _MOST_BYTES = 1 << 30
@@ -30,7 +30,7 @@ def zip_of(head: bytes) -> str | None:
 
 
 def _names(head: bytes) -> Iterator[str]:
-    """The names of the files whose headers are among the first bytes of an archive."""
+    """The file names in the headers that appear among an archive's first bytes."""
     at = 0 if head.startswith(_LOCAL) else -1
     while at >= 0:
         length = int.from_bytes(head[at + 26 : at + 28], "little")
@@ -39,10 +39,10 @@ def _names(head: bytes) -> Iterator[str]:
 
 
 class Files(ABC):
-    """The files of a model by name. ModelError for damaged or hostile archives; `remedy` suggests how to make a valid one."""
+    """The files of a model by name. Raises ModelError if an archive is damaged or hostile; `remedy` is the error's remedy."""
 
     what: str
-    """The kind of container, for messages."""
+    """The kind of container, for error messages."""
 
     def __init__(self, place: str, remedy: str) -> None:
         self.place, self.remedy = place, remedy
@@ -54,7 +54,7 @@ class Files(ABC):
 
     @abstractmethod
     def blob(self, name: str) -> bytes:
-        """The content of a file. ModelError if the name is unknown."""
+        """The content of a file. Raises ModelError if the name is unknown."""
 
     def text(self, name: str) -> str:
         """The content of a file as text."""
@@ -68,7 +68,7 @@ class Files(ABC):
 
 
 class FolderFiles(Files):
-    """The files of a folder, as `treesens.compiler.base.folders` reads it."""
+    """The files of a folder that `treesens.compiler.base.folders` has read."""
 
     what = "folder"
 
@@ -103,7 +103,7 @@ class Archive(Files):
             raise ModelError(f"the archive unpacks to {total} bytes", place=place, remedy="this is not a model")
         self._entries = {entry.filename: entry for entry in entries}
         if len(self._entries) != len(entries):
-            raise ModelError("the archive has a file twice", place=place, remedy=remedy)
+            raise ModelError("the archive contains a file twice", place=place, remedy=remedy)
 
     @property
     def names(self) -> list[str]:
@@ -119,5 +119,5 @@ class Archive(Files):
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             raise ModelError(f"`{name[:60]}` is damaged: {error}", place=self.place, remedy=self.remedy) from None
         if len(content) != entry.file_size:
-            raise ModelError(f"`{name[:60]}` has another size than it says", place=self.place, remedy=self.remedy)
+            raise ModelError(f"the archive states a wrong size for `{name[:60]}`", place=self.place, remedy=self.remedy)
         return content

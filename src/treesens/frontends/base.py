@@ -1,8 +1,8 @@
 """The interface of a frontend: converts model files or live objects to an `Ensemble`, and replays in the library.
 
-For a model that predicts several outputs at once (labels of a row, or targets of a regression), `FORMAT:output=K` selects one,
-counted from 0 in the library's order, as `FORMAT:VARIANT` selects one of the models in a file. The result is a normal model of
-one output: the trees of this output alone, or this column of vector leaves.
+If a model predicts several outputs at once (labels of a row, or targets of a regression), `FORMAT:output=K` selects output K,
+counted from 0 in the library's order, as `FORMAT:VARIANT` selects one of the models in a file. The result is a normal model
+with one output: only the trees of this output, or only its column of vector leaves.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
 class LoadedModel:
     """An ensemble with its library's functions.
 
-    `margins(X)` is the library's own raw output for float64[rows, features] with NaN for missing, [rows, n_outputs] in the
-    library's type; `leaf_ids(X)` its leaf ids [rows, trees] (None if the library has no such function). Both import the library
-    on first use. `predicts(X)` are the results of its own predict and predict_proba (None if it only has margins); `inputs(X)`
-    are the rows in the form that predict takes (None: unchanged). `notes` are sentences for the user, `meaning` is the user's
-    description of its features and classes.
+    For X, float64[rows, features] with NaN for missing, `margins(X)` returns the library's raw output, [rows, n_outputs] in the
+    library's type, and `leaf_ids(X)` its leaf ids, [rows, trees] (None if the library has no leaf ids). Both import the library
+    on first use. `predicts(X)` returns the results of the library's predict and predict_proba (None if it has only margins);
+    `inputs(X)` converts the rows to the form that predict takes (None: unchanged). `notes` are sentences for the user,
+    `meaning` is the user's description of the features and classes.
     """
 
     ensemble: Ensemble
@@ -48,7 +48,7 @@ class LoadedModel:
     printed: bool = False
     """True if the file is a human-readable table, whose numbers may have fewer digits than the library's."""
     monotone: Mapping[str, int] = field(default_factory=dict)
-    """Monotone constraints of training, as declared in the model: 1 (increasing) or -1 by feature."""
+    """The monotone constraints of training, as declared in the model: 1 (increasing) or -1 (decreasing) by feature."""
 
     @property
     def replay(self) -> LibraryReplay:
@@ -78,7 +78,7 @@ def _few(names: Sequence[str]) -> str:
 
 @runtime_checkable
 class Frontend(Protocol):
-    """The object of an entry point in group `treesens.frontends`: an instance (or a class without arguments) of this."""
+    """A model format. An entry point in group `treesens.frontends` names an instance, or a class without arguments."""
 
     name: str
     """Short lower-case name of the format, for `--format` and messages."""
@@ -91,7 +91,7 @@ class Frontend(Protocol):
     """
 
     def recognises_bytes(self, head: bytes) -> bool:
-        """True if a file that starts with these bytes (up to 64 KiB) may be of this format."""
+        """True if a file may be of this format; `head` is its first bytes, up to 64 KiB."""
         ...
 
     def recognises_object(self, obj: object) -> bool:
@@ -99,11 +99,11 @@ class Frontend(Protocol):
         ...
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
-        """The model of a file whose content is `data`; ModelError with place and remedy for anything else."""
+        """The model of a file whose content is `data`; raises ModelError with place and remedy for anything else."""
         ...
 
     def from_object(self, obj: Any) -> LoadedModel:
-        """The model of a live object; ModelError for anything it cannot represent."""
+        """The model of a live object; raises ModelError for anything that an Ensemble cannot represent."""
         ...
 
 
@@ -114,20 +114,20 @@ class VariantFrontend(Protocol):
     variants: tuple[str, ...]
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
-        """As `load`; ModelError if this file does not contain that variant."""
+        """As `load`; raises ModelError if this file does not contain that variant."""
         ...
 
 
 @runtime_checkable
 class OutputFrontend(Protocol):
-    """A frontend that reads one output of a model with several: `FORMAT:output=K` selects it."""
+    """A frontend that can read one output of a model with several outputs, selected by `FORMAT:output=K`."""
 
     def load_output(self, path: Path, data: bytes, output: int) -> LoadedModel:
-        """As `load`; ModelError if this file has only one output, or none of that number."""
+        """As `load`, for one output. Raises ModelError if the model has only one output, or no output with this number."""
         ...
 
     def output_of_object(self, obj: Any, output: int) -> LoadedModel:
-        """As `from_object`."""
+        """As `from_object`, for one output."""
         ...
 
 
@@ -136,7 +136,7 @@ class FolderFrontend(Protocol):
     """A frontend whose models are folders of files."""
 
     def recognises_folder(self, names: Collection[str]) -> bool:
-        """True if a folder with these files and subfolders may be such a model."""
+        """True if a folder that contains these files and subfolders may be such a model."""
         ...
 
     def load_folder(self, path: Path, files: Mapping[str, bytes]) -> LoadedModel:
@@ -150,7 +150,7 @@ _OF_NODES = ("node_feature", "threshold", "default_left", "category_set", "zero_
 
 
 def output_named(variant: str) -> int | None:
-    """The number in `output=K`; None for other variants. ModelError if it is not a number."""
+    """The number in `output=K`; None for other variants. Raises ModelError if it is not a number."""
     if not variant.startswith(_PREFIX):
         return None
     text = variant[len(_PREFIX) :]
@@ -160,7 +160,7 @@ def output_named(variant: str) -> int | None:
 
 
 def check_output(output: int, count: int, place: str) -> None:
-    """ModelError if a model has only one output, or none of this number."""
+    """Raises ModelError if a model has only one output, or no output with this number."""
     if count < 2:
         raise ModelError("the model has one output", place=place, remedy="leave `output=` out")
     if output >= count:
@@ -168,17 +168,17 @@ def check_output(output: int, count: int, place: str) -> None:
 
 
 def source_of_output(source: ModelSource, output: int) -> ModelSource:
-    """Records the output in the model's source, for reports and certificates, so that it is not taken for the whole file."""
+    """The model's source with the output recorded, so that reports and certificates do not take it for the whole file."""
     return replace(source, format=f"output {output} of {source.format}")
 
 
 def note_of_output(output: int, count: int) -> str:
-    """A note for the user."""
+    """A note for the user that only one output is analysed."""
     return f"this is output {output} of {count} (0 to {count - 1}), and the others are left out"
 
 
 def choose_output(model: LoadedModel, output: int) -> LoadedModel:
-    """One target of a multi-output regression. ModelError if it is not one, or has no such target."""
+    """One target of a multi-output regression. Raises ModelError for other models, and for an unknown target."""
     e, place = model.ensemble, model.ensemble.source.path
     check_output(output, 1 if e.classes or e.blend is not None else e.n_outputs, place)
     one = of_output(replace(e, source=source_of_output(e.source, output)), output).validate()
@@ -195,7 +195,7 @@ def choose_output(model: LoadedModel, output: int) -> LoadedModel:
 
 
 def of_output(e: Ensemble, k: int) -> Ensemble:
-    """An ensemble with only score k: its trees, or its column of vector leaves."""
+    """An ensemble with only output `k`: its trees, or its column of vector leaves."""
     if e.leaf_value.shape[1] > 1:
         one = replace(e, leaf_value=e.leaf_value[:, k : k + 1])
     else:

@@ -1,7 +1,7 @@
 """Converts the nodes of a file, in any order, to the columns of an Ensemble.
 
-`Nodes` holds the nodes of all trees as columns; `Growing` collects those of one tree node by node. Monotone constraints are a
-direction per feature, by position or name.
+`Nodes` holds the nodes of all trees as columns; `Growing` collects the nodes of one tree. Monotone constraints give a direction
+per feature, by position or name.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from treesens.compiler.model.assemble import order_nodes
 from treesens.errors import ModelError
 
 Bools = NDArray[np.bool_]
-# Limits on numbers in files (docs/trust.md): a few bytes can state a size that no memory holds.
+# Limits on numbers in files (docs/trust.md): a few bytes can declare a size that exceeds any memory.
 MAX_FEATURES = 100_000
 MAX_CATEGORIES = 100_000
-# Maximum bytes of all category sets; more is a damaged file or needs another representation.
+# Maximum bytes of all category sets; a larger total means a damaged file or needs another representation.
 MAX_SET_BYTES = 1 << 26
 _DAMAGED = "the file is damaged or not what its name says; save the model again"
 
@@ -67,7 +67,7 @@ class Growing:
         return len(self.left)
 
     def inner(self, feature: int, threshold: float, *, missing_left: bool) -> int:
-        """A node that splits on a feature; the caller sets its children, and its set if it splits by category."""
+        """Adds a node that splits on a feature. The caller sets its children and, if it splits by category, its set."""
         return self._add(feature, threshold, missing_left, np.zeros(self.width), -1)
 
     def leaf(self, values: Sequence[float] | NDArray[np.float64], leaf_id: int = -1) -> int:
@@ -92,7 +92,7 @@ class Growing:
         return len(self.left) - 1
 
     def nodes(self) -> Nodes:
-        """The tree in its current state."""
+        """The nodes added so far."""
         feature, named = np.array(self._feature, dtype=np.int64), np.array(self._leaf_id, dtype=np.int64)
         return Nodes(
             tree_offset=np.array([0, len(feature)]),
@@ -135,7 +135,7 @@ def stack_trees(trees: Sequence[Nodes]) -> Nodes:
 
 
 def check_set_bytes(total: int, place: str) -> None:
-    """Refuses sets that exceed the limit, before they are created."""
+    """Raises ModelError if category sets would exceed the limit, before they are created."""
     if total > MAX_SET_BYTES:
         raise ModelError(
             f"the category sets of all splits take {total} bytes",
@@ -163,7 +163,7 @@ def pack_sets(
 
 
 def ensemble_of(nodes: Nodes, features: tuple[Feature, ...], place: str, **facts: Any) -> Ensemble:
-    """The validated ensemble of these nodes; `facts` are the other fields of Ensemble. ModelError with the place."""
+    """The validated ensemble of these nodes; `facts` are the other fields of Ensemble. Raises ModelError with the place."""
 
     def refuse(bad: Bools, message: str) -> None:
         if bad.any():
@@ -217,7 +217,7 @@ def ensemble_of(nodes: Nodes, features: tuple[Feature, ...], place: str, **facts
 
 
 def feature_tuple(names: Sequence[str], place: str) -> tuple[Feature, ...]:
-    """Numeric features with these names; ModelError if two are equal."""
+    """Numeric features with these names. Raises ModelError if two names are equal."""
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ModelError(
@@ -237,7 +237,7 @@ def as_categorical(
 
 
 def plain_labels(labels: Sequence[object]) -> tuple[str, ...] | tuple[int | float, ...] | None:
-    """Category labels as Python numbers if all of them are finite numbers, as text otherwise; None if two are equal."""
+    """Category labels as Python numbers if all of them are finite numbers, otherwise as text; None if two labels are equal."""
     given = [label.item() if isinstance(label, np.generic) else label for label in labels]
     numbers = [_plain_number(v) for v in given if isinstance(v, (int, float)) and not isinstance(v, bool)]
     named: tuple[str, ...] | tuple[int | float, ...] = tuple(str(v) for v in given)
@@ -251,13 +251,13 @@ def _plain_number(value: float) -> int | float:
 
 
 def labels_of_texts(texts: Sequence[str]) -> tuple[str, ...] | tuple[int | float, ...]:
-    """Categories stored as texts, in the form of a table: numbers if all of them are canonical numbers."""
+    """Labels for categories stored as text, as in a table: numbers if all of them are canonical numbers, otherwise texts."""
     numbers = [_number_written(text) for text in texts]
     return tuple(texts) if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
 
 
 def _number_written(text: str) -> int | float | None:
-    """The number of which this is the canonical text."""
+    """The number whose canonical text is `text`, otherwise None."""
     try:
         value = float(text)
     except ValueError:
@@ -268,7 +268,7 @@ def _number_written(text: str) -> int | float | None:
 
 
 def bits_of(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """The bits of a bit set in 32-bit words, lowest first."""
+    """The bits of `words`, a bit set in 32-bit words, lowest bit first."""
     return np.unpackbits(np.ascontiguousarray(words, dtype="<u4").view(np.uint8), bitorder="little").astype(np.bool_)
 
 
@@ -276,8 +276,8 @@ _DIRECTIONS = {"-1": -1, "0": 0, "1": 1}
 
 
 def directions_of(given: Any, names: Sequence[str], place: str) -> dict[str, int]:
-    """1 or -1 by feature, from a list, a mapping or a text such as `(1,0,-1)`; features without a constraint are left out.
-    ModelError for other forms, and for unknown features.
+    """1 or -1 by feature, from a list, a mapping or a text such as `(1,0,-1)`; features without a constraint are omitted.
+    Raises ModelError for other forms and unknown features.
     """
     if given is None:
         return {}
@@ -289,7 +289,7 @@ def directions_of(given: Any, names: Sequence[str], place: str) -> dict[str, int
     else:
         values = np.asarray(given, dtype=object).ravel().tolist()
         if len(values) > len(names):
-            raise _unclear(f"{len(values)} directions for {len(names)} features", place)
+            raise _unclear(f"expected {len(names)} directions, one per feature, found {len(values)}", place)
         pairs = list(zip(names, values, strict=False))
     known = {name: _DIRECTIONS.get(str(value)) for name, value in pairs}
     if wrong := [name for name, sign in known.items() if sign is None]:
@@ -302,7 +302,7 @@ def _name(key: Any, names: Sequence[str], place: str) -> str:
         return str(key)
     number = whole_of(str(key))
     if number is None or not 0 <= number < len(names):
-        raise _unclear(f"there is no feature `{str(key)[:40]}`", place)
+        raise _unclear(f"unknown feature `{str(key)[:40]}`", place)
     return names[number]
 
 

@@ -1,8 +1,8 @@
 """Model files in JSON or UBJSON: parsing within limits, and nested fields, with errors that name the location.
 
 Tables list the fields of a library's files as used, irrelevant (with the reason) or refused. An unlisted field may change a
-model's meaning, so the model is refused with the field's name. So is a model without a used field, unless the table states the
-library's behaviour for a file that lacks it.
+model's meaning, so the model is refused and the field named. A model that lacks a used field is refused, too, unless the table
+states the library's behaviour without the field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLANK = b" \t\r\n"
 
 
 def is_ubjson(head: bytes) -> bool:
-    """True if a document that starts with `{` is binary: its first key then has a length marker and not a quote."""
+    """True if a document that starts with `{` is binary: a length marker, not a quote, precedes its first key."""
     return head[:1] == b"{" and head[1:2] in (b"i", b"U", b"I", b"l", b"L", b"$", b"#")
 
 
@@ -51,7 +51,7 @@ def parse_document(data: bytes, place: str, *, float32_text: bool = False) -> An
             place=f"{place}: byte {error.start}",
             remedy="give a model saved as .json or .ubj",
         ) from None
-    # The default is C's float, which json calls without Python code in between.
+    # The default is C's float, which json calls without executing Python code.
     parse_float: Callable[[str], Any] | None = _to_float32 if float32_text else None
 
     def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def parse_document(data: bytes, place: str, *, float32_text: bool = False) -> An
 
 
 def _to_float32(text: str) -> float:
-    # Exponents are bounded before a Fraction expands them to digits.
+    # Exponents are limited before a Fraction expands them to digits.
     rough = float(text)
     if rough == 0.0 or abs(rough) > 1e39 or abs(rough) < 1e-60:
         return rough
@@ -130,7 +130,7 @@ class Field:
         return self.value
 
     def integer(self) -> int:
-        """An integer, also one written as a text."""
+        """An integer, or a text that is one."""
         value = self.value
         if isinstance(value, str):
             whole = whole_of(value)
@@ -140,7 +140,7 @@ class Field:
         if isinstance(value, (bool, float)) or not isinstance(value, (int, np.integer)):
             raise self.error(f"expected a whole number, found {_kind(value)}")
         if not -_LARGEST <= value <= _LARGEST:
-            raise self.error(f"numbers of {len(str(abs(int(value))))} digits make no sense here")
+            raise self.error(f"a number of {len(str(abs(int(value))))} digits is out of range")
         return int(value)
 
     def number(self) -> float:
@@ -177,7 +177,7 @@ class Field:
             array = np.asarray(self.value)
         except (ValueError, OverflowError):
             raise self.error(f"expected a flat list of {what}") from None
-        # numpy would read ["1"] as texts and [[1]] as a matrix; both are refused.
+        # numpy would convert ["1"] to texts and [[1]] to a matrix; both are refused.
         if array.ndim != 1 or array.dtype.kind not in kinds:
             raise self.error(f"expected a flat list of {what}")
         return array
@@ -196,15 +196,15 @@ def _kind(value: object) -> str:
 
 
 ANY = "*"
-"""Any other name in an object: names of features, user attributes."""
+"""Any other field name in an object, such as names of features and user attributes."""
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """How a field is treated: `used` (objects in it are of `kind`) or not, and why.
+    """The treatment of a field: used (objects in it are of `kind`) or not used, for the reason `why`.
 
-    A used field is required unless `absent` describes the library's behaviour without it. `since` is then the first version
-    that writes the field, or empty if files of every version may lack it.
+    A used field is required unless `absent` describes the library's behaviour without the field. `since` is then the first
+    version that writes the field, or empty if files of every version may lack the field.
     """
 
     what: Literal["used", "irrelevant", "refused"]
@@ -215,17 +215,17 @@ class Meaning:
 
     @property
     def required(self) -> bool:
-        """True if a file must have it."""
+        """True if a file must have the field."""
         return self.what == "used" and not self.absent
 
 
 USED = Meaning("used")
 Table = Mapping[str, Mapping[str, Meaning]]
-"""The meaning of each field, per kind of object."""
+"""The meaning of each field, for every kind of object."""
 
 
 def inside(kind: str) -> Meaning:
-    """Used; the object, or the objects in the list, are of this kind."""
+    """A used field that contains an object, or a list of objects, of this kind."""
     return Meaning("used", kind=kind)
 
 
@@ -250,7 +250,7 @@ def optional(absent: str, fields: Mapping[str, Meaning], since: str = "") -> dic
 
 
 def check_document(table: Table, document: Any, place: str, kind: str = "model") -> None:
-    """Refuses a document with an unlisted field, or without a required one. ModelError names the field and its location."""
+    """Refuses a document with an unlisted field, or without a required one. The ModelError names the field and its location."""
     todo: list[tuple[Any, str, str]] = [(document, kind, "")]
     while todo:
         value, kind, path = todo.pop()
@@ -267,7 +267,7 @@ def check_document(table: Table, document: Any, place: str, kind: str = "model")
 
 
 def check_names(table: Table, fields: Mapping[str, Any], place: str, kind: str, path: str = "") -> None:
-    """Refuses unlisted fields of an object, non-empty refused ones, and missing required ones."""
+    """Raises ModelError for unlisted fields of an object, non-empty refused fields, and missing required fields."""
     known, start = table[kind], f"{place}: {path}." if path else f"{place}: "
     for name, value in fields.items():
         meaning = known.get(name) or known.get(ANY)

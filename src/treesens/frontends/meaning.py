@@ -1,5 +1,5 @@
-"""A model's use as far as answers depend on it: protected features, class names, the favourable class. Read from a TOML file
-next to the model, `NAME.treesens.toml` for the model NAME or `treesens.toml` for its folder:
+"""Facts about a model's use that affect answers: protected features, class names, the favourable class. They are read from a
+TOML file next to the model, `NAME.treesens.toml` for the model NAME or `treesens.toml` for all models in the folder:
 
 protected = ["sex", "age"]
 classes = {0 = "granted", 1 = "refused"}
@@ -30,8 +30,8 @@ _MOST_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class Meaning:
-    """`classes` are names by the model's labels, `favourable` is such a label; `place` is the file that states them, with its
-    SHA-256.
+    """`classes` maps labels of the model to names, `favourable` is one of these labels; `place` is the file that states them,
+    `sha256` its digest.
     """
 
     protected: tuple[str, ...] = ()
@@ -52,8 +52,8 @@ NOTHING_SAID = Meaning()
 
 
 def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
-    """The meaning stated in the file next to the model; empty without one. UsageError with its location if it does not fit the
-    model."""
+    """The meaning stated in the file next to the model; empty without a file. Raises UsageError with its location if it does
+    not fit."""
     for place in (path.with_name(f"{path.stem}.{FILE}"), path.with_name(FILE)):
         if place.is_file():
             content = _read(place)
@@ -63,7 +63,7 @@ def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
 
 
 def toml_of(protected: Sequence[str], classes: Mapping[str, str], favourable: str | None) -> str:
-    """The stated meaning of a model as the text of an equivalent TOML file."""
+    """The TOML text that states these facts about a model."""
     lines = []
     if protected:
         lines.append(f"protected = {json.dumps(list(protected), ensure_ascii=False)}")
@@ -93,14 +93,14 @@ def _parsed(content: bytes, place: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise UsageError(f"the file cannot be read: {error}", place=str(place), remedy=_REMEDY) from None
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise UsageError(f"this is no TOML: {error}", place=str(place), remedy=_REMEDY) from None
+        raise UsageError(f"this is not valid TOML: {error}", place=str(place), remedy=_REMEDY) from None
 
 
 def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") -> Meaning:
-    """The entries, checked against the model. UsageError with the entry's location and a remedy."""
+    """The entries, checked against the model. Raises UsageError with the entry's location and a remedy."""
     for key in given:
         if key not in KEYS:
-            raise UsageError(f"there is no `{key}`", place=place, remedy=did_you_mean(key, KEYS))
+            raise UsageError(f"unknown entry `{key}`", place=place, remedy=did_you_mean(key, KEYS))
     protected = _protected(given.get("protected", ()), ensemble, place)
     classes = _classes(given.get("classes", {}), ensemble, place)
     return Meaning(protected, classes, _favourable(given.get("favourable"), classes, ensemble, place), place)
@@ -109,7 +109,7 @@ def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") ->
 def _protected(value: Any, ensemble: Ensemble, place: str) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
-        raise UsageError("`protected` is no list of names", place=place, remedy='write protected = ["sex", "age"]')
+        raise UsageError("`protected` is not a list of names", place=place, remedy='write protected = ["sex", "age"]')
     for number, name in enumerate(listed, 1):
         if name not in ensemble.feature_names:
             remedy = did_you_mean(name, ensemble.feature_names)
@@ -140,7 +140,7 @@ def _favourable(value: Any, classes: Mapping[str, str], ensemble: Ensemble, plac
     labels = {str(label): str(label) for label in ensemble.classes} | {name: label for label, name in classes.items()}
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value) not in labels:
         raise UsageError(
-            f"`favourable` is {value!r:.60}, which is no class of the model",
+            f"`favourable` is {value!r:.60}, which is not a class of the model",
             place=place,
             remedy=did_you_mean(str(value), labels),
         )

@@ -35,14 +35,14 @@ HEAD_BYTES = 1 << 16
 MAX_FILE_BYTES = 2 << 30
 
 UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Python's errors for values of unforeseen kinds; the file is refused as damaged."""
+"""Python's errors for values of unexpected kinds; the file is refused as damaged."""
 
 
 _OF_OUTPUT = re.compile(r"output \d+ of ")
 
 
 class UnforeseenError(ModelError):
-    """A damaged file whose damage no check detected."""
+    """A damaged file whose damage no check has detected."""
 
     code = "M002"
 
@@ -61,12 +61,12 @@ FORMATS: Final = Registry(
 
 
 def frontend_names() -> list[str]:
-    """Names of all registered frontends; nothing is imported. ModelError for a name used twice."""
+    """Names of all registered frontends; nothing is imported. Raises ModelError if a name is used twice."""
     return FORMATS.names()
 
 
 def frontend(name: str) -> Frontend:
-    """The frontend of that name; ModelError if it is unknown, cannot be imported or is not a frontend."""
+    """The frontend with this name. Raises ModelError if it is unknown, cannot be imported or is not a frontend."""
     made = FORMATS.get(name)
     if isinstance(made, type):
         made = made()
@@ -76,7 +76,7 @@ def frontend(name: str) -> Frontend:
 
 
 def libraries_of(models: Iterable[LoadedModel], replay: str) -> list[str]:
-    """The libraries of models. UsageError if answers have to be replayed in them and a format has none."""
+    """The models' libraries. Raises UsageError if replay needs a library and a model's format has none."""
     libraries = [frontend(model.frontend).library for model in models]
     if replay == "library" and not all(libraries):
         raise UsageError(
@@ -88,16 +88,16 @@ def libraries_of(models: Iterable[LoadedModel], replay: str) -> list[str]:
 def load(source: object, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
     """The model in a file (a path) or a live object; the format is detected from the content unless it is given.
 
-    `FORMAT:VARIANT` selects one of the models in a file: `xgboost:best` is the one chosen by early stopping, and
-    `FORMAT:output=K` output K, from 0, of a file or object that predicts several at once.
+    `FORMAT:VARIANT` selects one of the models in a file: `xgboost:best` is the model chosen by early stopping.
+    `FORMAT:output=K` selects output K, from 0, of a file or object that predicts several outputs at once.
 
-    A pickle can run code; it is opened only with `trust_pickle`. The file next to the model (`meaning.py`) is read too. Raises
-    ModelError with location and remedy for everything that cannot be read exactly.
+    A pickle can run code; it is opened only with `trust_pickle`. The file with the model's meaning (`meaning.py`) is read, too.
+    Raises ModelError with location and remedy for everything that cannot be read exactly.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if _is_folder(path):
-            # `.` and `..` are not used as model names.
+            # `.` and `..` do not serve as model names.
             path = Path(os.path.abspath(path)) if path.name in ("", "..") else path
             model = _load_folder(path, format)
         else:
@@ -106,7 +106,7 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
     name, _, variant = (format or "").partition(":")
     output = output_named(variant)
     if variant and output is None:
-        raise ModelError(f"`{format}` chooses among the models of a file, and a live object is one model")
+        raise ModelError(f"`{format}` chooses among the models of a file, but a live object is a single model")
     candidates = [frontend(name)] if name else _all()
     for candidate in candidates:
         if candidate.recognises_object(source):
@@ -123,7 +123,7 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
 
 
 def _all() -> list[Frontend]:
-    """Every frontend that can be imported: a broken plug-in does not affect the others."""
+    """Every frontend that can be imported; a broken plug-in does not affect the others."""
     found = []
     for name in frontend_names():
         try:
@@ -165,7 +165,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _load_folder(path: Path, name: str | None) -> LoadedModel:
-    """The model of a folder. ModelError if no format, or not the named one, has such folders."""
+    """The model in a folder. Raises ModelError if no format, or not the named format, has such folders."""
     place = str(path)
     try:
         names = [entry.name for entry in islice(os.scandir(path), MOST_FILES)]
@@ -190,7 +190,7 @@ def _load_folder(path: Path, name: str | None) -> LoadedModel:
 
 @contextmanager
 def _damage_told(place: str) -> Iterator[None]:
-    """Reports unforeseen errors of a reader within the block as a damaged file."""
+    """Reports unexpected errors of a reader within the block as a damaged file."""
     try:
         yield
     except MemoryError:
@@ -204,7 +204,7 @@ def _damage_told(place: str) -> Iterator[None]:
 
 
 def _variant(chosen: Frontend, variant: str, path: Path, data: bytes) -> LoadedModel:
-    """One of the models, or of the outputs, in a file. ModelError if the format has no such choice."""
+    """One of the models or outputs in a file. Raises ModelError if the format has no such variant."""
     output = output_named(variant)
     if output is not None:
         if isinstance(chosen, OutputFrontend):

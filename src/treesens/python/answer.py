@@ -16,7 +16,7 @@ from treesens.records.answers import points_of, record
 from treesens.report.explain import Explanation, InNotebook
 
 _SHOWN = 6
-"""Number of answers that a short representation lists."""
+"""Maximum number of answers in a short representation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Answer(InNotebook):
 
     @property
     def count(self) -> RowCount | None:
-        """The rows that answer a counting question."""
+        """The count of rows for a counting question, otherwise None."""
         return self.result.count
 
     @property
@@ -118,7 +118,7 @@ def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
 
 
 class Answers(InNotebook, Mapping[str, Answer]):
-    """Answers by the name of their question. `errors` has the errors of the other queries by name; access to one of these
+    """Answers by the name of their question. `errors` has the errors of the other queries by name; access to such a query
     raises its error.
     """
 
@@ -154,4 +154,4 @@ class Info(InNotebook, dict[str, Any]):
 
 
 class Explanations(InNotebook, dict[str, Explanation]):
-    """The meanings of questions by name; listed one below the other in a notebook."""
+    """The meanings of questions by name; a notebook shows them one below the other."""

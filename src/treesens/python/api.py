@@ -67,7 +67,7 @@ def check_text(
     """
     if not isinstance(text, str | Composed):
         raise UsageError(
-            f"a question is a text, or an object of ts.query, and this is {text!r:.60}",
+            f"expected a text or an object of ts.query, found {text!r:.60}",
             remedy='write e.g. "query q: sensitive m to {sex} gap 0.1"',
         )
     if not isinstance(text, str):

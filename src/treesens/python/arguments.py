@@ -34,11 +34,11 @@ ALIASES: Mapping[str, str] = {
     "n_jobs": "jobs",
     "random_state": "seed",
 }
-"""Names in other tools and earlier versions, by the argument that they mean, in every call that has it."""
+"""Names in other tools and earlier versions, with the argument that each of them means, in every call that has the argument."""
 
 
 def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Named arguments under their present names. ArgumentsError for an unknown name, and for one given twice."""
+    """Named arguments under their present names. Raises ArgumentsError for an unknown name, and for an argument given twice."""
     found: dict[str, Any] = {}
     for name, value in given.items():
         own = name if name in known else ALIASES.get(name, name)
@@ -53,7 +53,7 @@ def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict
 def bound_arguments(
     call: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]
 ) -> inspect.BoundArguments:
-    """The arguments of a call, without defaults. ArgumentsError for arguments that do not fit the signature."""
+    """The arguments of a call, without defaults. Raises ArgumentsError if they do not fit the signature."""
     own = renamed(call, named, signature.parameters)
     try:
         return signature.bind(*positional, **own)
@@ -64,20 +64,20 @@ def bound_arguments(
 
 
 def public(call: _Call) -> _Call:
-    """A call of the interface (see `typed`) that accepts alternative argument names, and suggests names for unknown ones."""
+    """A call of the interface (see `typed`) that accepts alternative argument names and suggests known names."""
     signature = inspect.signature(call)
     known = [name for name, one in signature.parameters.items() if one.kind is not one.VAR_KEYWORD]
     checked, open_ended = typed(call), len(known) < len(signature.parameters)
 
     @functools.wraps(call)
     def asked(*positional: Any, **named: Any) -> Any:
-        # Calls with arbitrary options check names themselves, together with the engine's.
+        # Calls with arbitrary options check names themselves, together with the engine's options.
         more = [name for name in named if open_ended and name not in ALIASES]
         own = renamed(call.__name__, named, [*known, *more])
         try:
             signature.bind(*positional, **own)
         except TypeError as error:
-            renamed(call.__name__, own, known)  # the unknown name is the more informative of two errors
+            renamed(call.__name__, own, known)  # of the two errors, an unknown name is more informative
             raise ArgumentsError(
                 f"{call.__name__}(): {error}", remedy=f"its arguments are {', '.join(known)}"
             ) from None
@@ -87,7 +87,7 @@ def public(call: _Call) -> _Call:
 
 
 def with_options(call: _Call) -> _Call:
-    """A call whose `**options` are those of a question: its signature shows each with its type and default."""
+    """A call whose `**options` are those of a question: its signature shows each option with its type and default."""
     signature = inspect.signature(call)
     own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     types = {name: getattr(kind, "__forward_arg__", kind) for name, kind in CallOptions.__annotations__.items()}

@@ -1,4 +1,4 @@
-"""Questions over live models and frames: the common part of `treesens.python.api` and the builder's objects, and sessions."""
+"""Questions over live models and frames, for `treesens.python.api` and the builder's objects, and sessions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Composed(Protocol):
     def with_sources(
         self, models: Any = None, data: Any = None
     ) -> tuple[ast.File, Mapping[str, Any], Mapping[str, Any]]:
-        """The syntax tree, its models and its data by name; `models` and `data` replace or add some."""
+        """The syntax tree, its models and its data by name; entries of `models` and `data` replace or extend them."""
         ...
 
 
@@ -81,7 +81,7 @@ def answer_text(
 def answer_tree(
     file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
 ) -> Answers:
-    """The same for a syntax tree."""
+    """As `answer_text`, for a syntax tree."""
     return answer_declared(file, models, data, options, declared=True)
 
 
@@ -93,7 +93,7 @@ def answer_declared(
     *,
     declared: bool,
 ) -> Answers:
-    """The answers with notes: as declarations, or as arguments if the caller has not `declared` the features."""
+    """The answers with notes, whose remedies are arguments of the call unless the caller has `declared` the features."""
     asking, diagnostics = checked_options(options), Diagnostics()
     bound = bound_tree(file, models, data, diagnostics)
     frame = next((f for f in (data or {}).values() if not isinstance(f, str | Path | Table)), None)
@@ -138,7 +138,7 @@ def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:
 
 
 def table_of(source: Any, label: str | None, rows: int | None, models: Sequence[LoadedModel] = ()) -> Table:
-    """The table of a path, a frame, or an array, whose columns are named like a model's features."""
+    """The table in a path, a frame, or an array, whose columns are named like a model's features."""
     if isinstance(source, np.ndarray) and models:
         from treesens.data.tables import table_of_array
 
@@ -149,7 +149,7 @@ def table_of(source: Any, label: str | None, rows: int | None, models: Sequence[
 def answer_file(
     bound: ResolvedFile, names: Sequence[str], frame: Any, options: Options, notes: tuple[str, ...] = ()
 ) -> Answers:
-    """Makes Ctrl-C return the results so far."""
+    """The answers to the questions of a file. Ctrl-C returns the results so far."""
     wanted = [b for b in bound.queries if not names or b.name in names or b.name.partition("[")[0] in names]
     answers = []
     errors: dict[str, TreesensError] = dict(bound.broken)
@@ -218,7 +218,7 @@ class Session:
             raise UsageError("the session is closed", remedy="ask within `with ts.session(..) as s:`")
         queries = parse(f"query q: {question}", "<question>").queries
         if len(queries) != 1:
-            raise UsageError("the text holds several questions", remedy="ask them one by one")
+            raise UsageError("the text contains several questions", remedy="ask them one by one")
         return self._answered(queries[0], dict(options))
 
     def _answered(self, node: ast.Query, options: dict[str, Any]) -> Answer:

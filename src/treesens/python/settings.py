@@ -1,4 +1,4 @@
-"""Checks callers' options before any work: one clear message each, on the command line and in Python."""
+"""Checks callers' options before any work: one clear message per option, on the command line and in Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SEED = 2**31 - 1
 
 
 def checked_options(given: Mapping[str, Any]) -> Options:
-    """Options from names and values. UsageError for an unknown name or an invalid value."""
+    """Options from names and values. Raises UsageError for an unknown name or an invalid value."""
     known = {one.field: one for one in kinds.declared(Options, Door.PYTHON | Door.NAMED)}
     for name in given:
         if name not in known:
@@ -29,7 +29,7 @@ def checked_options(given: Mapping[str, Any]) -> Options:
 
 
 def taken(one: Declared, value: Any) -> Any:
-    """The value of an option, checked. UsageError for an invalid value."""
+    """The checked value of an option. Raises UsageError for an invalid value."""
     name = one.field
     if value is None and one.default is None:
         return None
@@ -57,13 +57,13 @@ def taken(one: Declared, value: Any) -> Any:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """UsageError if a text is not one of a few."""
+    """Raises UsageError if the value is not one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"one of: {', '.join(choices)}")
 
 
 def check_solver(name: str, value: Any, kind: kinds.Solver = kinds.Solver()) -> None:  # noqa: B008 (frozen)
-    """UsageError, or BackendError for an unknown backend."""
+    """Raises UsageError, or BackendError for an unknown backend."""
     from treesens.backends.base import get_backend
 
     if not isinstance(value, str):
@@ -73,7 +73,7 @@ def check_solver(name: str, value: Any, kind: kinds.Solver = kinds.Solver()) -> 
 
 
 def check_pipeline(name: str, value: Any) -> None:
-    """UsageError, or PipelineError for an invalid pipeline."""
+    """Raises UsageError, or PipelineError for an invalid pipeline."""
     from treesens.compiler.pipeline import Pipeline
 
     if not isinstance(value, str):
@@ -82,27 +82,27 @@ def check_pipeline(name: str, value: Any) -> None:
 
 
 def check_seconds(name: str, value: Any) -> None:
-    """UsageError unless the value is a positive number of seconds."""
+    """Raises UsageError unless the value is a positive number of seconds."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value <= MOST_SECONDS:
         raise UsageError(f"`{name}` is {_shown(value)}", remedy="give a positive number of seconds")
 
 
 def check_number(name: str, value: Any, least: float, most: float) -> None:
-    """UsageError unless the value is a number in a range."""
+    """Raises UsageError unless the value is a number in the range."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not least <= value <= most:
         raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"give a number from {least:g} to {most:g}")
 
 
 def check_flag(name: str, value: Any) -> None:
-    """UsageError unless the value is True or False."""
+    """Raises UsageError unless the value is True or False."""
     if not isinstance(value, bool):
         raise UsageError(f"`{name}` is {_shown(value)}", remedy="give True or False")
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
-    """UsageError unless the value is an integer in a range."""
+    """Raises UsageError unless the value is an integer in the range."""
     import numpy as np
 
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
@@ -110,7 +110,7 @@ def check_whole(name: str, value: Any, least: int, most: int) -> None:
 
 
 def check_threshold(value: Any) -> Fraction:
-    """A cut-off of probabilities as written. UsageError unless it is between 0 and 1."""
+    """A probability threshold as written. Raises UsageError unless it is between 0 and 1."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < 1:
         raise UsageError(f"`threshold` is {_shown(value)}", remedy="give a number between 0 and 1, e.g. 0.2")
@@ -118,7 +118,7 @@ def check_threshold(value: Any) -> Fraction:
 
 
 def path_of(name: str, value: Any) -> Path:
-    """A path. UsageError for other types."""
+    """A path. Raises UsageError for other types."""
     if not isinstance(value, str | PathLike):
         raise UsageError(f"`{name}` is {value!r:.60}", remedy="give the path of a file")
     return Path(value)

@@ -24,7 +24,7 @@ _OPTION = re.compile(r"(?<![\w`-])--([a-z][a-z-]*)(?: ([\w.%|-]+(?:,[\w.%-]+)*))
 _NUMBER = re.compile(r"[\d.]+")
 _METAVAR = re.compile(r"[A-Z]+")
 REAL = re.compile(r"declare (?:`feature (.+): real`|`` feature `(.+)`: real ``) if fractions can occur")
-"""The remedy in a note on whole numbers."""
+"""The remedy in a note on features that have only whole numbers."""
 
 _OTHERS: dict[str, kinds.Kind] = {
     "data": kinds.TableFile(),
@@ -32,7 +32,7 @@ _OTHERS: dict[str, kinds.Kind] = {
     "label": kinds.Text(),
     "trust_pickle": kinds.Flag(),
 }
-"""Arguments of calls in addition to the studies' options."""
+"""Arguments of calls that are not options of studies."""
 
 
 def typed(call: _Call) -> _Call:
@@ -67,7 +67,7 @@ def in_python(note: str) -> str:
 
 
 def as_arguments(text: str) -> str:
-    """A text in which options of studies are replaced by arguments of calls. Commands between backquotes are unchanged."""
+    """A text with options of studies replaced by arguments of calls. Commands between backquotes are unchanged."""
     if "--" not in text:
         return text
     parts = text.split("`")
@@ -89,7 +89,7 @@ def _argument(found: re.Match[str]) -> str:
 
 
 def _written(kind: kinds.Kind, value: str, *, last: bool) -> str | None:
-    """A value in Python's notation; None for a word that continues the sentence."""
+    """A value in Python's notation; None for a word that only continues the sentence."""
     several = value.split(",")
     if all(map(_NUMBER.fullmatch, several)):
         return f"[{', '.join(several)}]" if len(several) > 1 else value
@@ -104,7 +104,7 @@ def _written(kind: kinds.Kind, value: str, *, last: bool) -> str | None:
 
 @functools.cache
 def _arguments() -> dict[str, tuple[str, kinds.Kind]]:
-    """The arguments of calls, and the meaning of each, by option name."""
+    """The arguments of calls, each with its kind, by option name."""
     found = {name.replace("_", "-"): (name, kind) for name, kind in _OTHERS.items()}
     return {**(service("studies").arguments() if has_extensions() else {}), **found}
 
@@ -119,7 +119,7 @@ def notes_of(diagnostics: Diagnostics, *, declared: bool) -> tuple[str, ...]:
 
 
 def warn(notes: Iterable[str]) -> None:
-    """Issues warnings among notes as Python warnings at the caller's line: for example, rows that cannot be answers."""
+    """Issues the warnings among the notes as Python warnings at the caller's line: for example, rows that cannot be answers."""
     for note in notes:
         if _REPORTED in note.partition("\n")[0]:
             warnings.warn(note, TreesensWarning, stacklevel=_depth())

@@ -1,1 +1,1 @@
-"""Converts results to records: answers, models, domains and installations as plain data. `report/` displays them."""
+"""Converts results to records: answers, models, domains and installations as plain data. `report/` displays records."""

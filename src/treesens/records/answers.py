@@ -1,4 +1,4 @@
-"""Answers as records (docs/cli.md): one JSON object per question, sufficient to repeat and to judge it."""
+"""Answers as records (docs/cli.md): one JSON object per question, sufficient to repeat and judge the answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treesens.values.verify import Witness
 
 
 def label_of(domain: Domain, value: float, number_type: np.dtype[Any]) -> str | int | float | None:
-    """A stored value in the user's notation; None is missing."""
+    """A stored value in the user's notation; None if the value is missing."""
     if math.isnan(value):
         return None
     if isinstance(domain, ValueDomain):
@@ -39,7 +39,7 @@ def label_of(domain: Domain, value: float, number_type: np.dtype[Any]) -> str | 
 
 
 def typed_number(unit: Unit, stored: float, number_type: np.dtype[Any]) -> int | float:
-    """The shortest decimal that is stored as exactly this float; the nearest double if no decimal is."""
+    """The shortest decimal that is stored as exactly this float; the nearest double if there is no such decimal."""
     nearest = float(unit.to_typed(Fraction(stored)))
     for digits in range(1, 18):
         text = f"{nearest:.{digits}g}"
@@ -49,7 +49,7 @@ def typed_number(unit: Unit, stored: float, number_type: np.dtype[Any]) -> int |
 
 
 def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
-    """Labels of a witness by point and feature."""
+    """The values of a witness, as labels by point and feature."""
     kinds = [grid.number_type.dtype for grid in query.space.grid]
     return {
         point.name: {
@@ -63,18 +63,18 @@ def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
 
 
 def scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
-    """Raw outputs and predictions of one point, by the language's words.
+    """Raw outputs and predictions of one point, by the words of the language.
 
     The class is the library's prediction. It is included if it does not follow directly from the scores, and omitted if only
-    the library's own rounding decides between two. A non-finite probability or value is None: libraries return infinity or NaN
-    for very large sums.
+    the library's own rounding decides between two classes. A non-finite probability or value is None: libraries return infinity
+    or NaN for very large sums.
     """
     return {**_scores_of(query, witness, point), **_decisions_of(query, witness, point)}
 
 
 def _decisions_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
-    """The outcome of every decision that the question uses, for a point. An outcome is omitted if exact sums and the library's
-    scores disagree, or if it is undecided.
+    """The outcome of every decision that the question uses, for one point. An outcome is omitted if it is undecided, or if
+    exact sums and the library's scores disagree about it.
     """
     mine = [decided for decided in query.decided if decided.point == point]
     if not mine:
@@ -125,9 +125,9 @@ def _scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
 
 
 def region_of(query: Query, region: Region) -> dict[str, dict[str, Any]]:
-    """A region by point: per feature a list of labels, or [low, high] runs of numbers.
+    """A region by point: for each feature, a list of labels, or [low, high] runs of numbers.
 
-    Features with their whole domain allowed are omitted; the part common to all points is under "all".
+    Features whose whole domain is in the region are omitted; the part common to all points is under "all".
     """
     result: dict[str, dict[str, Any]] = {"all": {}} if len(query.points) > 1 else {}
     for number, point in enumerate(query.points):
@@ -157,7 +157,7 @@ def _values_of(query: Query, feature: int, mask: BoolArray) -> list[Any]:
 
 
 def _joined(ends: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Merges consecutive runs of integers: between 18 and 19 there may be cells without one."""
+    """Merges consecutive runs of integers: between 18 and 19 there may be cells without an integer."""
     joined: list[tuple[float, float]] = []
     for low, high in ends:
         if joined and low == joined[-1][1] + 1:
@@ -350,13 +350,13 @@ def found_record(query: Query, result: Result) -> dict[str, Any]:
 
 
 def as_expected(query: Query, result: Result) -> bool | None:
-    """True if the verdict, or the share, is the expected one; None if that is unknown."""
+    """True if the verdict, or the share, is the expected one; None if the answer is open."""
     if query.share is not None and query.share.expected is not None:
         return result.share.holds if result.share is not None else None
     if result.verdict is Verdict.UNKNOWN:
         return None
     if query.expect is None:
-        # An unknown count is not an answer, even if some row counts.
+        # An unknown count is not an answer, even if some rows are known to count.
         counted = result.count is None or not result.count.undecided
         return True if counted and (result.share is None or result.share.closed) else None
     return (query.expect == "some") == (result.verdict is Verdict.FOUND)

@@ -1,4 +1,4 @@
-"""Influences on a measurement other than its question: versions of packages, and the machine."""
+"""Facts that affect a measurement in addition to its question: versions of packages, and the machine."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from treesens.backends.base import BACKENDS, packages_of
 from treesens.compiler.base.plugins import plugin_versions
 
 LIBRARIES = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "catboost", "onnxruntime", "treelite")
-"""Distributions whose models are read, and in which pairs are replayed."""
+"""Distributions whose models are read, and whose predictions replay pairs."""
 
 
 def package_version(name: str) -> str | None:
-    """The version of an installed distribution, None if it is not installed."""
+    """The version of a distribution; None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -24,7 +24,7 @@ def package_version(name: str) -> str | None:
 
 
 def solver_packages() -> dict[str, list[str]]:
-    """The distributions of all backends, plug-ins included, with the backends that need them."""
+    """The distributions that backends need, including plug-ins, each with the backends that need it."""
     found: dict[str, list[str]] = {}
     for backend in BACKENDS.names():
         for name in packages_of(backend):
@@ -33,13 +33,13 @@ def solver_packages() -> dict[str, list[str]]:
 
 
 def package_versions() -> dict[str, str]:
-    """Versions that affect a measurement: numpy, solvers and libraries, if they are installed, and plug-ins."""
+    """Versions that affect a measurement: numpy, installed solvers and libraries, and plug-ins."""
     names = ("numpy", *solver_packages(), *LIBRARIES)
     return {name: found for name in names if (found := package_version(name)) is not None} | plugin_versions()
 
 
 def machine_facts() -> dict[str, Any]:
-    """Processor, cores that this process may use, memory in bytes, system, Python, and the load of the last minute."""
+    """Processor, usable cores, memory in bytes, system, Python, and the load average of the last minute."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "processor": _processor(),
@@ -69,7 +69,7 @@ def _memory() -> int | None:
 
 
 def environment_facts() -> dict[str, str]:
-    """Python, system and libraries: the software that may affect an answer."""
+    """Versions of Python, the system and the libraries: the software that may affect an answer."""
     return {
         "Python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",

@@ -1,8 +1,8 @@
 """The journal: one SQLite file with every answer, under a digest of all of its inputs.
 
-A question in parts has a line for every part that was closed or split. Each answer is committed when it arrives, so that
-killing a run loses only the unfinished question. One process writes at a time; others may read (write-ahead log). If the file
-can no longer be written, because the disk is full, no answer is lost: later ones are kept in memory, for this run only.
+A question in parts has a line for every closed or split part. Each answer is committed when it arrives, so that killing a run
+loses only the unfinished question. One process writes at a time; others may read (write-ahead log). If the disk is full and the
+file can no longer be written, later answers are kept in memory, for this run only.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ CREATE INDEX IF NOT EXISTS parts_of_a_question ON parts (key);
 """
 
 NO_PART_OF_A_KEY = frozenset({"time_limit", "optimal", "confirm", "core", "regions"})
-"""Options that do not change the content of an answer, or (`optimal`) are implied by others; the journal compares time limits
-itself, and `check` adds the rest to its keys.
+"""Options that do not change the content of an answer, or (`optimal`) are implied by others. The journal compares time limits
+itself; `check` adds the other options to its keys.
 """
 
 
 def key_of(digest: str, options: Options) -> str:
-    """The key of an answer: the question, its options, and the versions of the solving software; not the time limit."""
+    """The key of an answer: the question, its options except the time limit, and the versions of the solving software."""
     known = (one.field for one in declared(Options, ~Door(0)) if one.field not in NO_PART_OF_A_KEY)
     asked = {name: getattr(options, name) for name in known} | {"pipeline": options.passes}
     parts = {"question": digest, "asked": asked, "versions": versions(options.backend)}
@@ -63,7 +63,7 @@ def key_of(digest: str, options: Options) -> str:
 
 @functools.cache
 def versions(backend: str) -> dict[str, str]:
-    """The versions that a backend's answer depends on, plug-ins included; for the engine also its content."""
+    """The versions that affect a backend's answers, including plug-ins; for the engine, also a digest of its content."""
     from treesens._engine import __file__ as engine_file
 
     with Path(engine_file).open("rb") as file:
@@ -92,10 +92,10 @@ class Entry:
 
 
 class Journal:
-    """A journal open for writing. DataError if the file is not a journal; UsageError if another run is writing it, or the disk
-    is full.
+    """A journal open for writing. Raises DataError if the file is not a journal, UsageError if another run is writing it or the
+    disk is full.
 
-    `tell` is called once when the file can no longer be written.
+    `tell` is called once if the file can no longer be written.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class Journal:
         self.path = path
         self._tell = tell
         self._late: sqlite3.Connection | None = None
-        """Entries made after the file could no longer be written."""
+        """The entries made after the file could no longer be written, in memory."""
         self.peak_rss: int | None = None
-        """Peak memory of this process in bytes; recorded with the run when it ends."""
+        """Peak memory of this process in bytes, recorded with the run when the run ends."""
         if path.exists() and not path.is_file():
             raise UsageError("this is not a regular file", place=str(path), remedy="name another file with --journal")
         will_write(path)
@@ -155,12 +155,12 @@ class Journal:
                     one.close()
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
-        """Changes the file; once it cannot be written, warns and changes this run's memory instead."""
+        """Changes the file; if it can no longer be written, warns and changes this run's memory instead."""
         try:
             (self._late or self._db).execute(statement, values)
             return
         except OverflowError as error:
-            raise DataError(f"the journal cannot hold an answer: {error}", place=str(self.path)) from None
+            raise DataError(f"the journal cannot store an answer: {error}", place=str(self.path)) from None
         except sqlite3.Error as error:
             if self._late is not None:
                 raise
@@ -170,24 +170,24 @@ class Journal:
         self._late.execute(statement, values)
         if self._tell is not None:
             self._tell(
-                f"warning: {self.path}: the journal can no longer be written: {why}. The run goes on without it; answers that "
-                "were kept before stay there"
+                f"warning: {self.path}: the journal can no longer be written: {why}. The run continues without it; answers "
+                "that were stored before remain there"
             )
 
     def _found(self, statement: str, values: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
-        """The rows of a statement in the file, and those kept in memory. DataError if the file is damaged."""
+        """The rows of a statement in the file, and those kept in memory. Raises DataError if the file is damaged."""
         try:
             rows = self._db.execute(statement, values).fetchall()
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             raise DataError(
                 f"the journal cannot be used: {error}",
                 place=str(self.path),
-                remedy="name another file with --journal; answers kept before stay there",
+                remedy="name another file with --journal; answers stored before remain there",
             ) from None
         return rows, [] if self._late is None else self._late.execute(statement, values).fetchall()
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a statement, the latest first."""
+        """The rows of a statement, the latest rows first."""
         kept, late = self._found(statement, values)
         return late + kept
 
@@ -201,7 +201,7 @@ class Journal:
         return Entry(*rows[0]) if rows else None
 
     def record(self, key: str, time_limit: float) -> dict[str, Any] | None:
-        """The full record of the known answer (as for `known`); None without one."""
+        """The full record of the known answer, as for `known`; None if no answer is known."""
         rows = self._rows(
             "SELECT record FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
             "ORDER BY verdict = 'unknown' LIMIT 1",
@@ -216,7 +216,7 @@ class Journal:
         return record
 
     def keep(self, entry: Entry, time_limit: float, record: dict[str, Any], rss: int = 0) -> Entry:
-        """Stores an answer, which survives a killed process when this returns.
+        """Stores an answer, which survives a killed process as soon as this method returns.
 
         `rss` is this process's memory in bytes.
         """
@@ -237,13 +237,13 @@ class Journal:
             yield Entry(*row)
 
     def keep_part(self, key: str, line: dict[str, Any]) -> None:
-        """Stores a line about a part of a question; on the disk when this returns."""
+        """Stores a line about a part of a question; the line is on the disk when this method returns."""
         self._write("INSERT INTO parts (key, line) VALUES (?, ?)", (key, json.dumps(line, allow_nan=False)))
 
     def parts(self, key: str, checked: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
         """The lines about the parts of a question in the order of writing, as returned by `checked`.
 
-        DataError for a line that is not JSON, or that `checked` rejects (ValueError, KeyError or TypeError).
+        Raises DataError for a line that is not JSON, or that `checked` rejects (ValueError, KeyError or TypeError).
         """
         kept, late = self._found("SELECT line FROM parts WHERE key = ? ORDER BY number", (key,))
         try:
@@ -252,13 +252,13 @@ class Journal:
             raise self.damaged("a line about a part of a question is damaged") from None
 
     def damaged(self, why: str) -> DataError:
-        """The error of a journal with unusable content."""
+        """The error for a journal with unusable content."""
         return DataError(why, place=str(self.path), remedy="name another file with --journal")
 
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """One command's answers in a journal, by question: `context` contains their common inputs."""
+    """One command's answers in a journal, by question; `context` describes the inputs that all of them share."""
 
     journal: Journal
     context: str
@@ -269,7 +269,7 @@ class KeptAnswers:
         return self.journal.record(self._key(question), self.time_limit)
 
     def keep(self, question: str, verdict: str, record: dict[str, Any]) -> None:
-        """Stores a record, which is on the disk when this returns."""
+        """Stores a record, which is on the disk when this method returns."""
         asked, context = question.replace("\0", "\n"), self.context.replace("\0", "\n")
         self.journal.keep(Entry(self._key(question), verdict, asked, context), self.time_limit, record)
 
@@ -281,7 +281,7 @@ _ENTRY = "key, verdict, question, document, implied_by, failure, attempts, cpu, 
 
 
 def _writers_lock(path: Path) -> sqlite3.Connection:
-    """Held by the one process that writes; the system releases it when the process ends in any way."""
+    """A lock held by the process that writes; the system releases it when the process ends in any way."""
     try:
         lock = sqlite3.connect(f"{path}.lock", isolation_level=None, timeout=0)
     except sqlite3.OperationalError as error:
@@ -301,16 +301,16 @@ def _writers_lock(path: Path) -> sqlite3.Connection:
 
 
 _ROOM = 1 << 17
-"""Bytes of an empty journal and its log, with a margin."""
+"""Bytes for an empty journal and its log, with a margin."""
 
 
 def _not_begun(path: Path, error: sqlite3.OperationalError) -> UsageError:
-    """The error of a journal that the system does not let begin; a full disk causes various errors."""
+    """The error for a journal that cannot be created; a full disk causes various errors."""
     try:
         full = shutil.disk_usage(path.parent).free < _ROOM
     except OSError:
         full = False
     why = "the disk is full" if full else str(error)
     return UsageError(
-        f"the journal cannot be begun: {why}", place=str(path), remedy="name another file with --journal, or make room"
+        f"the journal cannot be opened: {why}", place=str(path), remedy="name another file with --journal, or make room"
     )

@@ -1,7 +1,7 @@
 """Results as JSON and back, for journals.
 
-A `found` is stored by its values alone, and verified again on the question when it is read; proofs and bounds are those of the
-run that wrote them.
+A `found` is stored by its values alone, and verified again when it is read; proofs and bounds are those of the run that wrote
+them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CLOSE = 1e-9
 
 
 def is_decided(result: Result, tolerance: Tolerance) -> bool:
-    """True if more time could not improve a result: a verdict, an optimum within the tolerance, all answers, every row."""
+    """True if more time could not improve a result: a verdict, an optimum within the tolerance, all answers, or every row."""
     if left_open(result, tolerance=tolerance) or (result.count is not None and result.count.undecided):
         return False
     share = result.share
@@ -52,7 +52,7 @@ def is_decided(result: Result, tolerance: Tolerance) -> bool:
 
 
 def to_json(result: Result) -> dict[str, Any]:
-    """A result in the form stored by a journal."""
+    """A result in the form that a journal stores."""
     kept: dict[str, Any] = {
         "verdict": str(result.verdict),
         "reason": result.reason,
@@ -105,7 +105,7 @@ def _kept_share(share: ShareFound) -> dict[str, Any]:
 
 
 def _share(query: Query, kept: Mapping[str, Any], verdict: Verdict) -> ShareFound:
-    """A share; its bound is judged again when it is read."""
+    """A stored share, compared again with the question's bound."""
     lower, upper = map(float, kept["proved"])
     asked = query.share
     if asked is None or not 0 <= lower <= upper <= 1 or (verdict is Verdict.NONE and lower > 0):
@@ -121,8 +121,8 @@ def _share(query: Query, kept: Mapping[str, Any], verdict: Verdict) -> ShareFoun
 def from_json(
     query: Query, kept: Mapping[str, Any], answered: float, library_predict: Sequence[LibraryReplay] | None
 ) -> Result | None:
-    """The result of a question answered at a time (of `time.time`); None if its points fail verification, or do not have the
-    stated value. Raises ValueError, KeyError or TypeError if it is damaged.
+    """The result stored in `kept`, answered at time `answered` (of `time.time`); None if its points fail verification, or do
+    not have the stated value. Raises ValueError, KeyError or TypeError if the stored data is damaged.
     """
     result = _told(query, kept)
     if "answers" in kept:
@@ -144,7 +144,7 @@ def from_json(
 
 
 def _told(query: Query, kept: Mapping[str, Any]) -> Result:
-    """All fields except witnesses."""
+    """The result with all fields except witnesses."""
     objective = None
     if "objective" in kept:
         value, bound, sense, kind = kept["objective"]
@@ -187,7 +187,7 @@ def _explanation(
 
 
 def _is_constant(why: Explanation | None) -> bool:
-    """True if no input has another class than the row: then there is no contrast."""
+    """True if no input has another class than the row, so that there is no contrast."""
     return why is not None and why.features == frozenset() and why.contrast is None
 
 
@@ -216,7 +216,7 @@ def _verified(
 
 
 def values_of(query: Query, points: Sequence[Sequence[float | None]]) -> FloatArray:
-    """The values float64[points, features] of stored points. Raises ValueError if they are damaged."""
+    """The values float64[points, features] of stored points. Raises ValueError if the stored data is damaged."""
     values = np.array([[np.nan if v is None else float(v) for v in point] for point in points])
     if values.shape != (len(query.points), len(query.space.names)):
         raise ValueError("a witness has a value for every point and feature")

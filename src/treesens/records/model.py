@@ -1,4 +1,4 @@
-"""A model as a record: the content of `treesens info`, without the library that made it."""
+"""A model as a record: the facts of `treesens info`, without using the library that made the model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def leaf_depths(ensemble: Ensemble) -> Int32Array:
 def model_record(loaded: LoadedModel) -> dict[str, Any]:
     """A model as a JSON-ready dictionary.
 
-    A number that enters the score with a coefficient is a note: it has no cuts, and its error depends on its domain.
+    A note names each number that enters the score with a coefficient: it has no cuts, and its error depends on its domain.
     """
     numbers = loaded.ensemble.open_features
     e = closed_over(loaded.ensemble, {name: np.zeros(1) for name in numbers})
@@ -76,7 +76,7 @@ def _about_numbers(names: Sequence[str]) -> str:
 
 
 def features_record(ensemble: Ensemble) -> list[dict[str, Any]]:
-    """Per feature: its kind, the inner nodes that split on it, its distinct guards and their range."""
+    """For each feature: its kind, the number of inner nodes that split on it, its distinct guards and their range."""
     inner = ensemble.node_feature >= 0
     splits = np.bincount(ensemble.node_feature[inner], minlength=ensemble.n_features)
     trees = np.unique(np.stack((ensemble.node_feature[inner], ensemble.node_tree[inner])), axis=1)[0]
@@ -105,7 +105,7 @@ def features_record(ensemble: Ensemble) -> list[dict[str, Any]]:
 
 
 def missing_record(ensemble: Ensemble) -> dict[str, Any]:
-    """The default directions of missing values, as stated in the file: by nodes, and the features with both directions."""
+    """The default directions of missing values in the file: counts of nodes, and the features with both directions."""
     inner = ensemble.node_feature >= 0
     left = np.bincount(ensemble.node_feature[inner & ensemble.default_left], minlength=ensemble.n_features)
     right = np.bincount(ensemble.node_feature[inner & ~ensemble.default_left], minlength=ensemble.n_features)

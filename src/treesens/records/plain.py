@@ -1,6 +1,6 @@
 """Records as dataclasses: their JSON output, and the JSON Schema of their class.
 
-An optional field has the default ABSENT. A name that Python reserves ends in `_`, which is stripped.
+An optional field has the default ABSENT. A field whose name Python reserves ends in `_`, which is stripped.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ RecordT = TypeVar("RecordT")
 
 @dataclass(frozen=True)
 class OneOf:
-    """The permitted texts of a field: `Annotated[str, OneOf(...)]`."""
+    """The permitted texts of a field, in `Annotated[str, OneOf(...)]`."""
 
     words: tuple[str, ...]
 
 
 VerdictWord: TypeAlias = Annotated[str, OneOf(("found", "none", "unknown"))]
 Value: TypeAlias = bool | float | str | None
-"""A value of a feature: a number, a label, null if it is missing."""
+"""A value of a feature: a number or a label, null if the value is missing."""
 Points: TypeAlias = dict[str, dict[str, Value]]
 """Values by point and feature."""
 
@@ -52,7 +52,7 @@ class ModelFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Document(Generic[RecordT]):
-    """The output of a study with --json: the model, and a record per answer."""
+    """The output of a study with --json: the model, and a record for each answer."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -71,7 +71,7 @@ def plain(value: Any) -> Any:
 
 
 def recorded(hint: Any, value: Any) -> Any:
-    """Converts plain data to records of a type, the inverse of `plain`. TypeError for an undeclared field."""
+    """Converts plain data to records of a type, the inverse of `plain`. Raises TypeError for an undeclared field."""
     origin, parts = get_origin(hint) or hint, get_args(hint)
     if origin is Annotated:
         return recorded(parts[0], value)
@@ -90,7 +90,7 @@ def recorded(hint: Any, value: Any) -> Any:
 
 
 def _fits(hint: Any, value: Any) -> bool:
-    """True if a value has the shape of a type other than a plain name."""
+    """True if a value fits a type that is more than a plain name."""
     origin = get_origin(hint) or hint
     return (isinstance(value, dict) and (origin is dict or is_dataclass(origin))) or (
         isinstance(value, list) and origin is list
@@ -99,7 +99,7 @@ def _fits(hint: Any, value: Any) -> bool:
 
 @functools.cache
 def _fields_of(kind: type) -> dict[str, tuple[str, Any]]:
-    """The fields of a record class by JSON name, each with its attribute name and its type."""
+    """The fields of a record class by JSON name, each with its attribute name and type."""
     hints = get_type_hints(kind, include_extras=True)
     return {_key(field): (field.name, hints[field.name]) for field in fields(kind)}
 
@@ -133,7 +133,7 @@ _NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", type(
 
 
 def _schema_of_union(parts: list[Any]) -> dict[str, Any]:
-    """A type with its alternatives; `anyOf` if several of them are more than plain types."""
+    """The schema of a union: a `type` with its alternatives, or `anyOf` if several of them are more than plain types."""
     known = [schema_of_type(part) for part in parts]
     if len(known) == 1:
         return known[0]

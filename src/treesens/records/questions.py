@@ -28,7 +28,7 @@ from treesens.grammar.tree import ast
 class Document:
     """Questions, the folder of their relative paths, and the SHA-256 of every file that they name.
 
-    `text` is the source, or the canonical text. `tree` is set if its names have no text; `text` then only identifies it.
+    `text` is the source or the canonical text. `tree` is set if names have no text; `text` then only identifies the document.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Document:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the text and the contents of the files: workers' key for documents."""
+        """Digest of the text and the contents of the files, by which workers identify documents."""
         parts = [self.text, str(self.trust_pickle), *(f"{path}\0{sha}" for path, sha in self.files)]
         return sha256("\0".join(parts))
 
@@ -54,7 +54,7 @@ class Question:
     """One question of a document.
 
     Questions of one `family` differ only in the features that may vary and in the `level` (their gap, margin or factor): a pair
-    for one is a pair for every question with a lower level and more features. Family None is for all others.
+    for one question is a pair for every question with a lower level and more features. All other questions have family None.
     """
 
     document: Document
@@ -65,10 +65,10 @@ class Question:
     level: Fraction
     expect: str | None
     interest: float = 0.0
-    """The features' importance to the model: the share of its splits on them."""
+    """The features' importance to the model: the fraction of the model's splits that use them."""
 
     def is_harder_than(self, other: Question) -> bool:
-        """True if every pair that answers this question answers the other."""
+        """True if every pair that answers this question also answers `other`."""
         return (
             self.family is not None
             and self.family == other.family
@@ -105,13 +105,13 @@ def document_of(
 
 
 def contents_of(file: ast.File, base: Path) -> tuple[tuple[str, str], ...]:
-    """The SHA-256 of every file that the declarations name, by path."""
+    """The SHA-256 of every file that declarations name, by path."""
     paths = dict.fromkeys(d.path.value for d in file.declarations if isinstance(d, ast.Model | ast.Data))
     return tuple((path, file_digest(base / path)) for path in paths)
 
 
 def open_session(file: ast.File, base: Path, *, trust_pickle: bool) -> Session:
-    """Declarations read with the registry of frontends."""
+    """The declarations, read with the registry of frontends."""
     from treesens.frontends.registry import load
 
     return Session(file, base, load_model=lambda path, form: load(path, form, trust_pickle=trust_pickle))
@@ -120,7 +120,7 @@ def open_session(file: ast.File, base: Path, *, trust_pickle: bool) -> Session:
 def questions_of(
     document: Document, session: Session, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[Question]:
-    """The questions of a document; the first of every query is bound, so that mistakes are found before anything runs."""
+    """The questions of a document; the first of each query is bound, so that mistakes are found before anything runs."""
     context = context_of(session.file, document.files)
     shares = _shares(session)
     bound: set[str] = set()
@@ -149,7 +149,7 @@ def digest_of(context: str, find: ast.Find | ast.Count | ast.Explain) -> str:
 
 
 def context_of(file: ast.File, files: tuple[tuple[str, str], ...]) -> str:
-    """The declarations in canonical form, files by content."""
+    """The declarations in canonical form, with files represented by their content."""
     contents = dict(files)
     declarations = []
     for item in file.declarations:
@@ -163,7 +163,7 @@ def context_of(file: ast.File, files: tuple[tuple[str, str], ...]) -> str:
 
 
 def _family(asked: Asked) -> tuple[frozenset[str], str | None, Fraction]:
-    """Features, the text shared by the family, and the level. An objective, `top` or a share needs more than any pair."""
+    """The features, the text that the family shares, and the level. An objective, `top` or a share needs more than any pair."""
     body = asked.body
     if not isinstance(body, ast.Sensitive):
         return frozenset(), None, Fraction(0)
@@ -179,7 +179,7 @@ def _family(asked: Asked) -> tuple[frozenset[str], str | None, Fraction]:
 
 
 def _shares(session: Session) -> dict[str, float]:
-    """For every feature: its share of the splits of all models."""
+    """For every feature, its share of the splits of all models."""
     import numpy as np
 
     result: dict[str, float] = {}

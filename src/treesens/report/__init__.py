@@ -1,1 +1,1 @@
-"""Display of answers and records: words, tables, pages and pictures."""
+"""Displays answers and records: words, tables, pages and pictures."""

@@ -14,15 +14,15 @@ from treesens.values.verify import Witness
 from treesens.visible import visible
 
 _CLEAR = 1e-6
-"""A probability nearer to 1/2 does not determine the class: the library's rounding, or its rule for ties, does."""
+"""Minimum distance of a probability from 1/2 for a clear class: closer, the library's rounding or its rule for ties decides."""
 _MOST = 6
-"""Maximum changed features named in a sentence."""
+"""Maximum number of changed features named in a sentence."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """The labels of a model's classes, the user's names for them, and the label of the favourable class. `at_half`: for two
-    classes, the second is predicted above a probability of 1/2.
+    """The labels of a model's classes, the user's names for them, and the label of the favourable class. `at_half` is True if,
+    of two classes, the second is predicted above a probability of 1/2.
     """
 
     labels: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Names:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Names:
-        """The classes of an audited model, from its facts."""
+        """The classes of an audited model, from the facts of the audit."""
         meaning, model = facts.get("meaning") or {}, facts["model"]
         labels = tuple(map(str, model.get("classes", ())))
         return cls(labels, meaning.get("classes", {}), meaning.get("favourable"), model.get("cutoff") is None)
@@ -72,14 +72,14 @@ def change_words(record: Mapping[str, Any], row: int | None = None, names: Names
 
 
 def in_names(words: str, names: Names) -> str:
-    """The question in numbers, with class names in place of labels."""
+    """The question in numbers, with the names of classes next to their labels."""
     for label, name in names.classes.items():
         words = words.replace(f"P({label})", f"P({name})").replace(f"class {label} ", f"class {label} ({name}) ")
     return words
 
 
 def decision_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
-    """`refer → decline`: the outcomes of a question's only decision for two points; empty without one, or with several."""
+    """`refer → decline`: the outcomes of a question's only decision for two points; empty if it has none or several."""
     outcomes = [score.get("decision") for score in scores.values()]
     return "" if None in outcomes else " → ".join(visible(str(outcome)) for outcome in outcomes)
 
@@ -91,13 +91,13 @@ def changed_features(points: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def equal_words(points: Mapping[str, Mapping[str, Any]]) -> str:
-    """The features in which two points agree, with their values; empty if there are none."""
+    """The features in which two points agree, with their values; empty if there are no such features."""
     first, changed = next(iter(points.values())), set(changed_features(points))
     return ", ".join(f"{visible(f)} {value_words(v)}" for f, v in first.items() if f not in changed)
 
 
 def _named(scores: Mapping[str, Mapping[str, Any]], names: Names | None) -> str:
-    """The predicted classes of two points by name; empty if classes have no names, or the library's class of one is unknown."""
+    """The predicted classes of two points by name; empty if classes have no names, or a point's class is unknown."""
     if names is None or not names.classes:
         return ""
     meaning, labels = names, names.labels
@@ -117,7 +117,7 @@ def _named(scores: Mapping[str, Mapping[str, Any]], names: Names | None) -> str:
 
 
 def score_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
-    """The predictions for two points: `prob 0.653 → 0.324`; for several classes the predicted ones, with probabilities."""
+    """The predictions for two points: `prob 0.653 → 0.324`; for several classes, the predicted ones with probabilities."""
     first, second = scores.values()
     if "class" in first and isinstance(first.get("prob"), Mapping):
         named = [str(one.get("class")) for one in (first, second)]
@@ -137,7 +137,7 @@ def score_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 NO_NUMBER = "no finite number"
-"""A probability or a value that the library computes as infinity or NaN."""
+"""The words for a probability or a value that the library computes as infinity or NaN."""
 
 
 def number(value: Any) -> str:
@@ -164,7 +164,7 @@ def value_words(value: Any) -> str:
 
 
 def row_of(bound: ResolvedQuestion, witness: Witness) -> int | None:
-    """The first table row that equals one of the two inputs; None without one."""
+    """The first table row that equals one of the two inputs; None if there is no such row."""
     for rows in bound.rows.values():
         for values in witness.values:
             if rows.shape[1] == len(values):

@@ -19,7 +19,7 @@ _RELATIONS: dict[ast.Operator, str] = {
 
 
 def sentence(body: ast.Find | ast.Count | ast.Explain) -> str:
-    """The question of a body."""
+    """The question that a body states."""
     match body:
         case ast.Find(points, constraints, objective, top, share, expect):
             text = ""

@@ -40,7 +40,7 @@ class InNotebook:
 
 @dataclass(frozen=True, eq=False)
 class Explanation(InNotebook):
-    """The meaning of a question: `record` as printed by `treesens explain --json`. As text, its sentence and its formulas."""
+    """The meaning of a question: `record` is the JSON of `treesens explain`. As text, the sentence and the formulas."""
 
     record: dict[str, Any]
 
@@ -56,7 +56,7 @@ class Explanation(InNotebook):
 
     @property
     def formulas(self) -> list[str]:
-        """Constraints and objective over stored values and raw scores, with exact bounds."""
+        """Constraints and objective in terms of stored values and raw scores, with exact bounds."""
         return list(self.record["formulas"])
 
     def __str__(self) -> str:
@@ -67,14 +67,14 @@ class Explanation(InNotebook):
 
 
 def compiled_part(query: Query) -> Query:
-    """The part of a question that the compiler handles at once: one row of a count, and no nonlinear objective."""
+    """The part of a question that the compiler handles at once: one row of a count, without a nonlinear objective."""
     goal = query.objective
     linear = goal is None or (goal.nearest is None and goal.probability is None)
     return replace(query, rows=None, objective=goal if linear else None)
 
 
 def explanation(bound: ResolvedQuestion, pipeline: str, backend: Backend, options: Options) -> dict[str, Any]:
-    """All facts that `explain` shows, JSON-ready: the compilation by that pipeline, and the methods under `options`."""
+    """All facts that `explain` shows, JSON-ready: the compilation by `pipeline`, and the methods under `options`."""
     part = compiled_part(bound.query)
     compiled = compile_query(part, pipeline).compiled
     # For nonlinear probabilities the module has only the first rows.
@@ -95,7 +95,7 @@ def explanation(bound: ResolvedQuestion, pipeline: str, backend: Backend, option
 
 
 def methods_record(query: Query, options: Options) -> dict[str, Any]:
-    """The fitting methods in order. If rows are counted, these are the methods for a row that sweeps leave open."""
+    """The fitting methods in order. If rows are counted, these methods are for a row that sweeps leave open."""
     one = replace(query, rows=None)
     note = note_on_cases(one)
     return {
@@ -105,13 +105,13 @@ def methods_record(query: Query, options: Options) -> dict[str, Any]:
 
 
 def formulas(query: Query) -> list[str]:
-    """Constraints and objective over cells and raw scores."""
+    """Constraints and objective as formulas over cells and raw scores."""
     lines = [constraint_text(query, c) for c in query.constraints]
     return lines + ([objective_text(query, query.objective)] if query.objective is not None else [])
 
 
 def cells_record(query: Query) -> list[dict[str, Any]]:
-    """Per feature: the models' guards, the cells after also cutting at the question's constants, and legal cells."""
+    """For each feature: the models' guards, the cells after also cutting at the question's constants, and the legal cells."""
     space = query.space
     guards = [{f["name"]: f["guards"] for f in features_record(m.ensemble)} for m in query.models]
     result = []
@@ -153,7 +153,7 @@ def passes_record(compiled: Compiled, pipeline: str) -> list[dict[str, Any]]:
 
 
 def about(step: Pass) -> str:
-    """The first sentence of a pass's documentation: its module's docstring, or its class's."""
+    """The first sentence of a pass's documentation: of its module, or of its class."""
     text = sys.modules[type(step).__module__].__doc__ or type(step).__doc__ or ""
     first = " ".join(text.strip().split("\n\n")[0].split())
     _, colon, rest = first.partition(": ")
@@ -176,12 +176,12 @@ def linear_record(module: Module) -> list[dict[str, Any]]:
 
 
 def row_formulas() -> dict[str, str]:
-    """The rows for every kind of block and op, from the documentation of their implementation."""
+    """The rows for each kind of block and op, from the documentation of their implementation."""
     return dict(_FORMULA.findall(rows.__doc__ or ""))
 
 
 def legalisation(module: Module, backend: Backend) -> dict[str, Any]:
-    """The forms that a backend supports directly, those rewritten and how, and its rounding."""
+    """The forms that a backend supports directly, the forms that are rewritten and how, and the rounding."""
     known = row_formulas()
     capabilities = backend.capabilities
     counts: dict[str, int] = {}
@@ -208,7 +208,7 @@ def legalisation(module: Module, backend: Backend) -> dict[str, Any]:
 
 
 def rounding_text(artifact: Artifact, backend: Backend) -> str:
-    """The rounding of an artifact, and its compensation."""
+    """The rounding of an artifact, and how it is compensated."""
     if not artifact.relaxed:
         return "none: every coefficient is written exactly"
     if backend.capabilities.proof is Proof.EXACT:

@@ -20,7 +20,7 @@ DIGITS = 12
 
 
 def number(value: Fraction) -> str:
-    """A rational: exact if it is short, otherwise with its decimals."""
+    """A rational number: exact if that is short, otherwise with its decimals."""
     if value.denominator == 1:
         return str(value.numerator)
     exact = f"{value.numerator}/{value.denominator}"
@@ -52,7 +52,7 @@ def _coefficient(value: Fraction) -> str:
 
 
 def form_text(query: q.Query, form: q.LinearForm) -> str:
-    """A linear form: S(a) is the raw sum of leaves and base margin at a, S[k](a) that of output k, T(a) a score learnt from
+    """A linear form: S(a) is the raw sum of leaves and base margin at a, S[k](a) the sum of output k, T(a) a score learnt from
     rows."""
     parts: list[str] = []
     for term in form.scores:

@@ -34,12 +34,12 @@ COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "mag
 
 
 def out() -> Console:
-    """Standard output for tables; wide if it is not a terminal, so that a file or a pipe gets all columns."""
+    """The console for tables; wide if standard output is not a terminal, so that a file or a pipe gets all columns."""
     return console(soft_wrap=True, width=terminal_width() or _WIDE, quiet=is_quiet())
 
 
 class Progress:
-    """A status line on standard error that names the current question; none if that is not a terminal."""
+    """A status line on standard error that names the current question; silent if standard error is not a terminal."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -76,8 +76,8 @@ class Progress:
 
 @contextmanager
 def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """A progress bar on standard error; the block's value is called after every record, optionally with text shown next to the
-    bar. If that is not a terminal, the progress is printed once a minute.
+    """A progress bar on standard error. The block calls the yielded function after every record, optionally with text to show
+    next to the bar. If standard error is not a terminal, the progress is printed once a minute.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -106,7 +106,7 @@ _EVERY = 60.0
 
 
 def _log_of(what: str, total: int) -> Callable[..., None]:
-    """Counts records, and prints a line per minute on standard error."""
+    """A function that counts records and prints a line per minute on standard error."""
     start = last = time.monotonic()
     done = 0
 
@@ -122,9 +122,9 @@ def _log_of(what: str, total: int) -> Callable[..., None]:
 
 
 def show_result(bound: ResolvedQuestion, result: Result) -> None:
-    """One answer: the verdict, the pair with the changed values marked, the scores, the objective, the reason.
+    """Prints one answer: the verdict, the pair with the changed values marked, the scores, the objective, the reason.
 
-    Written with click alone: most answers arrive faster than table libraries can be imported.
+    This uses only click: most answers arrive faster than table libraries can be imported.
     """
     query = bound.query
     line: list[str] = [styled(f"{result.query}: ", bold=True)]
@@ -181,7 +181,7 @@ def result_text(bound: ResolvedQuestion, result: Result) -> str:
 
 
 def _show_found(bound: ResolvedQuestion, result: Result) -> None:
-    """One witness with its objective and its nearest row."""
+    """Prints one witness with its objective and its nearest row."""
     if result.witness is not None:
         if words := change_words(
             found_record(bound.query, result), row_of(bound, result.witness), Names.of(bound.models[0])
@@ -202,7 +202,7 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
 
 
 def _proved(objective: ObjectiveValue) -> str:
-    """The proof status of a value. A value that is only near its bound is never called `optimal`."""
+    """The proof status of a value. A value that is only close to its bound is never called `optimal`."""
     if objective.bound is None:
         return "no bound"
     if objective.status is Closeness.OPTIMAL:
@@ -212,7 +212,7 @@ def _proved(objective: ObjectiveValue) -> str:
 
 
 def _objective_word(bound: ResolvedQuestion, kind: str) -> str:
-    """The quantity of an objective: the raw score of a regressor is its value."""
+    """The name of an objective's quantity: the raw score of a regressor is its value."""
     ensembles = [bound.query.models[point.model].ensemble for point in bound.query.points]
     plain = all(e.link.is_linear and e.n_outputs == 1 for e in ensembles)
     return "value" if kind == "margin" and plain else kind
@@ -255,7 +255,7 @@ def _how(result: Result) -> str:
 
 
 def _of_journal(result: Result) -> str:
-    """The text about an answer from a journal."""
+    """The remark on an answer from a journal."""
     if not result.from_journal:
         return ""
     again = "" if result.verdict is Verdict.UNKNOWN else ", verified again" if result.witness else ", not proved again"
@@ -263,7 +263,7 @@ def _of_journal(result: Result) -> str:
 
 
 def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
-    """The points side by side, a line per feature, then their scores; differing features come first and are marked."""
+    """The points side by side, a line per feature, then their scores; features that differ come first and are marked."""
     query, witness = bound.query, result.witness
     assert witness is not None
     points = points_of(query, witness)
@@ -303,26 +303,26 @@ def _padding(text: str, width: int) -> str:
 
 
 def _value(value: Any) -> str:
-    """A feature's value: a number is the shortest text that parses to the same input."""
+    """A feature's value: a number as the shortest text that parses to the same input."""
     if value is None:
         return "missing"
     return repr(value) if isinstance(value, float) else visible(str(value))
 
 
 def _score(value: Any) -> str:
-    """A score for display; `--json` has all digits. A dash if a point's model has no such score."""
+    """A score for display, a dash if a point's model has no such score; `--json` has all digits."""
     if value is None:
         return "–"
     return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
 
 
 ALL_SHOWN = 4
-"""Maximum classes that all get a line; with more, only those named in the question or predicted."""
+"""Maximum number of classes that all get a line; of more classes, only those named in the question or predicted get one."""
 
 
 def score_rows(bound: ResolvedQuestion, witness: Witness) -> list[tuple[str, list[Any]]]:
     """A label and a value per point (None if a point's model has no such score): `margin` and `prob` or `value` for models with
-    one score; `class`, then a line per class, for models with several. These are probabilities, unless the question is only
+    one score; `class`, then a line per class, for models with several. Classes show probabilities, unless the question is only
     about margins.
     """
     query, nodes = bound.query, list(nodes_in(bound.find))
@@ -343,7 +343,7 @@ _ABOUT: dict[str, type[ast.Node]] = {"margin": ast.Margin, "prob": ast.Prob}
 
 
 def _labels(node: ast.Node) -> Iterator[ast.Label]:
-    """The classes that a node names: `prob(a, C)`, `class(a) = C`, `class(a) != C`, `class(a) in {C, D}`."""
+    """The classes that a node names, as in `prob(a, C)`, `class(a) = C`, `class(a) != C`, `class(a) in {C, D}`."""
     if isinstance(node, ast.Prob | ast.Margin | ast.ClassIs):
         yield from () if node.label is None else (node.label,)
         return
@@ -363,7 +363,7 @@ def _shown(scores: dict[str, Any], classes: Sequence[str | int], labels: Sequenc
 
 
 def _flat(scores: dict[str, Any], wanted: set[str], shown: set[str]) -> dict[str, Any]:
-    """A point's scores with a line for each displayed class, of the kinds requested if there are several."""
+    """A point's scores with a line for each displayed class, of the requested kinds if there are several."""
     known = {kind for kind, score in scores.items() if isinstance(score, dict)}
     kinds = known & wanted or known
     result: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Tables of rich with single-line cells without control characters, fitted to the terminal without cutting words."""
+"""Rich tables with single-line cells without control characters, fitted to the terminal without cutting words."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Table(RichTable):
         super().add_row(*map(_seen, cells), **options)
 
     def print_fitted(self, console: Console, spare: Sequence[str] = ()) -> None:
-        """Prints the table. Columns of `spare` are omitted, the first ones first, until it fits, and a line lists them. If it
-        still does not fit, its cells are broken at blanks; if words are too long for that, every row becomes a block.
+        """Prints the table. The columns `spare` are omitted in order until the table fits, and a line lists them. If it still
+        does not fit, cells are broken at blanks; if words are too long for that, every row becomes a block.
         """
         every, left_out = list(self.columns), []
         for name in spare:
@@ -39,14 +39,14 @@ class Table(RichTable):
             self._print_blocks(console)
             return
         for column, width in zip(self.columns, widths, strict=True):
-            column.width = width  # avoids that rich measures every cell again
+            column.width = width  # spares rich from measuring every cell again
         console.print(self, soft_wrap=False)
         if left_out:
             for line in wrapped(f"left out at this width: {', '.join(left_out)} (--json has all)", console.width):
                 console.print(line)
 
     def drop_empty(self, *names: str) -> None:
-        """Omits columns of these names that have no content."""
+        """Omits the named columns that have no content."""
         self._keep([c for c in self.columns if c.header not in names or any(map(str, c.cells))])
 
     def _fits(self, console: Console) -> bool:
@@ -58,12 +58,12 @@ class Table(RichTable):
         return [max((cell_len(str(cell)) for cell in column), default=0) for column in cells]
 
     def _between(self) -> int:
-        """Characters between the columns and around them."""
+        """Total width between the columns and around them."""
         return self._extra_width + sum(self._get_padding_width(number) for number in range(len(self.columns)))
 
     def _broken_widths(self, room: int) -> list[int] | None:
-        """Widths of the columns, none below its longest word, with as many columns unbroken as possible; None if words need
-        more space.
+        """Widths of the columns, none below its longest word, with as many columns unbroken as possible; None if single words
+        need more space.
         """
         cells = [[column.header, *column.cells] for column in self.columns]
         widths = [max(map(_longest_word, column), default=0) for column in cells]
@@ -96,11 +96,11 @@ class Table(RichTable):
     def _keep(self, columns: list[Column]) -> None:
         self.columns[:] = columns
         for number, column in enumerate(columns):
-            column._index = number  # the padding of the last column depends on it
+            column._index = number  # the padding of the last column depends on this
 
 
 def value_text(value: Any) -> str:
-    """An input value: `missing`, or unchanged; a category of this name is quoted, as in a question."""
+    """An input value: `missing`, or unchanged; a category called `missing` is quoted, as in a question."""
     return "missing" if value is None else '"missing"' if value == "missing" else str(value)
 
 

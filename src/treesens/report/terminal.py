@@ -1,4 +1,4 @@
-"""Terminal output: text from files is made visible, only our own styles become escape codes, and long lines are wrapped."""
+"""Terminal output: text from files is made visible, escape codes come only from our own styles, and long lines are wrapped."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 _LEAST = 20
-"""Minimum width in columns to which lines are fitted."""
+"""Minimum width, in columns, to which lines are fitted."""
 
 
 def terminal_width() -> int | None:
-    """The columns of standard output: of the terminal, or from COLUMNS; None for a file or a pipe, which take any width."""
+    """The width of standard output, from the terminal or COLUMNS; None for a file or a pipe, which take any width."""
     named = os.environ.get("COLUMNS", "")
     if named.isdecimal() and int(named) > 0:
         return max(_LEAST, int(named))
@@ -31,7 +31,7 @@ def terminal_width() -> int | None:
 
 
 def display_width(text: str) -> int:
-    """The display width of a text: East Asian characters count two, combining ones zero."""
+    """The display width of a text: East Asian characters count two, combining characters zero."""
     if text.isascii():
         return len(text)
     return sum(_columns(character) for character in text)
@@ -81,7 +81,7 @@ _QUIET = "treesens.quiet"
 
 
 def be_quiet(context: click.Context) -> None:
-    """From now on this context's command prints only JSON on standard output."""
+    """Makes this context's command print only JSON on standard output from now on."""
     context.meta[_QUIET] = True
 
 
@@ -92,8 +92,8 @@ def is_quiet() -> bool:
 
 
 def say(*parts: str, err: bool = False, nl: bool = True) -> None:
-    """Prints a line (or several) on standard output or error; without colours if that is not a terminal or they are disabled
-    (no-color.org).
+    """Prints a line (or several) on standard output or error; without colours if the stream is not a terminal or colours are
+    disabled (no-color.org).
     """
     if is_quiet() and not err:
         return
@@ -119,7 +119,7 @@ def console(*, err: bool = False, **options: Any) -> Console:
     from rich.segment import Segment
 
     class VisibleConsole(Console):
-        """Passes output text through `visible`, except rich's own codes."""
+        """A console that passes text through `visible`, except rich's own codes."""
 
         def render_str(self, text: str, **given: Any) -> Any:
             return super().render_str(visible(text, lines=True), **given)
@@ -132,7 +132,7 @@ def console(*, err: bool = False, **options: Any) -> Console:
 
 
 def use_any_encoding() -> None:
-    """Characters that the terminal's encoding lacks are written as escapes, instead of failing."""
+    """Writes characters that the terminal's encoding lacks as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

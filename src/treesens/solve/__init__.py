@@ -1,1 +1,1 @@
-"""From one question to one result: the only room in which verdicts are formed."""
+"""From one question to one result: the only package in which verdicts are formed."""

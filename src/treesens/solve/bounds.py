@@ -1,4 +1,4 @@
-"""Bounds of objectives: their a-priori range, their consistency with reached values, and their display."""
+"""Bounds on objectives: their a-priori range, their consistency with reached values, and their display."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treesens.errors import InternalError
 from treesens.values.objective_ranges import objective_range
 
 CLOSE = 1e-4
-"""A distance counts as equal to its bound within this many widths."""
+"""A distance counts as equal to its bound if they differ by at most this many widths."""
 
 
 class ContradictoryBound(InternalError):
@@ -25,7 +25,7 @@ class ContradictoryBound(InternalError):
 
 
 def within_range(query: Query, bound: float | None, *, restricted: bool = False) -> float | None:
-    """The tighter of a bound (None: unknown) and the objective's a-priori range; no new bound if `restricted`."""
+    """The tighter of `bound` (None: unknown) and the objective's a-priori range; None stays None if `restricted`."""
     goal = query.objective
     if goal is None or (bound is None and (restricted or not goal.form.costs)):
         return bound
@@ -38,11 +38,11 @@ def within_range(query: Query, bound: float | None, *, restricted: bool = False)
 
 
 def consistent(bound: float, value: float, *, maximize: bool, exact: bool, who: str) -> float:
-    """The bound of a reached value; raises ContradictoryBound if the value is better by more than rounding."""
+    """The bound, moved to the reached value if only rounding separates them; otherwise raises ContradictoryBound."""
     beyond = value - bound if maximize else bound - value
     if beyond > (1e-9 if exact else 1e-4) * max(1.0, abs(value)):
         raise ContradictoryBound(f"{who} proved that no value is better than {bound}, but {value} was reached")
-    # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
+    # A floating-point bound may be an ulp on the wrong side of a reached value.
     return max(bound, value) if maximize else min(bound, value)
 
 
@@ -58,8 +58,8 @@ def value_of(objective: Objective, inputs: Inputs) -> float:
 
 
 def of_form(objective: Objective | None, tolerance: Tolerance) -> tuple[Tolerance, float]:
-    """A tolerance of values converted to the objective's form (as in modules: more is better), and the offset from form to
-    value, in its units.
+    """Converts a tolerance on values to the units of the objective's form (in modules, more is better); also returns the offset
+    from form to value in these units.
     """
     if objective is None:
         return tolerance, 0.0
@@ -74,8 +74,8 @@ def of_form(objective: Objective | None, tolerance: Tolerance) -> tuple[Toleranc
 def left_open(result: Result, close: float = 0.0, tolerance: Tolerance = EXACT) -> bool:
     """True if there is no verdict, or if an optimum is not proved within the tolerance.
 
-    With a tolerance, distances may be `close` to their bound, which the engine has in its own units. All other values may
-    differ by 1e-9 of the value, however small the tolerance is.
+    With a tolerance, a distance may be `close` to its bound, which the engine computes in its own units. Any other value may
+    differ from its bound by 1e-9 of the value, however small the tolerance is.
     """
     goal = result.objective
     if result.verdict is not Verdict.FOUND:

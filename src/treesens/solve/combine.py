@@ -1,7 +1,7 @@
 """Merges two results of one question by one rule.
 
 The better value is kept with its point, the tighter bound with its evidence, and the attempts and notes of both. Results that
-contradict each other are an internal error: one of them is wrong, but which one is unknown.
+contradict each other are an internal error: one of the two is wrong, and it is unknown which.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TWO_ARITHMETICS = (
 
 
 def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
-    """The weakest of the proofs that no part has an answer: it proves that the whole has none.
+    """The weakest of the proofs that the parts have no answer: together they prove that the whole question has none.
 
     None if the proofs are about two arithmetics: an input near a tie may belong to one part in the library's arithmetic and to
     another in exact arithmetic, and both proofs would miss it.
@@ -53,7 +53,7 @@ def combine(one: Result, other: Result) -> Result:
 
 
 def notes_of(kept: Result, others: Iterable[Result]) -> tuple[str, ...]:
-    """The notes of both results, each once; notes on a witness are kept only for the witness that is kept."""
+    """The notes of all results, each once; notes on a witness are kept only for the witness that is kept."""
     left = (note for other in others for note in other.notes if note != IN_BAND)
     return tuple(dict.fromkeys((*kept.notes, *left)))
 
@@ -68,7 +68,7 @@ def check_agreement(one: Result, other: Result) -> None:
 
 
 def with_tighter_bound(new: Result, old: Result | None) -> Result:
-    """A result with the tighter of two bounds of its objective, and that bound's evidence.
+    """A result with the tighter of two bounds on its objective, and that bound's evidence.
 
     Raises `ContradictoryBound` if the value is better than the other bound by more than rounding.
     """
@@ -81,7 +81,7 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
     )
     if tighter:
         return new
-    # The other runner may round.
+    # The other runner's solver may round.
     old_bound = consistent(
         old_bound, goal.value, maximize=goal.sense == Sense.MAXIMIZE, exact=False, who=old.backend or "a runner"
     )
@@ -89,8 +89,8 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
 
 
 def combine_cases(query: Query, results: list[Result]) -> Result:
-    """The results of all cases of a disjunction as one: the best answer of all cases; `none` if no case has one, with the
-    weakest of their proofs if all are about one arithmetic.
+    """Combines the results of all cases of a disjunction: the best answer of all cases; `none` if no case has an answer, with
+    the weakest of their proofs if all are about one arithmetic.
     """
     found = [result for result in results if result.verdict is Verdict.FOUND]
     unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
@@ -118,7 +118,7 @@ def _added(parts: Iterable[dict[str, float]]) -> dict[str, float]:
 
 
 def _best(query: Query, found: list[Result], results: list[Result]) -> Result:
-    """The case with the best value, with the weakest bound of all cases; the bound is None if a case has none."""
+    """The case with the best value, with the weakest bound of all cases; the bound is None if a case has no bound."""
     goal = query.objective
     if goal is None:
         return found[0]
@@ -139,7 +139,7 @@ def _value(result: Result) -> ObjectiveValue:
 
 
 def leans_on(result: Result, backend: str) -> bool:
-    """True if a `none` or a bound rests on another backend than the one that gave the answer."""
+    """True if a `none` or a bound rests on a proof by `backend`."""
     return any(part.endswith(f" by {backend} (exact)") for part in result.proof_dependencies)
 
 
@@ -148,7 +148,7 @@ def join_opinions(first: Result, second: Result, backend: str) -> Result:
     attempts = (*first.attempts, *second.attempts)
     if leans_on(first, backend):
         # A backend cannot confirm itself.
-        note = f"{backend} does not confirm what rests on {backend}"
+        note = f"{backend} cannot confirm results that depend on {backend}"
         return replace(first, attempts=attempts, notes=(*first.notes, note))
     if second.verdict is Verdict.UNKNOWN:
         note = f"{backend} could not confirm: {second.reason}"

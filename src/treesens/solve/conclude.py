@@ -39,12 +39,12 @@ FALLS_SHORT = Rejected("values fall short of what their cells allow")
 
 
 def leave_open(query: str, reason: str = "", **known: Any) -> Result:
-    """`unknown` with its reason; `known` sets other fields of the result."""
+    """An `unknown` result with its reason; `known` sets other fields of the result."""
     return Result(query, Verdict.UNKNOWN, reason, **known)
 
 
 def conclude_found(result: Result, reason: str = "verified") -> Result:
-    """An open result as an answer: its witness has been verified."""
+    """An open result turned into `found`: its witness has been verified."""
     witness = result.witness
     noted = witness is not None and witness.in_band and IN_BAND not in result.notes
     notes = (*result.notes, IN_BAND) if noted else result.notes
@@ -52,28 +52,28 @@ def conclude_found(result: Result, reason: str = "verified") -> Result:
 
 
 def conclude_none(result: Result, reason: str, proof: Proof = Proof.EXACT) -> Result:
-    """An open result as `none`, with the evidence for it."""
+    """An open result turned into `none`, with the evidence for it."""
     return replace(result, verdict=Verdict.NONE, reason=reason, proof=proof)
 
 
 def conclude_infeasible(query: str, backend: str = "native", proof: Proof = Proof.EXACT) -> Result:
-    """`none`: a backend has searched all points."""
+    """A `none` result: the backend has searched all points."""
     return conclude_none(leave_open(query), f"{backend}: infeasible", proof)
 
 
 def leave_rejected(query: str, rejected: Rejected) -> Result:
-    """`unknown`: a candidate was rejected."""
+    """An `unknown` result: a candidate was rejected."""
     return leave_open(query, f"numerical band: {rejected.reason}" if rejected.numerical else rejected.reason)
 
 
 def decided_by_compiler(compilation: Compilation) -> Result | None:
-    """`none`: the compiler found a contradiction."""
+    """A `none` result if the compiler found a contradiction, otherwise None."""
     contradiction = decide_at_compile_time(compilation)
     return None if contradiction is None else conclude_contradiction(compilation.query.name, contradiction)
 
 
 def conclude_contradiction(query: str, contradiction: Contradiction) -> Result:
-    """`none`: constraints contradict each other."""
+    """A `none` result: constraints contradict each other."""
     return conclude_none(
         leave_open(query, backend=contradiction.backend, proof_dependencies=contradiction.proof_dependencies),
         contradiction.reason,
@@ -82,7 +82,7 @@ def conclude_contradiction(query: str, contradiction: Contradiction) -> Result:
 
 
 def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | float | None) -> ObjectiveValue:
-    """The displayed value and bound for an objective's form."""
+    """The displayed value and bound for a value and a bound of the objective's form."""
     shown = None if bound is None else shown_value(goal, float(bound))
     return ObjectiveValue(shown_value(goal, float(value)), shown, Sense.of(goal.maximize), goal.kind)
 
@@ -104,8 +104,8 @@ def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None, who:
 class Facts:
     """The facts of one search: `cells` int32[points, features] of a point, or `none` if a proof shows that no point exists.
 
-    `ended` is a termination. `rounded` is True if the point may pass only because of rounded rows. `bound` is a proved bound of
-    the objective's form (an upper bound if it is maximised), None if nothing is proved.
+    `ended` is a termination. `rounded` is True if the point may pass only because rows were rounded. `bound` is a proved bound
+    on the objective's form (an upper bound if it is maximised), or None.
     """
 
     cells: Int32Array | None
@@ -125,7 +125,7 @@ def conclude_facts(
     near: FloatArray | None = None,
     reach: Callable[[Witness], ObjectiveValue | Rejected] | None = None,
 ) -> Result | Rejected:
-    """The verdict that facts support, or the reason why the point is not a witness.
+    """The result that the facts support, or the reason why the point is not a witness.
 
     `near` is the row that values are chosen close to, by default that of the options; `reach` returns the witness's objective
     value with the proved bound, or the reason for a rejection.
@@ -151,7 +151,7 @@ def conclude_facts(
 
 
 def conclude_plugin(query: Query, facts: Facts, options: Options, method: str, seconds: float) -> Result | None:
-    """The result that the facts of a plug-in method support, marked as such; None if its point is rejected."""
+    """The result that a plug-in method's facts support, marked as the plug-in's; None if its point is rejected."""
 
     def reach(witness: Witness) -> ObjectiveValue:
         goal = query.objective
@@ -178,7 +178,7 @@ def conclude_plugin(query: Query, facts: Facts, options: Options, method: str, s
 
 
 def attempt_of(facts: Facts, judged: Result | Rejected, options: Options, seconds: dict[str, float]) -> Attempt:
-    """A search of the native engine on the tree path, for records."""
+    """The record of a search by the native engine on the tree path."""
     verdict = judged.verdict if isinstance(judged, Result) else Verdict.UNKNOWN
     return Attempt("native", options.pipeline, facts.ended, verdict, "", seconds, statistics=facts.statistics)
 
@@ -194,15 +194,15 @@ class Incumbent:
     value: Fraction | None = None
     rejected: Rejected | None = None
     refuted: list[NoValues] = field(default_factory=list)
-    """Cells of candidates without values that satisfy the relations."""
+    """Candidates whose cells contain no values that satisfy the relations."""
     near_miss: NearMiss | None = None
-    """The last search's best attempt and what it excluded, if it ended without an answer."""
+    """The best attempt of the last search and what the search excluded, if it ended without an answer."""
     rounded: bool = False
-    """True if rows were too long for the engine, so that a point may have passed that exact arithmetic rejects."""
+    """True if rows were rounded for the engine: a point that passes the rounded rows may violate the exact ones."""
 
     @property
     def wants_clearance(self) -> bool:
-        """True if only rounding rejects the last point: other points may pass clearly."""
+        """True if only rounding rejects the last point: other points may satisfy all constraints clearly."""
         rejected = self.rejected
         return rejected is not None and (rejected.numerical or (self.rounded and rejected.none is None))
 
@@ -227,7 +227,7 @@ class Incumbent:
 
 
 def verify_assignment(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
-    """A solver's point as a witness of the question it was compiled from."""
+    """A solver's point as a witness of the compiled question, or the reason for its rejection."""
     cells = compilation.compiled.source.cells(compilation.compiled.recover(assignment))
     return verify_cells(compilation.query, cells, near=options.near, library_predict=options.library_predict)
 
@@ -242,7 +242,7 @@ def conclude(
     *,
     restricted: bool = False,
 ) -> Result | None:
-    """The verdict that the facts of one solve support, or None.
+    """The result that the facts of one solve support, or None.
 
     `restricted` marks a tightened module, which has fewer solutions than the question: its `infeasible` proves nothing.
     """
@@ -291,7 +291,7 @@ def _found_result(
 ) -> Result:
     """The result of a verified witness, with the objective's value and bound.
 
-    `accepted`: True if the witness is this outcome's point, or another one that is no better.
+    `accepted` is True if the witness is this outcome's point, or a point that is no better.
     """
     query = compilation.query
     objective = None
@@ -300,7 +300,7 @@ def _found_result(
         exact = backend.capabilities.proof is Proof.EXACT
         bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
         if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
-            # Values may be worse than their cells allow: only the value of the cells is a bound, also for an optimum that
+            # Values may be worse than their cells allow: only the value of the cells is a bound, even for an optimum that
             # replay has rejected.
             if not accepted or query.objective.values or names_probabilities(query.constraints):
                 reached = _reached(compilation.module, outcome)
@@ -333,7 +333,7 @@ def _found_result(
 
 
 def _reached(module: Module, outcome: RawOutcome) -> float | None:
-    """The module's own objective, which is maximised, at a solver's point; rounded up."""
+    """The module's own (maximised) objective at a solver's point, rounded up; None without such an objective or point."""
     goal = module.objective
     if goal is None or goal.surrogate or outcome.assignment is None:
         return None

@@ -1,4 +1,4 @@
-"""Runs a typed question on backends: compile, emit, solve, repeat if a point fails; `conclude` makes verdicts of the facts."""
+"""Runs a typed question on backends: compile, emit, solve, repeat if a point fails; `conclude` derives verdicts from facts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejec
 from treesens.solve.options import Options
 
 FIRST_MOMENT = 1.0
-"""Compiling has at least this many seconds, whatever the limit: the native engine bounds a small model quickly, so that even a
-tiny limit yields a bound."""
+"""Minimum seconds for compiling, whatever the limit is: the native engine bounds a small model quickly, so that even a tiny
+limit yields a bound."""
 NOT_COMPILED = "the question was not compiled by then"
 NOT_WRITTEN = "the model was not written by then"
 
@@ -57,7 +57,7 @@ class Ledger:
         restricted: bool = False,
         earlier: Result | None = None,
     ) -> Result | None:
-        """The result that an outcome supports, with the tighter of its bound and that of an `earlier` result.
+        """The result that an outcome supports, with the tighter of its bound and the bound of an `earlier` result.
 
         Raises `InternalError` if a verified witness contradicts an exact proof of `none`.
         """
@@ -103,7 +103,7 @@ class Ledger:
         )
 
     def unknown(self, compilation: Compilation) -> Result:
-        """`unknown`, with the most informative reason: why a candidate was rejected, else how the attempts ended."""
+        """An `unknown` result with the best reason: why a candidate was rejected, else how the attempts ended."""
         name, rejected = compilation.query.name, self.best.rejected
         if rejected is not None:
             return replace(leave_rejected(name, rejected), refuted=tuple(self.best.refuted))
@@ -123,7 +123,7 @@ def _disagreement(backend: str, query: str) -> InternalError:
 
 
 def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:
-    """One backend; refined if its point fails exact replay, tightened if it fails only in the library's arithmetic."""
+    """Runs one backend, again with more digits if its point fails exact replay, tightened if only the library rejects it."""
     ledger = Ledger(options)
     reason = backend.available()
     if reason is not None:
@@ -136,16 +136,16 @@ def solve_with(compilation: Compilation, backend: Backend, options: Options, bud
 
 
 def _clear(compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger) -> Result:
-    """An answer that clears the numerical band, if tightening may find one, else `unknown`."""
+    """An answer that clears the numerical band, if tightening finds one, otherwise `unknown`."""
     result = solve_clear_of_band(compilation.query, backend, budget, ledger) if ledger.best.wants_clearance else None
     return result or ledger.unknown(compilation)
 
 
 def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: Ledger) -> Result | None:
-    """An answer that passes every score constraint by more than the numerical band, or None; other answers may exist.
+    """An answer that satisfies every score constraint by more than the numerical band; None if the search finds none.
 
-    Used if exact arithmetic accepts a point and the library rejects it, or if rounded rows accept it and exact arithmetic does
-    not.
+    Used if exact arithmetic accepts a point that the library rejects, or rounded rows accept a point that exact arithmetic
+    rejects.
     """
     try:
         with working_within(budget):
@@ -160,7 +160,7 @@ def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: 
 def _refine(
     compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger, *, restricted: bool = False
 ) -> Result | None:
-    """Emits with increasing precision until an answer holds; None if none does."""
+    """Emits the module with increasing precision until an answer is verified; None if that fails."""
     options = ledger.options
     for precision in range(backend.exact_precision() + 1):
         start = time.perf_counter()
@@ -185,7 +185,7 @@ def _refine(
 def _written(
     compilation: Compilation, backend: Backend, options: Options, budget: Budget, precision: int
 ) -> Artifact | None:
-    """The request for a backend; None if the budget is spent. The native engine needs no time for a first bound."""
+    """The solver input; None if the budget runs out first. The native engine is exempt: it always yields a first bound."""
     if isinstance(backend, InProcessBackend):
         return emit(compilation, backend, options, precision)
     try:
@@ -198,14 +198,14 @@ def _written(
 
 
 def ended_early(budget: Budget) -> str:
-    """The termination of work that ran out of its budget."""
+    """The termination recorded for work that ran out of its budget."""
     ended = Termination.INTERRUPTED if budget.stopped else Termination.TIME
     return str(ended.value)
 
 
 def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
-    """The request for a backend, with the module's start if it is a solution and the backend accepts one; the native engine
-    gets the inputs worth trying first instead.
+    """The solver input for a backend, with the module's start if it is a solution and the backend accepts a start; the native
+    engine gets the inputs worth trying first instead.
     """
     if isinstance(backend, InProcessBackend):
         module = compilation.module
@@ -215,7 +215,7 @@ def emit(compilation: Compilation, backend: Backend, options: Options, precision
 
 
 def start_of(module: Module) -> BoolArray | None:
-    """The module's start if it is a solution: a pass may have renumbered its variables."""
+    """The module's start if it is a solution, otherwise None: a pass may have renumbered its variables."""
     if module.warm_start is None:
         return None
     point = np.zeros(module.variables, bool)
@@ -224,7 +224,7 @@ def start_of(module: Module) -> BoolArray | None:
 
 
 def limits_of(query: Query, options: Options, seconds: float) -> Limits:
-    """The memory and time limits of a backend."""
+    """The limits, seed and tolerances for a backend."""
     tolerance, offset = of_form(query.objective, options.closeness)
     return Limits(seconds, options.memory_limit, options.threads, options.seed, tolerance, offset)
 
@@ -237,7 +237,7 @@ def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: th
 
 
 def not_compiled(query: Query, options: Options, budget: Budget) -> Result:
-    """`unknown`: the budget ran out before the question was compiled."""
+    """An `unknown` result: the budget ran out before the question was compiled."""
     attempt = Attempt("compiler", options.pipeline, ended_early(budget), Verdict.UNKNOWN, NOT_COMPILED)
     words = f"{attempt.termination}: {NOT_COMPILED}"
     return leave_open(query.name, words, backend=options.backend, attempts=(attempt,))

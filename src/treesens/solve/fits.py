@@ -13,7 +13,7 @@ from treesens.values.contradictions import NEVER
 from treesens.values.relations import relates_values
 
 MANY_LEAVES = 200_000
-"""Leaves of all points: a module with more has millions of nonzeros."""
+"""Number of leaves of all points above which a question is large: its module would have millions of nonzeros."""
 
 
 def by_engine(options: Options) -> bool:
@@ -22,7 +22,7 @@ def by_engine(options: Options) -> bool:
 
 
 def on_trees(options: Options) -> bool:
-    """True if the tree path may be used: a named pipeline always runs."""
+    """True if the tree path may be used: not with a named pipeline, which always runs."""
     return by_engine(options) and options.pipeline == "default" and not options.verify_each
 
 
@@ -37,17 +37,17 @@ def has_cases(query: Query) -> bool:
 
 
 def wants_probability(query: Query) -> bool:
-    """True if a sum of probabilities is optimised that no linear form expresses."""
+    """True if the objective is a sum of probabilities that no linear form expresses."""
     return query.objective is not None and query.objective.probability is not None
 
 
 def needs_refinement(query: Query) -> bool:
-    """True if one search may leave the question open."""
+    """True if one search over cells may leave the question open."""
     return relates_values(query) or (query.objective is not None and bool(query.objective.values))
 
 
 def is_plain_but_for_values(query: Query) -> bool:
-    """True if only the objective depends on values; cells alone decide the verdict."""
+    """True if only the objective depends on values: the verdict depends on cells alone."""
     goal = query.objective
     return goal is not None and bool(goal.values) and not relates_values(replace(query, objective=None))
 
@@ -58,17 +58,17 @@ def is_large(query: Query) -> bool:
 
 
 def leaves(query: Query) -> int:
-    """Leaves of the trees of all points, summed."""
+    """The number of leaves in the trees of all points."""
     return sum(query.models[point.model].n_leaves for point in query.points)
 
 
 def names_forests(query: Query) -> bool:
-    """True if a constraint of a question uses trees that are learnt from rows."""
+    """True if a constraint uses trees learnt from rows."""
     return any(row.form.forests for row in linear_constraints(query.constraints))
 
 
 def sums_scores(goal: Objective | None) -> bool:
-    """True if there is no objective, or if it is a sum of scores only."""
+    """True if there is no objective, or if it is a sum of scores."""
     if goal is None:
         return True
     form, beside = goal.form, goal.nearest is not None or bool(goal.values)

@@ -1,4 +1,4 @@
-"""A method of answering: when it fits, its share of the time, and its proofs. `solve/methods/registry.py` lists them."""
+"""The declaration of methods: when they fit, their share of the time, their proofs. `solve/methods/registry.py` lists them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class OpenQuestion:
-    """A question as a method gets it.
+    """A question passed to a method.
 
-    `ask` answers other questions, such as one of its cases: by a query, options, a budget, and `on_better` by name. `on_better`
-    is called with better witnesses. `known` is the previous methods' result, None for the first method; the hints are in the
-    options.
+    `ask` answers other questions, such as one of its cases; it takes a query, options, a budget, and `on_better` as a keyword.
+    `on_better` is called with better witnesses. `known` is the result of the previous methods, None for the first method; hints
+    are in the options.
     """
 
     query: Query
@@ -46,24 +46,24 @@ class Stage(Enum):
     """A method's position in the list."""
 
     STEP = "step"
-    """A method that may leave the question open: later methods go on."""
+    """A method that may leave the question open: later methods continue."""
     SEARCH = "search"
-    """A search: the first one with an answer is the last method that runs."""
+    """A search: after the first search with an answer, no other method runs."""
     CELLS = "cells"
-    """A search over cells alone; refinement also uses these."""
+    """A search over cells alone, which refinement also uses."""
 
 
 MethodRecord: TypeAlias = dict[str, str | float | None]
-"""A method as `treesens explain --json` shows it; times in seconds."""
+"""A method as a record of `treesens explain --json`; times are in seconds."""
 
 
 @dataclass(frozen=True)
 class Method:
     """One way to answer a question, as data.
 
-    `fits` decides from the question and the options alone if the method is tried; `questions` describes this condition in
-    words, `proves` names the claims that its answers prove. `run` is "module:function", imported on first use: the function
-    takes `OpenQuestion` and a `Budget`, and returns a result, or None if it declines. A plug-in method returns
+    `fits` decides from the question and the options alone whether the method is tried; `questions` describes this condition in
+    words, `proves` names the claims that the method's answers prove. `run` is "module:function", imported on first use: the
+    function takes `OpenQuestion` and a `Budget`, and returns a result, or None if it declines. A plug-in method returns
     `solve.conclude.Facts` instead, so that its points are verified like all others, and is tried before the built-in method
     named by `before`.
     """
@@ -77,20 +77,20 @@ class Method:
     share: float = 1.0
     """Share of the remaining time."""
     most: float = inf
-    """Maximum in seconds."""
+    """Maximum time in seconds, without the time per leaf."""
     per_leaf: float = 0.0
     """Additional seconds per leaf of all points."""
     always: bool = False
-    """True if it always returns a result: no later method is tried."""
+    """True if the method always returns a result: no later method is tried."""
     to_the_last_unit: bool = False
-    """True if later methods continue, whatever time is left, unless its answer is proved with zero tolerance."""
+    """True if later methods continue, whatever time is left, unless the method's answer is proved with zero tolerance."""
     takes_over: bool = False
-    """True if its result already includes the previous methods' result."""
+    """True if the method's result already includes the previous methods' result."""
     before: str = "compiled"
-    """For a plug-in method: the built-in method that comes next."""
+    """For a plug-in method: the built-in method that follows."""
 
     def part(self, query: Query, budget: Budget) -> Budget:
-        """Its share of the remaining time."""
+        """The method's share of the remaining time."""
         part = budget if self.share == 1.0 else budget.share(self.share)
         if self.most == inf:
             return part
@@ -115,6 +115,6 @@ class Method:
 
 
 def time_words(share: float, most: float | None) -> str:
-    """A displayed share of the time."""
+    """A share of the time in words."""
     part = "the rest" if share == 1.0 else f"{Fraction(share).limit_denominator(100)} of the rest"
     return part if most is None else f"{part}, at most {most:g} s"

@@ -92,7 +92,7 @@ REGIONS = Option(Flag(), "Compute a witness's region even if no table needs it; 
 
 
 class CallOptions(TypedDict, total=False):
-    """Options of a call that answers questions, as `treesens.check` takes them; `regions` is for sessions."""
+    """The options of a Python call that answers questions, such as `treesens.check`; `regions` is for sessions."""
 
     backend: str
     pipeline: str
@@ -111,7 +111,7 @@ class CallOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Options:
-    """How to answer a question. Times in seconds, memory in bytes.
+    """The options of a question. Times are in seconds, memory is in bytes.
 
     An optimum may differ from its bound by `tolerance` of its value, or by `absolute_tolerance`; 0 for both requires equality,
     and `optimal` sets both to 0. `library_predict` holds the library's own predict per model, for replay.
@@ -149,7 +149,7 @@ class Options:
     def budget(self, stop: threading.Event | None = None, *, spent: float = 0.0) -> Budget:
         """The budget of one question, for all work on it; `spent` seconds are already used.
 
-        It is created with the question and passed on: no step restarts the limit.
+        The budget is created once per question and passed on, so that no step restarts the limit.
         """
         return Budget.of(max(0.0, self.time_limit - spent), stop)
 
@@ -162,12 +162,12 @@ class Options:
 
     @property
     def uncertified(self) -> Options:
-        """The same without certificates, for a question whose answer is a step to another."""
+        """The same options without certificates, for a question whose answer is a step towards another answer."""
         return replace(self, certificates=None, require_certificate=False)
 
     @property
     def closeness(self) -> Tolerance:
-        """Both tolerances."""
+        """The relative and the absolute tolerance."""
         return Tolerance(self.tolerance, self.absolute_tolerance)
 
     def asking_for(self, closeness: Tolerance) -> Options:
@@ -185,7 +185,7 @@ class EngineOptions(TypedDict):
 
 
 def for_engine(options: Options) -> EngineOptions:
-    """The options that `IncrementalSearch` takes."""
+    """The options that `IncrementalSearch` accepts."""
     return {
         "hints": options.hints,
         "seed": options.seed,

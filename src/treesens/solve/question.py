@@ -34,7 +34,7 @@ from treesens.values.verify import Witness
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""
 LEAST_OTHER = 0.0005
-"""Seconds outside all named phases are recorded if more than this: the resolution of a record's times."""
+"""Seconds outside all named phases are recorded if they exceed this limit, the resolution of a record's times."""
 SHARE_SECONDS = 0.2
 """Minimum seconds for a share, so that its bounds are meaningful."""
 
@@ -45,11 +45,11 @@ class Shares(Protocol):
     def share_of(
         self, query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None
     ) -> ShareFound | None:
-        """The share of a question's measure, given this answer."""
+        """The share of the question's measure, given this answer."""
 
 
 Ask = Callable[[Query, Options, Budget], Result]
-"""Answers a question, such as one that another answer depends on."""
+"""A function that answers a question, such as a question on which another answer depends."""
 
 
 class Answers(Protocol):
@@ -77,7 +77,7 @@ class Certificates(Protocol):
     def certified(
         self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
     ) -> Result:
-        """The result with its claims' certificates, and the reason for every claim without one."""
+        """The result with its claims' certificates, or the reason for a claim without one."""
 
     def certified_share(
         self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
@@ -86,13 +86,13 @@ class Certificates(Protocol):
 
 
 def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
-    """A question that raised an error, as an answer among the others: unknown, with the error as its reason."""
+    """The result of a question that raised an error: `unknown`, with the error as its reason."""
     reason = f"error[{error.code}]: {error.message}"
     return leave_open(query.name, reason, backend=options.backend, pipeline=options.pipeline)
 
 
 def result_of_interruption(query: ResolvedQuestion, options: Options) -> Result:
-    """A question interrupted by Ctrl-C."""
+    """The result of a question interrupted by Ctrl-C."""
     return leave_open(query.name, "interrupted", backend=options.backend, pipeline=options.pipeline)
 
 
@@ -129,9 +129,9 @@ def answer_question(
 ) -> Result:
     """The answer to one question of a file; `progress` is called during long work.
 
-    `options.confirm` names a second backend (without help from the engine), or is `library`: then a `none` must hold however
+    `options.confirm` names a second backend (without help from the engine), or is `library`: a `none` must then hold however
     the library rounds (solve/tasks/in_library.py). The default budget is that of the options. The answer, its confirmation, its
-    certificates and its share get equal parts of it, and each may use the time its predecessors left.
+    certificates and its share get equal parts of the budget, and each may use the time its predecessors left.
 
     If the question uses a table, its rows are tried first (`auto`), and every witness has its region and its nearest row.
     """
@@ -172,7 +172,7 @@ def _answered(
 
 
 def _without_share(query: Query, result: Result, why: str) -> Result:
-    """The result without the claims about a share that has no certificate."""
+    """The result without claims about a share that has no certificate; `why` is the reason."""
     asked = query.share
     assert asked is not None
     reason = f"no accepted certificate: {why}"
@@ -193,7 +193,7 @@ def _with_share(query: Query, result: Result, budget: Budget, progress: Callable
 
 
 def _certified_share(query: Query, result: Result, options: Options, budget: Budget) -> Result:
-    """The result also with its share's certificates."""
+    """The result with its share's certificates added."""
     if result.share is None:
         return result
     certificates: Certificates = service("certificates")
@@ -284,7 +284,7 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
     if result is None or options.backend != "auto":
         asked = time.perf_counter()
         result = answer(query.query, options, budget)
-        elsewhere = time.perf_counter() - asked  # an interrupted phase is not recorded, and its time is not the data's
+        elsewhere = time.perf_counter() - asked  # includes an interrupted phase, which is not recorded
     else:
         elsewhere = sum(result.seconds.values())
     result = located(query, result, options)
@@ -309,10 +309,10 @@ def explain_none(
     *,
     stop: threading.Event | None = None,
 ) -> Result:
-    """A `none` with the conjuncts that clash: if the compiler has found the contradiction in the constraints themselves, or
-    with `options.core`.
+    """Adds the conjuncts that clash to a `none`, if the compiler found the contradiction in the constraints, or with
+    `options.core`.
 
-    Its searches get the time that the answer leaves; without `options.core`, only little of it.
+    The searches get the time that the answer leaves; without `options.core`, only a little of it.
     """
     always = options.core
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
@@ -342,7 +342,7 @@ UNSPLIT: Final = "E502"
 
 
 def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] | None = None) -> Result:
-    """Tries the methods that fit (of all, by default) in order until the question is closed; each starts from what is known."""
+    """Tries the methods that fit (of all, by default) in order until the question is closed; each gets the result so far."""
     for method in all_methods() if methods is None else methods:
         if not method.fits(question.query, question.options):
             continue
@@ -388,9 +388,9 @@ def search_cells(
 
 
 def as_asked(query: Query, options: Options) -> Query:
-    """The methods' form of the question: without alternatives that cannot hold.
+    """The question in the form that methods get: without alternatives that cannot hold.
 
-    Encodings are measured on unmodified questions: a named pipeline also gets constraints on scores that do not move.
+    A named pipeline also gets constraints on scores that do not move: encodings are measured on unmodified questions.
     """
     if names_probabilities(query.constraints) or query.explained is not None:
         return query
@@ -398,7 +398,7 @@ def as_asked(query: Query, options: Options) -> Query:
 
 
 def note_on_cases(query: Query) -> str | None:
-    """The note on a disjunction too long to split; None without one."""
+    """The note on a disjunction too long to split; None if there is no such disjunction."""
     alternatives = too_many_to_split(query)
     if not alternatives:
         return None

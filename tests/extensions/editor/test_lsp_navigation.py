@@ -144,8 +144,8 @@ def test_a_new_name_is_written_wherever_the_old_one_stands(folder: Path) -> None
             ("age: real", "years", "a name of the model or its data"),
             ("b in m", "a", "`a` is a point already, in line 7"),
             ("age in features", "sex", "`sex` is a feature already, in line 3"),
-            ("m from", "", "no text can hold the name"),
-            ("m from", "a`b", "no text can hold the name"),
+            ("m from", "", "no text can express the name"),
+            ("m from", "a`b", "no text can express the name"),
         ):
             with pytest.raises(JsonRpcException, match=why):
                 await changed(place, new)

@@ -439,8 +439,8 @@ LIBRARIES: dict[str, tuple[Maker, tuple[str, ...]]] = {
             r"initial estimator DecisionTreeRegressor is not a constant",
             r"the mean of 2 calibrated models",
             r"more than two classes",
-            r"turns the order of the scores round",
-            r"the cut-off is one of the probability of .*the first class",
+            r"does not preserve the order of the scores",
+            r"the cut-off is a probability of .*the first class",
             r"the cut-off .* is not a probability",
             r"several labels",
         ),
@@ -454,10 +454,10 @@ LIBRARIES: dict[str, tuple[Maker, tuple[str, ...]]] = {
     "onnx": (
         onnx_model,
         (
-            r"of a classifier is not supported", r"of a regressor is not supported", r"over trees is not a sum",
+            r"of a classifier is not supported", r"of a regressor is not supported", r"expected SUM or AVERAGE",
             r"splits of mode `BRANCH_(EQ|NEQ)`", r"softmax of one score", r"probabilities with a base value",
-            r"base values? (value )?(gets|where)|two base values", r"gets no weight from some leaves",
-            r"the runtime predicts 0 and 1 here", r"values for \d+ outputs", r"0 tree ensembles",
+            r"base values? (value )?(has|for)|two base values", r"has no weight in some leaves",
+            r"the runtime predicts 0 and 1 instead", r"values for \d+ outputs", r"0 tree ensembles",
         ),
     ),
 }  # fmt: skip

@@ -99,7 +99,7 @@ def test_the_binary_format_is_named_with_its_conversion(tmp_path: Path) -> None:
 
 
 def test_categories_without_names_and_models_without_trees_are_refused() -> None:
-    with pytest.raises(ModelError, match="hashes of categories, and not their names") as told:
+    with pytest.raises(ModelError, match="the hashes of its categories, but not their names") as told:
         load(with_categories())
     assert "pool=catboost.Pool(X" in str(told.value.remedy)
     with pytest.raises(ModelError, match="fit it first"):
@@ -126,7 +126,10 @@ def _set(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (_set("oblivious_trees", 0, "splits", 0, "border", value=float("nan")), "not a float32"),
         (_set("oblivious_trees", 0, "splits", 0, "border", value="1"), "expected a flat list"),
         (_set("oblivious_trees", 0, "splits", 0, "float_feature_index", value=99), "does not exist"),
-        (_set("oblivious_trees", 0, "splits", 0, "split_type", value="OnlineCtr"), "another one than the node says"),
+        (
+            _set("oblivious_trees", 0, "splits", 0, "split_type", value="OnlineCtr"),
+            "the node's fields differ from the split",
+        ),
         (_set("oblivious_trees", 0, "splits", 0, "split_type", value="Text"), "splits of kind `Text`"),
         (_set("features_info", "float_features", 0, "flat_feature_index", value=1), "not a permutation"),
         (_set("features_info", "float_features", 0, "nan_value_treatment", value="x"), "unknown treatment"),

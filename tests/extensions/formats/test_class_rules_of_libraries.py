@@ -180,7 +180,7 @@ def test_labels_that_the_runtime_never_returns_are_refused(tmp_path: Path) -> No
     next(a for a in model.graph.node[0].attribute if a.name == "classlabels_int64s").ints[:] = [5, 7]
     path.write_bytes(model.SerializeToString())
     assert set(said(path)[0].tolist()) <= {0, 1}
-    with pytest.raises(ModelError, match="predicts 0 and 1 here, and not 5 and 7"):
+    with pytest.raises(ModelError, match="predicts 0 and 1 instead of 5 and 7"):
         load(path)
 
 

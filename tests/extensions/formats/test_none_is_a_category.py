@@ -91,18 +91,18 @@ def test_what_knows_both_is_refused() -> None:
     of_nan = rows(np.nan)
     mixed = x.copy()
     mixed.loc[mixed.index[:20], "kind"] = pd.Series([np.nan] * 20, dtype=object)
-    with pytest.raises(ModelError, match="None and NaN are two categories"):
+    with pytest.raises(ModelError, match="None and NaN are separate categories"):
         ts.load(one_hot().fit(mixed, y))
     with pytest.raises(ModelError, match="None and NaN are two categories"):
         ts.load(histograms().fit(mixed, y))
     filled = pipeline.make_pipeline(
         impute.SimpleImputer(strategy="constant", fill_value="a"), preprocessing.OneHotEncoder()
     )
-    with pytest.raises(ModelError, match="the encoder behind it knows None"):
+    with pytest.raises(ModelError, match="the encoder after it knows None"):
         ts.load(behind(filled).fit(mixed, y))
     votes = MODELS["votes"]().fit(x, y)
     votes.estimators_[1] = target().fit(*of_nan)
-    with pytest.raises(ModelError, match="read in two ways, which know None and NaN"):
+    with pytest.raises(ModelError, match="takes None for a missing value"):
         ts.load(votes)
 
 

@@ -78,7 +78,7 @@ def _changed(**attributes: Any) -> Any:
         ({"nodes_values": [0.0]}, "1 entries for 9 nodes"),
         ({"nodes_truenodeids": [99, 3, 5, 7, 0, 0, 0, 0, 0]}, "a child does not exist"),
         ({"nodes_truenodeids": [1, 0, 5, 7, 0, 0, 0, 0, 0]}, "two parents|twice|another root"),
-        ({"nodes_featureids": [9] * 9}, "feature 9 of 2"),
+        ({"nodes_featureids": [9] * 9}, "feature 9, but the input has only 2 features"),
         ({"nodes_featureids": [-1] * 9}, "does not exist"),
         ({"nodes_nodeids": [0] * 9}, "same number"),
         ({"nodes_treeids": [1, *[0] * 8]}, "not in order"),
@@ -87,7 +87,7 @@ def _changed(**attributes: Any) -> Any:
         ({"target_weights": [float("inf")] * 5}, "not finite"),
         ({"target_weights": [1.0]}, "differ in length"),
         ({"n_targets": 0}, "0 outputs"),
-        ({"aggregate_function": "MAX"}, "`MAX` over trees"),
+        ({"aggregate_function": "MAX"}, "found `MAX`"),
         ({"post_transform": "PROBIT"}, "`PROBIT` of a regressor"),
     ],
 )
@@ -107,7 +107,7 @@ def test_graphs_that_do_more_are_refused_by_operator() -> None:
     model = by_hand()
     model.graph.node[0].output[0] = "z"
     model.graph.node.append(onnx.helper.make_node("Abs", ["z"], ["y"]))
-    with pytest.raises(ModelError, match="Abs behind the trees"):
+    with pytest.raises(ModelError, match="Abs after the trees"):
         load(model)
     model = by_hand()
     del model.graph.node[:]
@@ -225,10 +225,10 @@ OTHERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: before(operator("Imputer", imputed_value_floats=[0.0], replaced_value_float=-1.0)), "replaces -1"),
     (lambda: before(operator("Imputer", imputed_value_floats=[0.0])), "replaces 0"),
     (lambda: before(operator("Imputer", replaced_value_float=float("nan"))), "0 numbers for 2 columns"),
-    (lambda: before(operator("Cast", to=11)), "another type than float32"),
+    (lambda: before(operator("Cast", to=11)), "a type other than float32"),
     (lambda: before(operator("Add", "x", "z", "x")), "the output of another input"),
-    (lambda: before(operator("Sub", "k", "z", "x"), constants={"k": [1.0]}), "a constant with a column"),
-    (lambda: before(operator("Mul", "x", "z", "k"), constants={"k": [1.0, 2.0, 3.0]}), "the shape \\[3\\]"),
+    (lambda: before(operator("Sub", "k", "z", "x"), constants={"k": [1.0]}), "a constant minus or divided by a column"),
+    (lambda: before(operator("Mul", "x", "z", "k"), constants={"k": [1.0, 2.0, 3.0]}), "of shape \\[3\\]"),
     (lambda: before(operator("Div", "x", "z", "k"), constants={"k": [1.0, 0.0]}), "multiplied by 0 or less"),
     (lambda: before(operator("Normalizer", norm="L2")), "the output of Normalizer"),
     (lambda: before(operator("Identity", "z")), "the output of Identity"),
@@ -260,7 +260,7 @@ def test_damage_before_the_trees_gives_a_typed_error_or_a_valid_model() -> None:
         assert refusals(FRONTS[name]().SerializeToString(), read) > 10
 
 
-# --- operators behind the trees ---------------------------------------------------------------------------------------------
+# --- operators after the trees ----------------------------------------------------------------------------------------------
 
 
 def output_info(name: str, kind: int) -> Any:
@@ -330,41 +330,41 @@ CHANGED: dict[str, tuple[Callable[[], Any], list[Any], str]] = {
     "whole scores": (
         lambda: behind(operator("Cast", "s", to=7), outputs={"l": 7, "z": 7}),
         [[0, 2], [[2, 1, 0], [0, 0, 3]]],
-        "Cast behind the trees changes the scores",
+        "Cast after the trees changes the scores",
     ),
     "whole scores as floats": (
         lambda: behind(operator("Cast", "s", "y", to=7), operator("Cast", "y", to=1), outputs={"z": 1}),
         [[[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]],
-        "Cast behind the trees changes the scores",
+        "Cast after the trees changes the scores",
     ),
     "whole scores before what they are made of": (
         lambda: behind(operator("Cast", "y", "z", to=7), operator("Identity", "s", "y"), outputs={"l": 7, "z": 7}),
         [[0, 2], [[2, 1, 0], [0, 0, 3]]],
-        "Cast precedes one that makes its input",
+        "Cast precedes the operator that makes its input",
     ),
     "other order": (
         lambda: behind(
             of_trees("ArrayFeatureExtractor", ["s", "n"], "z"), outputs={"l": 7, "z": 1}, constants={"n": [2, 1, 0]}
         ),
         [[0, 2], [row[::-1] for row in SCORES]],
-        "ArrayFeatureExtractor behind the trees changes the scores",
+        "ArrayFeatureExtractor after the trees changes the scores",
     ),
     "other names": (
         lambda: behind(of_trees("ZipMap", ["s"], "z", classlabels_int64s=[2, 1, 0]), outputs={"l": 7, "z": 0}),
         [[0, 2], [{2: 2.75, 1: 1.5, 0: 0.25}, {2: 0.25, 1: 0.5, 0: 3.25}]],
-        "ZipMap behind the trees changes the scores",
+        "ZipMap after the trees changes the scores",
     ),
     "labels turned": (
         lambda: behind(
             of_trees("ArrayFeatureExtractor", ["n", "l"], "z"), outputs={"s": 1, "z": 7}, constants={"n": [2, 1, 0]}
         ),
         [SCORES, [[2, 0]]],
-        "ArrayFeatureExtractor behind the trees changes the labels",
+        "ArrayFeatureExtractor after the trees changes the labels",
     ),
     "labels that become one": (
         lambda: behind(operator("Cast", "l", to=9), outputs={"s": 1, "z": 9}),
         [SCORES, [False, True]],
-        "Cast behind the trees changes the labels",
+        "Cast after the trees changes the labels",
     ),
 }
 
@@ -400,7 +400,7 @@ def test_operators_that_a_file_defines_itself_are_refused() -> None:
     model.opset_import.append(onnx.helper.make_opsetid("own", 1))
     model.graph.node[0].output[0] = "z"
     model.graph.node.append(onnx.helper.make_node("Cast", ["z"], ["y"], domain="own"))
-    with pytest.raises(ModelError, match="operators of its own"):
+    with pytest.raises(ModelError, match="its own operators"):
         load(model)
 
 
@@ -454,8 +454,8 @@ def _one_dimension(model: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (_no_outputs, "1 outputs, and not 0"),
-        (_two_outputs, "1 outputs, and not 2"),
+        (_no_outputs, "must have 1 outputs, not 0"),
+        (_two_outputs, "must have 1 outputs, not 2"),
         (_one_dimension, "the input has 1 dimensions"),
     ],
 )

@@ -94,7 +94,7 @@ def test_what_stands_around_a_linear_model_stands_around_its_pipeline() -> None:
     voting = ensemble.VotingClassifier([("a", linear.LogisticRegression())], voting="soft")
     some = ensemble.BaggingRegressor(linear.Ridge(), 2, max_features=1, random_state=1)
     inside = {"VotingClassifier over a linear model follows": piped("passthrough", voting).fit(x, score > 0)}
-    inside["some of the columns alone"] = some.fit(x[NUMBERS], score)
+    inside["only some columns"] = some.fit(x[NUMBERS], score)
     for message, made in inside.items():
         with pytest.raises(ModelError, match=message) as caught:
             ts.load(made)
@@ -140,8 +140,8 @@ def test_answers_over_whole_numbers_are_those_of_all_inputs(name: str) -> None:
 @pytest.mark.parametrize(
     ("declared", "why"),
     [
-        ("", "no end of values"),
-        ("feature age: real\n", "no end of values"),
+        ("", "infinitely many values"),
+        ("feature age: real\n", "infinitely many values"),
         ("feature age: integer in [0, inf]\n", "more than 4,096 values"),
         ("feature age: integer in [0, 4096]\n", "more than 4,096 values"),
         ("feature age: real in [18, 90]\n", "all real values between two ends"),

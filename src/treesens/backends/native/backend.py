@@ -63,7 +63,7 @@ class NativeBackend(InProcessBackend):
     def emit(
         self, module: Module, *, precision: int = 0, hints: Int32Array | None = None, alike: bool = False
     ) -> Artifact:
-        """`hints` int32[H, points, features]: cells of inputs worth trying first; `alike`: score rows share one unit."""
+        """As `Backend.emit`; `hints`, int32[H, points, features], are tried first; with `alike`, score rows share a unit."""
         del precision
         asked = module
         if module.variables == 0:
@@ -121,7 +121,7 @@ class NativeBackend(InProcessBackend):
 
     def _outcome(self, artifact: NativeArtifact, adapted: Adapted, result: SearchResult) -> RawOutcome:
         if result.reason == "internal":
-            # An inconsistent search result is discarded completely, including its point.
+            # An inconsistent search result is discarded, including its point.
             return RawOutcome(Termination.CRASH, detail=f"internal error of the native engine: {result.fault}")
         assignment = None
         if result.assignment is not None and result.is_witness:
@@ -150,7 +150,7 @@ class NativeBackend(InProcessBackend):
             "prove_seconds": statistics.seconds_prove,
         }
         near = None
-        # Rounded rows have different units, and other rows may too.
+        # Rounded rows have different units, and so may other rows.
         comparable = adapted.coarsest_shift == adapted.gap_shift and not adapted.relaxed
         if result.status == "open" and not adapted.problem.objective and comparable:
             unit = Unit(adapted.gap_shift)
@@ -165,6 +165,6 @@ def set_gap(solver: Solver, adapted: Adapted, limits: Limits) -> None:
     unit = Unit(adapted.objective_shift - adapted.objective_dropped)
     reference = (adapted.objective_constant >> adapted.objective_dropped) + unit.floor(Fraction(limits.offset))
     absolute = min(unit.floor(Fraction(limits.tolerance.absolute)), 2**62)
-    # Slightly less than the tolerance: displayed values are rounded.
+    # Slightly below the tolerance, because displayed values are rounded.
     relative = limits.tolerance.relative * (1 - 1e-6)
     solver.set_gap(relative=relative, absolute=max(1, absolute), reference=max(-(2**62), min(reference, 2**62)))

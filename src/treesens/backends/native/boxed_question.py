@@ -33,7 +33,7 @@ _Facts_co = TypeVar("_Facts_co", bound="Ended", covariant=True)
 
 @dataclass(frozen=True)
 class LevelOutcome:
-    """The least level with a solution: no solution is below `low`, that of `cells` has `high`. `none`: no solution exists."""
+    """The least level of a solution: at least `low`, and at most `high`, that of `cells`. `none` is True if none exists."""
 
     cells: Int32Array | None
     low: int
@@ -51,8 +51,8 @@ class LevelOutcome:
 class BoxedQuestion:
     """A question without an objective, whose cells can be restricted repeatedly at some places.
 
-    `decided` is the answer if the compiler finds a contradiction, `only` the single remaining combination of cells. Raises
-    `BackendError` if the engine cannot take the question as a whole.
+    `decided` is the answer if the compiler finds a contradiction, `only` is the single combination of cells if only one is
+    left. Raises `BackendError` if the engine does not support the question.
     """
 
     def __init__(self, query: Query, places: Sequence[Place], *, verify_each: bool = False) -> None:
@@ -107,7 +107,7 @@ class BoxedQuestion:
         seed: int = 0,
         memory: int | None = None,
     ) -> LevelOutcome:
-        """The least level of a solution: the highest level of its cells, over int32[n_cells] per place (-1: forbidden).
+        """The least level of a solution: the highest of its cells' `levels`, int32[n_cells] per place (-1: forbidden).
 
         Places with only one allowed cell count too: `low` and `high` are never below them.
         """
@@ -148,7 +148,7 @@ class BoxedQuestion:
 
 
 def _without_objective(problem: SearchProblem) -> SearchProblem:
-    """The constraints without the objective."""
+    """The problem without its objective."""
     row = problem.constraints
     unary, leaf = problem.unary_row != row, problem.coefficient_row != row
     before = np.concatenate(([0], np.cumsum(leaf)))
@@ -193,7 +193,7 @@ _COMPILED: Kept[BoxedQuestion] = Kept(16, lambda compiled: compiled.size)
 
 
 def boxed_question(query: Query, places: Sequence[Place], *, verify_each: bool = False) -> BoxedQuestion:
-    """The compiled question, from the cache if it differs only in its name and its objective."""
+    """The compiled question, from the cache if a question that differs only in name and objective has been compiled before."""
     key = (query.points, query.constraints, tuple(places))
     return _COMPILED.of(
         (query.space, *query.models),

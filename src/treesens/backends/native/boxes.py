@@ -106,7 +106,7 @@ def boxes_of(module: Module, places: Places, leaf_variable: Int32Array) -> Boxes
 
 @lru_cache(maxsize=4096)
 def _runs(mask: bytes) -> list[tuple[int, int]]:
-    """Runs of true cells of a mask bool[cells], given as its bytes: the leaves of a model share masks."""
+    """Runs of true cells in `mask`, the bytes of a bool[cells]; cached, since many leaves of a model share a mask."""
     first, last = runs_of(np.frombuffer(mask, bool))
     return list(zip(first.tolist(), last.tolist(), strict=True))
 

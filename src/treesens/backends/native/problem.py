@@ -56,11 +56,11 @@ class SearchProblem:
         literal_variable, literal_low, literal_high: inclusive ranges of cells; variables not named are free.
         coefficient_offset: [L+1] coefficients of each leaf; coefficient_row in 0..C-1, or C for the objective.
         bound: [C]; per row, the sum of the largest absolute terms and the absolute bound must stay below 2^62.
-        slack_weight: [C] 1: the row counts in the minimum slack (mode "slack", near-miss); 0: it must hold as it is.
+        slack_weight: [C] 1: the row counts in the minimum slack (mode "slack", near-miss); 0: it must be satisfied.
         objective: whether row C is an objective to be maximised (mode "objective").
         unary_row, unary_variable, unary_cell, unary_value: terms [x_v = k] of constraints, or of the objective (row C).
         clause_offset: [K+1] literals of each clause (a disjunction of "x_v in [low, high]").
-        hints: [H, V] start assignments for local search, for example data rows; in the order of trial.
+        hints: [H, V] start assignments for local search, for example data rows; tried in this order.
     """
 
     size: Int32
@@ -109,17 +109,17 @@ class SearchProblem:
 
     @property
     def variables(self) -> int:
-        """V."""
+        """The number of variables, V."""
         return len(self.size)
 
     @property
     def constraints(self) -> int:
-        """C."""
+        """The number of constraints, C."""
         return len(self.bound)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all arrays."""
+        """The bytes of all arrays."""
         return sum(value.nbytes for value in self.arrays().values() if isinstance(value, np.ndarray))
 
     def arrays(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Places:
         if variable < 0:
             raise BackendError("the native engine does not support clauses over leaf indicators")
         size = self.size[variable]
-        if v not in self.member:  # true up to its position: needed for every cost of every row
+        if v not in self.member:  # true up to its position; a shortcut, as every cost of every row needs it
             position = int(self.position[v])
             first, last = (position + 1, size - 1) if literal & 1 else (0, position)
             return variable, [(first, last)] if first <= last else []

@@ -19,13 +19,13 @@ class QuestionCells:
     """The cells of a question's own grid, and the cells of the searched grid that contain them.
 
     Arrays over all variables are concatenated by variable. Scores depend on coarse cells only, and all other constraints of a
-    tree question are about one variable: a solution in coarse cells exists exactly if these contain allowed cells of one.
+    tree question are about one variable: a solution in coarse cells exists exactly if their allowed cells contain one.
     """
 
     def __init__(
         self, query: Query, coarse: Grid, variable: Int32Array, feature: Int32Array, sets: Sequence[CellSet]
     ) -> None:
-        """`variable` int32[points, features] and the `feature` of every variable; `sets` are the question's allowed cells."""
+        """`variable`: int32[points, features]; `feature`: the feature of each variable; `sets`: the allowed cells."""
         self.query, self.variable, self.sets = query, variable, sets
         grid = query.space.grid
         self.start = np.concatenate(([0], np.cumsum(grid.n_cells[feature])))
@@ -52,11 +52,11 @@ class QuestionCells:
         return allowed if np.logical_or.reduceat(allowed, self.start[:-1]).all() else None
 
     def coarse_allowed(self, allowed: BoolArray) -> BoolArray:
-        """True if a coarse cell contains an allowed one."""
+        """For each coarse cell, True if it contains an allowed cell."""
         return allowed if self._first is None else np.logical_or.reduceat(allowed, self._first)
 
     def coarse_costs(self, cost: Int64Array) -> Int64Array:
-        """The least cost in a coarse cell, of costs >= 0 (-1: forbidden); points use the cheapest cells afterwards."""
+        """The least cost in each coarse cell, for costs >= 0 (-1: forbidden). `of_point` then chooses the cheapest cells."""
         self._chosen = np.where(cost < 0, _NEVER, cost)
         if self._first is None:
             return cost
@@ -64,7 +64,7 @@ class QuestionCells:
         return np.where(least == _NEVER, -1, least)
 
     def of_point(self, point: list[int]) -> Int32Array:
-        """Converts an engine point to cells int32[points, features] of the question: the cheapest allowed one of each coarse
+        """Converts an engine point to int32[points, features] cells of the question: the cheapest allowed cell in each coarse
         cell."""
         cells = np.array(point, np.int32)
         if self._first is None:
@@ -78,7 +78,7 @@ class QuestionCells:
         return cells[self.variable]
 
     def of_hints(self, hints: Int32Array | None) -> Int32Array:
-        """Cells of inputs int32[hints, points, features] as coarse cells of variables."""
+        """Converts `hints`, int32[hints, points, features] in the question's cells, to coarse cells of variables."""
         count = 0 if hints is None else len(hints)
         result = np.zeros((count, len(self.start) - 1), np.int32)
         for p in reversed(range(len(self.variable))):

@@ -33,7 +33,7 @@ _MOST_DROPPED = 20
 
 @dataclass(frozen=True, eq=False)
 class ScoreConstraints:
-    """The constraints of a question by kind; `same` is the one pair of points that agree outside of some features."""
+    """The constraints of a question by kind; `same` is the pair of points that agree outside of some features, if any."""
 
     rows: list[AtLeast]
     sets: list[CellSet]
@@ -42,7 +42,7 @@ class ScoreConstraints:
 
 
 def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConstraints | None:
-    """None if the question has other parts, or neither bounds on scores nor a score as its objective."""
+    """The constraints by kind; None if the question has other parts, or no score in its constraints or objective."""
     parts = ScoreConstraints([], [], [], None)
     same: list[SameExcept] = []
 
@@ -75,8 +75,8 @@ def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConst
 class IntegerRow:
     """A bound on a sum of scores in integers: the leaves' terms by point, and the construction of the bound.
 
-    If leaf values were `rounded`, the exact sum exceeds the rounded one by at most `slack`: what the row excludes is excluded,
-    but a point that it allows has to be checked. (The exact sum may be smaller: then there is no slack.)
+    If leaf values were `rounded`, the exact sum exceeds the rounded sum by at most `slack`: a point that the row excludes is
+    excluded, but a point that the row allows has to be checked. (No slack is needed if the exact sum is smaller.)
     """
 
     values: dict[int, Int64Array]
@@ -101,7 +101,7 @@ class IntegerRow:
 
 
 def row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> IntegerRow | None:
-    """Rounds leaf values down as far as needed to fit; None if too few bits would remain."""
+    """A bound in integers, with leaf values rounded down as far as needed to fit; None if too few bits would remain."""
     terms = _terms_of(query, form)
     finest = max(leaf_values(trees, output)[1] for _, trees, output, _, _ in terms)
     tried = (_row_at(query, form, forests, finest - drop) for drop in range(_MOST_DROPPED + 1))
@@ -109,7 +109,7 @@ def row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> Integer
 
 
 def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: int) -> IntegerRow | None:
-    """In units of 2**-shift; None if the integers would be too long."""
+    """The row in units of 2**-shift; None if the integers would be too long."""
     scale = lcm(*(t.coefficient.denominator for t in form.scores))
     parts: list[tuple[int, Forest | None, Int64Array, int]] = []
     base, most, short, rounded = 0, 0, 0, False
@@ -132,7 +132,7 @@ def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: in
 def _values_by_point(
     query: Query, forests: Sequence[Forest], parts: Sequence[tuple[int, Forest | None, Int64Array, int]]
 ) -> dict[int, Int64Array]:
-    """The terms of every leaf of a point's trees: those of its model, then those of all forests."""
+    """The terms of every leaf of a point's trees: first the trees of its model, then those of all forests."""
     counts = [query.models[query.points[p].model].n_leaves for p in range(len(query.points))]
     starts = np.cumsum([0, *(forest.ensemble.n_leaves for forest in forests)])
     values: dict[int, Int64Array] = {}
@@ -151,7 +151,7 @@ def _terms_of(query: Query, form: LinearForm) -> list[tuple[int, CellEnsemble, i
 
 
 def forests_of(rows: Sequence[AtLeast]) -> list[Forest]:
-    """The forests in rows, each once, in order."""
+    """The forests that rows use, each once, in order."""
     return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
 
 

@@ -17,15 +17,15 @@ from treesens.compiler.legalise.rounding import Rounded, bits_beyond, round_row
 from treesens.compiler.query.forest import FOREST_ROW
 
 _BITS = SCORE_BITS - 1
-"""Upper bound of the sum of coefficients, bound and release term of a row, required by the engine."""
+"""Maximum bits of the sum of a row's coefficients, bound and release term, as required by the engine."""
 
 
 class Rows:
     """Constraints and the objective as coefficients of leaves and terms of cells."""
 
     def __init__(self, module: Module, places: Places, groups: Groups, *, alike: bool = False) -> None:
-        """With `alike` all score rows get one unit, 2**-shift, so that slacks can be compared: the finest of their units in
-        which the longest row fits.
+        """With `alike`, all score rows get one unit, 2**-shift, so that their slacks can be compared: the finest of their
+        units, or a coarser one in which every row fits.
         """
         self.relaxed = False
         self.alike = alike
@@ -61,11 +61,11 @@ class Rows:
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
     def _scores(self, row: Linear) -> bool:
-        """True if a row is about leaves whose slack counts: rows of forests, in other units, must simply hold."""
+        """True if the row is about scores, whose slack counts; rows of forests have other units, and only need to hold."""
         return bool(np.any(self.leaf_of[row.variables] >= 0)) and row.name != FOREST_ROW
 
     def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:
-        """int64 coefficients; rounded outward if they do not fit."""
+        """The coefficients in int64; rounded outward if they do not fit."""
         rounded = round_row(coefficients, bound, bits=_BITS, at_least=at_least)
         self.relaxed = self.relaxed or not rounded.exact
         return replace(rounded, coefficients=rounded.coefficients.astype(np.int64))
@@ -78,7 +78,7 @@ class Rows:
         coefficients, bound = rounded.coefficients, rounded.bound
         number = len(self.bounds)
         if row.when != TRUE:
-            # sum + M * [when is false] >= bound, with M so large that the row is then always satisfied.
+            # sum + M * [when is false] >= bound, with M so large that the row holds whenever `when` is false.
             least = int(coefficients[coefficients < 0].sum()) if len(coefficients) else 0
             release = max(0, bound - least)
             variable, runs = self.places.ranges(row.when ^ 1)

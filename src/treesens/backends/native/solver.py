@@ -34,7 +34,7 @@ Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
 
 @dataclass(frozen=True)
 class TierStatistics:
-    """Per bound level: how often it was tried on a node, how often it pruned, and its sweeps."""
+    """Per bound level: the number of nodes on which it was tried, the number that it pruned, and its sweeps."""
 
     tried: int
     pruned: int
@@ -43,7 +43,7 @@ class TierStatistics:
 
 @dataclass(frozen=True)
 class SearchStatistics:
-    """Work done, cumulative over all runs on the same bounds."""
+    """The work of the search, summed over all runs on the same bounds."""
 
     nodes: int
     closed: int
@@ -177,7 +177,7 @@ class Solver:
         self._engine.stop()
 
     def run(self, seconds: float | None = None, *, node_limit: int | None = None) -> SearchResult:
-        """Searches until an answer is found or a limit is reached; KeyboardInterrupt is raised with the state still valid."""
+        """Searches until there is an answer or a limit is reached; a KeyboardInterrupt leaves the state valid."""
         self._stopped = False
         self._engine.clear_stop()
         limit = float("inf") if seconds is None else seconds
@@ -194,11 +194,11 @@ class Solver:
                 return self._result(facts)
 
     def run_within(self, budget: Budget) -> SearchResult:
-        """The same within a budget; its event, or a KeyboardInterrupt, stops it within MOMENT + PAUSE seconds.
+        """As `run`, within a budget; the budget's event or a KeyboardInterrupt stops the search within MOMENT + PAUSE seconds.
 
-        After a short first moment this is one single run. Consecutive short runs would fail: at the end of a run's time,
+        After a short first moment, the rest is a single run. Consecutive short runs would fail: at the end of a run's time,
         indivisible work such as setting up a prover is aborted and restarted in the next. The first moment pauses only where
-        the search can resume unchanged: work aborted by the clock would make every run's search different.
+        the search can resume unchanged: work aborted by the clock would make the search differ from run to run.
         """
         self._stopped = False
         self._engine.clear_stop()
@@ -235,7 +235,7 @@ class Solver:
     def certify(self, seconds: float, *, level: int = 0, nodes: int = 1 << 40) -> ProofFacts:
         """Proves again that no point reaches the level, as a tree of cuts with multipliers and messages (docs/certificates.md).
 
-        The arrays are those of `engine/certify/proof.hpp`; `complete` is False if a limit was reached, with the `reason`.
+        `engine/certify/proof.hpp` describes the arrays. `complete` is False if a limit was reached: the `reason`.
         """
         return certified(
             lambda limit: self._engine.certify(level=level, seconds=limit, node_limit=nodes), seconds, self.stop
@@ -283,7 +283,7 @@ class Solver:
 
 
 def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callable[[], None]) -> ProofFacts:
-    """A proof within some seconds. Most take so little time that a thread would cost as much as the proof."""
+    """A proof made within `seconds`. The first moment runs without a thread, which costs as much as most proofs."""
     found = prove(min(seconds, MOMENT))
     if found["complete"] or found["reason"] != "time" or seconds <= MOMENT:
         return found
@@ -291,8 +291,8 @@ def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callab
 
 
 def beside(work: Callable[[], _Facts], stop: Callable[[], None], look: Callable[[], None] = check_in) -> _Facts:
-    """Runs uninterruptible work of the engine in a thread: the main thread handles Ctrl-C, and calls `look`, ten times a second
-    (it raises if time runs out).
+    """Runs `work`, which cannot be interrupted, in a thread. Meanwhile the main thread handles Ctrl-C, and ten times a second
+    calls `look`, which raises if time runs out.
     """
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)

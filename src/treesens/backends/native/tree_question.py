@@ -51,8 +51,8 @@ _BYTES_PER_NODE = 50
 _UNKNOWN = (1 << 63) - 1
 """Bound of an unknown level."""
 _LOOK = 12
-"""Work of the local search before the first proof, per tree node. Most answers turn up at once, and a proof that none exists
-often takes less time than a longer search.
+"""Work of the local search before the first proof, per tree node. Most answers are found at once, and a proof that there is
+none often takes less time than a longer search.
 """
 _TREES = 1 << 20
 """Maximum number of trees of a model."""
@@ -61,15 +61,15 @@ _ALL = -1
 _SHOWN = 1e-6
 """Factor of a relative tolerance, slightly below 1, since displayed values are rounded."""
 _MOST = 1 << 62
-"""Limit of absolute gaps and of references of relative ones."""
+"""Limit of absolute gaps, and of the references of relative gaps."""
 
 
 @dataclass(frozen=True)
 class TreeOutcome:
-    """A point of cells int32[points, features], or a proof that `none` exists; the engine's figures.
+    """A point, `cells` int32[points, features], or `none` if no point exists, with the engine's statistics.
 
-    With neither, `reason` is one of `time`, `memory`, `stopped`, `internal`, or `rounding` if the point found satisfies only
-    rounded rows. `near` is the search's least violation, if all rows have the same unit.
+    With neither, `reason` is `time`, `memory`, `stopped`, `internal`, or `rounding` if the point found satisfies only rounded
+    rows. `near` is the search's least violation, if all rows have the same unit.
     """
 
     cells: Int32Array | None
@@ -81,11 +81,11 @@ class TreeOutcome:
 
 @dataclass(frozen=True)
 class TreeOptimum:
-    """The best point found, cells int32[points, features], and the proved bound of an objective.
+    """The best point found, `cells` int32[points, features], and the proved bound on the objective.
 
-    No point has a better value than `bound`, before unit and offset (None: nothing is proved), and `none` means that no point
-    exists. `ended` is the termination: `optimal`, `infeasible`, or the reason why it is open, as in `TreeOutcome`; `rounding`
-    if the point satisfies only rounded rows.
+    No point has a better value than `bound`, before unit and offset; `bound` is None if nothing is proved. `none` is True if no
+    point exists. `ended` is the termination: `optimal`, `infeasible`, or the reason why the question is open, as in
+    `TreeOutcome`; `rounding` if the point satisfies only rounded rows.
     """
 
     cells: Int32Array | None
@@ -101,8 +101,8 @@ class TreeOptimum:
 class TreeQuestion:
     """A question's trees and rows in the engine's form; bounds and the allowed cells are set for each question.
 
-    They are on the `coarse` grid, which no constant of a question refines: it is the same for questions about other rows,
-    ranges and bounds.
+    The trees use the `coarse` grid, which contains no cuts at constants of a question, so questions about other rows, ranges
+    and bounds share it.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class TreeQuestion:
 
     @property
     def groups(self) -> list[tuple[tuple[int, ...], int]]:
-        """The points and the tree of every group: points share a tree if they agree on all features it splits on."""
+        """The points and the tree of every group: points share a group if they agree on all features the tree splits on."""
         return [(tuple(points), tree) for points, tree in self._problem.groups()]
 
     def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> PointTrees:
@@ -178,8 +178,8 @@ class TreeQuestion:
         look: int | None = None,
         threads: int = 1,
     ) -> RestrictedSearch | None:
-        """The engine's search; None if a domain is empty, which the compiler reports better. The local search does at most
-        `look` units of work before the first proof (None: in proportion to the trees).
+        """The engine's search; None if a domain is empty, for which the compiler has a better message. The local search does at
+        most `look` units of work before the first proof (None: in proportion to the trees).
         """
         allowed = cells.allowed()
         if allowed is None:
@@ -199,7 +199,7 @@ class TreeQuestion:
         )
 
     def decide(self, search: RestrictedSearch, cells: QuestionCells, budget: Budget) -> TreeOutcome:
-        """The result of the search within the budget."""
+        """The outcome of the search within the budget."""
         facts = run_search(search, budget)
         found = cells.of_point(facts["point"]) if facts["status"] == "witness" else None
         statistics = _statistics(facts)
@@ -232,13 +232,13 @@ class RunningSearch:
 
 
 def _first_leaves(parts: Sequence[CellEnsemble]) -> Int64Array:
-    """The first leaf of every tree of some models, concatenated, and the end, int64[trees + 1]."""
+    """The number of the first leaf of every tree, for the trees of all `parts` in order, and the end: int64[trees + 1]."""
     counts = [np.bincount(part.ensemble.leaf_tree, minlength=part.n_trees) for part in parts]
     return np.cumsum([0, *np.concatenate(counts)], dtype=np.int64)
 
 
 def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array) -> dict[str, Any]:
-    """Outside of each box in some feature."""
+    """Clauses that exclude boxes: in some feature, the point lies outside of the box."""
     offset, literals = [0], list[tuple[int, int, int]]()
     for boxes in avoided:
         for box in range(len(boxes.indptr) - 1):
@@ -267,8 +267,8 @@ def decide_on_trees(
     look: int | None = None,
     threads: int = 1,
 ) -> TreeOutcome | None:
-    """Decides a question without an objective; None if it needs the compiled path. The engine searches for an answer for `look`
-    units of work before the first proof (None: in proportion to its trees).
+    """Decides a question without an objective; None if it needs the compiled path. The engine searches locally for `look` units
+    of work (None: in proportion to the trees) before the first proof.
     """
     shared = not is_reused()
     try:
@@ -299,7 +299,7 @@ def maximise_on_trees(
     """The best value of a sum of scores; None if the question has another objective, or other parts.
 
     The search ends when value and bound are within the `tolerance`, absolute in units of the form; a relative one applies to
-    the form plus the `offset`.
+    the form plus `offset`.
     """
     if query.objective is None or not is_sum_of_scores(query.objective):
         return None
@@ -343,8 +343,8 @@ def ask(
     look: int | None = None,
     threads: int = 1,
 ) -> RunningSearch | None:
-    """The search for a question; None if it needs the compiled path. One that is `shared` with other questions proves nothing
-    about this question's own cells.
+    """The search for a question; None if it needs the compiled path. With `shared`, its trees are shared with other questions,
+    and its proofs are not about the question's own cells.
     """
     question = None if query.objective is not None else bound_question(query, shared=shared)
     if question is None:
@@ -369,7 +369,7 @@ class BoundQuestion:
         return self.trees.cells(query, self.constraints)
 
     def confirms(self, query: Query, cells: Int32Array) -> bool:
-        """True if cells int32[points, features] found by the engine also satisfy the exact rows."""
+        """True if `cells`, int32[points, features], found by the engine also satisfy the exact rows."""
         rounded = [row for row, whole_row in zip(self.constraints.rows, self.rows, strict=True) if whole_row.rounded]
         if not rounded:
             return True
@@ -393,12 +393,12 @@ _BUILT: Kept[_Built | None] = Kept(32, lambda built: 0 if built is None else _BY
 def _build(
     query: Query, coarse: Coarse, parts: ScoreConstraints, upwards: LinearForm | None, *, shared: bool
 ) -> _Built | None:
-    """None if integers cannot express the rows."""
+    """The trees and rows for questions of one shape; None if integers cannot express the rows."""
     forests = forests_of(parts.rows)
     rows = [row_of(query, row.form, forests) for row in parts.rows]
     whole = [row for row in rows if row is not None]
     goal = None if upwards is None else row_of(query, upwards, forests)
-    # A proof for an independent checker is about exact rows.
+    # A proof for an independent checker must be about exact rows.
     inexact = not shared and any(row.rounded for row in whole)
     if len(whole) < len(rows) or (upwards is not None and goal is None) or inexact:
         return None

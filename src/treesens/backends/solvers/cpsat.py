@@ -61,7 +61,7 @@ class CpSatBackend(Backend):
                 Fraction(limits.tolerance.absolute)
             )
             solver.parameters.absolute_gap_limit = nearest_double(allowed)
-        # A guide orders the search without being part of the answer: the first feasible point ends it.
+        # A guide only orders the search: the first feasible point ends it.
         solver.parameters.stop_after_first_solution = artifact.surrogate
         # Presolve (mainly its probing) takes longer than deciding (docs/encodings.md).
         solver.parameters.cp_model_presolve = artifact.optimises
@@ -71,7 +71,7 @@ class CpSatBackend(Backend):
             for variable, value in zip(variables, artifact.warm_start, strict=True):
                 model.add_hint(variable, bool(value))
         if artifact.warm_start is not None and not artifact.optimises:
-            # Any solution suffices: the start alone is tried first, without presolve or search.
+            # Any solution suffices: the start is tried first, without presolve or search.
             solver.parameters.fix_variables_to_their_hinted_value = True
             status = solver.solve(model)
             if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
@@ -84,7 +84,7 @@ class CpSatBackend(Backend):
                 if on_incumbent is not None:
                     on_incumbent(np.array(self.response_proto.solution, np.int64).astype(bool))
 
-        # If stopped before it has begun, CP-SAT reports a bound of 0: then only bounds reported during the solve count.
+        # CP-SAT reports a bound of 0 if stopped before it begins: only bounds reported during the solve count.
         told: list[float] = []
         solver.best_bound_callback = told.append
         status = solver.solve(model, Incumbents() if on_incumbent is not None and artifact.has_objective else None)
@@ -115,7 +115,7 @@ class CpSatBackend(Backend):
 
 
 def _model_of(text: str) -> Any:
-    """The model of a text; None if CP-SAT does not read it."""
+    """The model in a text; None if CP-SAT cannot read it."""
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
@@ -133,7 +133,7 @@ def _model_of(text: str) -> Any:
 
 
 def _bound(told: float, artifact: Artifact) -> float:
-    """The bound of the objective from CP-SAT's, which is a double near a whole number of rounded units."""
+    """The bound on the objective from `told`, the bound that CP-SAT reports: a double near an integer of rounded units."""
     if not isfinite(told):
         return told
     unit = Unit(artifact.objective_shift)

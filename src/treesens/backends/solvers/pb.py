@@ -2,7 +2,7 @@
 
 `TREESENS_PB_SOLVER` names the command (the file name is appended), e.g. `roundingsat` or `exact`; without it both are searched
 for on the PATH. The rows are exact integers, so `UNSATISFIABLE` is exact. Output without one of the competition's status lines
-is `unknown`: a missing UNSATISFIABLE does not make a witness.
+is `unknown`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CANDIDATES = ("roundingsat", "exact")
 
 
 def solver_command() -> list[str] | None:
-    """The solver's command; None if none is installed."""
+    """The command of the solver; None if no solver is installed."""
     given = os.environ.get(VARIABLE)
     if given:
         return shlex.split(given)
@@ -87,7 +87,7 @@ def read_answer(output: str, artifact: Artifact, errors: str = "") -> RawOutcome
             if token in places:
                 assignment[places[token]] = True
     if not seen:
-        return RawOutcome(Termination.UNKNOWN, detail="the solver says satisfiable and prints no values")
+        return RawOutcome(Termination.UNKNOWN, detail="the solver reports a solution but prints no values")
     real = artifact.optimises
     optimal = word == "OPTIMUM FOUND" and real
     return RawOutcome(Termination.OPTIMAL if optimal else Termination.SATISFIED, assignment)

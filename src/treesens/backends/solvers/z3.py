@@ -67,7 +67,7 @@ class Z3Backend(Backend):
         if not optimise:
             termination = Termination.SATISFIED if answer == z3.sat else _reason(reason)
             return RawOutcome(termination, assignment, None, reason)
-        # z3's optimum is exact: the value of its model is its bound, computed from the assignment in exact arithmetic.
+        # z3's optimum is exact: the bound is the value of its assignment, computed in exact arithmetic.
         return RawOutcome(Termination.OPTIMAL if answer == z3.sat else _reason(reason), assignment, None, reason)
 
 

@@ -15,18 +15,18 @@ from treesens.errors import UsageError
 
 @dataclass(frozen=True)
 class TextFormat:
-    """One format. Variable number v is named `prefix` and `first` + v."""
+    """One format. Variable number v is named by `prefix` followed by the number `first` + v."""
 
     writer: str
-    """`module:function` of (Module, precision) -> Artifact; empty for the IR itself, which is printed."""
+    """`module:function` of (Module, precision) -> Artifact; empty for the IR, which is printed."""
     comment: str
     """The start of a comment line."""
     prefix: str = "x"
     first: int = 0
     minimised: bool = False
-    """The objective of the text is minus that of the module."""
+    """True if the text minimises the negated objective of the module."""
     scaled: bool = False
-    """The objective is written in units of the module's values, not in steps of 2**-shift."""
+    """True if the objective is written in units of the module's values, False if in steps of 2**-shift."""
 
 
 _HERE: Final = "treesens.backends.text"
@@ -38,18 +38,18 @@ FORMATS: Final = {
     "cpsat": TextFormat(f"{_HERE}.cpsat:write_cpsat", "# "),
     "sir": TextFormat("", "# ", prefix=""),
 }
-"""By the name that `emit --to` takes."""
+"""The formats by the names that `emit --to` accepts."""
 PLUGINS: Final = Registry(kind="format", group="treesens.targets", builtin=dict.fromkeys(FORMATS, ""), error=UsageError)
 """Plug-in formats, each a `TextFormat`; the names of FORMATS are reserved."""
 
 
 def format_named(name: str) -> TextFormat:
-    """The format of a name. UsageError if it is unknown."""
+    """The format with this name. Raises UsageError if it is unknown."""
     found: TextFormat = FORMATS[name] if name in FORMATS else PLUGINS.get(name)
     return found
 
 
 def variable_names(format: str, count: int) -> list[str]:
-    """The names of the first `count` variables in this format, by number."""
+    """The names of variables 0 to `count` - 1 in this format."""
     known = format_named(format)
     return [f"{known.prefix}{number}" for number in range(known.first, known.first + count)]

@@ -1,6 +1,6 @@
 """OPB, the format of pseudo-Boolean solvers: exact integers of any size, nothing rounded. Variables are x1, x2, …
 
-A guide is left out: the solver cannot be made to stop at the first solution, and would optimise it needlessly.
+Guides are omitted: the format cannot tell a solver to stop at the first solution, so it would optimise the guide.
 """
 
 from __future__ import annotations

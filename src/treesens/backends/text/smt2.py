@@ -69,7 +69,7 @@ def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
 
 
 def _guards_of(module: Module) -> dict[int, set[int]]:
-    """The literals that every leaf implies."""
+    """The literals that each leaf implies, by leaf."""
     result: dict[int, set[int]] = {}
     leaves, literals = leaf_implications(module)
     for leaf, literal in steadily(zip(leaves.tolist(), literals.tolist(), strict=True)):
@@ -78,7 +78,7 @@ def _guards_of(module: Module) -> dict[int, set[int]]:
 
 
 def overlapping(leaves: list[int], guards: dict[int, set[int]]) -> list[tuple[int, int]]:
-    """Pairs of leaves of a tree that no guard and its negation separate; a freshly lowered tree has none."""
+    """Pairs of leaves of a tree that no guard separates; a freshly lowered tree has none."""
     negated = [{g ^ 1 for g in guards.get(leaf, ())} for leaf in leaves]
     found: list[tuple[int, int]] = []
     for i, a in enumerate(leaves):
@@ -117,7 +117,7 @@ def _ops(module: Module, x: list[str]) -> list[str]:
                         total = _sum(x, block.variables[part].tolist(), block.coefficients[part].tolist())
                         lines.append(f"(assert (= {total} {_number(int(block.low[i]))}))")
             case LeafImplies() | LeafSum():
-                pass  # the implications above; the equality of a root follows from exactly-one
+                pass  # implied above; the equality of a root follows from exactly-one
             case _:
                 assert_never(op)
     return lines

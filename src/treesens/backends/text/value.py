@@ -22,7 +22,7 @@ from treesens.visible import label
 
 
 def value_line(module: Module, artifact: Artifact, objective: Objective | None) -> str:
-    """A comment with the question's value for the objective z of the text; empty if z does not determine it."""
+    """A comment that derives the question's value from z, the text's objective; empty if z does not determine the value."""
     goal, known = module.objective, format_named(artifact.format)
     if objective is None or goal is None or not module.optimises or objective.nearest is not None:
         return ""
@@ -42,7 +42,7 @@ def value_line(module: Module, artifact: Artifact, objective: Objective | None) 
 
 
 def with_value(module: Module, artifact: Artifact, objective: Objective | None) -> str:
-    """The text with that line after the comment about the question, or at the top of a text without one."""
+    """The text with the value line after the comment about the question, or at the top if there is no such comment."""
     line = value_line(module, artifact, objective)
     head, told_line, rest = artifact.text.partition(f"{told(module)}\n")
     return f"{head}{told_line}{line}{rest}" if told_line else line + artifact.text
@@ -52,7 +52,7 @@ _MOST_STEPS = 100
 
 
 def told(module: Module) -> str:
-    """One comment line: the question, the pipeline that made the module, and whether its objective belongs to the question."""
+    """One comment line: the question, the pipeline that made the module, and a remark if its objective only guides."""
     steps = " -> ".join(map(label, module.provenance[:_MOST_STEPS]))
     guided = module.objective is not None and module.objective.surrogate
     return f"{label(module.name)}: {steps}" + (
@@ -69,12 +69,12 @@ HEAD = "variable\tpoints\tmeaning\n"
 
 
 def legend(module: Module, query: Query, names: Sequence[str]) -> str:
-    """Tab-separated: a line per variable of a text with these names (`Artifact.names`), by number.
+    """The meaning of each variable of a text, in tab-separated lines; `names` are its variable names (`Artifact.names`).
 
-    Names beyond the module's variables are auxiliary variables of rows.
+    Names beyond those of the module's variables belong to auxiliary variables of rows.
 
-    A cell of a feature is an interval of values; a variable of an order block means `x < t`. A variable of more than one block
-    has a line for each.
+    A cell of a feature is an interval of values; a variable of an order block means `x < t`. A variable of several blocks has a
+    line for each block.
     """
     lines: list[tuple[int, str, str]] = []
     for block in module.blocks:

@@ -22,7 +22,7 @@ MAX_LEAVES = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """The bins of a numeric feature: x is in bin k + 1 if k cuts are at most x; bin 0 holds missing values."""
+    """The bins of a numeric feature: x is in bin k + 1 if k cuts are at most x; bin 0 is for missing values."""
 
     feature: int
     cuts: NDArray[np.float64]
@@ -35,9 +35,9 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """The bins of a feature with codes 0..n-1 are `bin_of[code]`, the last entry is for all other codes.
+    """The bins of a feature with codes 0..n-1 are `bin_of[code]`; the last entry is the bin of all other codes.
 
-    Bin 0 holds missing values.
+    Bin 0 is for missing values.
     """
 
     feature: int
@@ -58,7 +58,7 @@ def leaves_of(axes: Sequence[Axis]) -> int:
 
 
 def term_tree(axes: Sequence[Axis], scores: NDArray[np.float64]) -> Nodes:
-    """The tree of a term; `scores` [bins of the first axis, .., W] with the last bin of numbers and categories as in `axes`."""
+    """The tree of a term with `scores`, [bins of the first axis, .., W], including the bins of missing and other values."""
     return _Growing(axes, scores).nodes()
 
 
@@ -71,7 +71,7 @@ class _Growing(Growing):
         self._grow(())
 
     def _grow(self, place: tuple[int, ...]) -> int:
-        """The subtree below the fixed bins: the next axis, or the leaf."""
+        """Grows the subtree below the fixed bins: splits on the next axis, or the leaf."""
         if len(place) == len(self.axes):
             return self.leaf(self.scores[place])
         axis = self.axes[len(place)]

@@ -11,7 +11,7 @@ from treesens.compiler.base.child import NoValue, Parent, run
 from treesens.errors import ModelError
 
 _asked: set[str] = set()
-"""Modules that are already imported: a single file is read faster without a server."""
+"""Modules that were requested before: a single file is read faster without a fork server."""
 _SECONDS, _SECONDS_PER_MB = 1, 2
 _BYTES, _BYTES_PER_BYTE = 500_000_000, 100
 _START_SECONDS = 60
@@ -19,10 +19,10 @@ _START_SECONDS = 60
 
 
 def read_apart(imports: str, body: str, arguments: Sequence[str], size: int, failed: str, place: str) -> str:
-    """The output of a program that reads `size` bytes: `imports` (`import A, B`), then `body` within limits; `sys.argv[3:]` are
-    the arguments.
+    """The output of a program that reads `size` bytes: it runs `imports` (`import A, B`), and then `body` within limits, with
+    `arguments` in `sys.argv[3:]`.
 
-    ModelError that begins with `failed` if it ends in an error, takes too long or too much memory, or crashes.
+    Raises ModelError, beginning with `failed`, if the program fails, crashes, or exceeds its time or memory.
     """
     seconds, memory = _SECONDS + _SECONDS_PER_MB * size // 1_000_000, _BYTES + _BYTES_PER_BYTE * size
     known, loads = imports in _asked, imports.removeprefix("import ").split(", ")
@@ -38,7 +38,7 @@ def read_apart(imports: str, body: str, arguments: Sequence[str], size: int, fai
 
 
 def read(parent: Parent, imports: str, body: str, arguments: list[str], seconds: int, memory: int) -> str:
-    """The child's side: the program's output."""
+    """Runs the program in the child process, and returns its output."""
     del parent
     names = {"sys": sys}
     sys.argv = ["read", str(seconds), str(memory), *arguments]

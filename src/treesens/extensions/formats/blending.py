@@ -1,4 +1,4 @@
-"""Several ensembles over the same columns as one: their trees side by side, each with the weight of its member."""
+"""Several ensembles over the same columns as one ensemble of all their trees, each with the weight of its member."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def blend_of(
     is_sum: bool,
     **facts: Any,
 ) -> Ensemble:
-    """The ensemble of all members; `shares` are their weights. `facts` are fields of the whole: link, task, classes, …"""
+    """The ensemble of all members, with weights `shares`. `facts` are fields of the result: link, task, classes, …"""
     features = _features(members, names, place)
     own = [_plain(member) for member in _one_type(members, place)]
     if not way.counts:
-        # A mean averages probabilities, whatever its members decide.
+        # A mean averages probabilities, so the members' cut-offs have no effect.
         own = [replace(member, cutoff=None) for member in own]
     widths = [1 if way.one_column else member.n_outputs for member in own]
     outputs = widths[0] if is_sum else sum(widths)
@@ -92,16 +92,16 @@ def _accumulation(members: Sequence[Ensemble], way: Way) -> Accumulation:
 
 
 def _features(members: Sequence[Ensemble], names: Sequence[str], place: str) -> tuple[Feature, ...]:
-    """Features by position. A column is a number for all members that use it, or has the same categories for all."""
+    """The features, by position. A column must be a number, or have the same categories, for all members that use it."""
     if any(member.n_features != len(names) for member in members):
         raise ModelError("the models inside see different columns", place=place, remedy="give the models one by one")
     result = []
     for f, name in enumerate(names):
         asked = [m.features[f] for m in members if (m.node_feature == f).any()] or [members[0].features[f]]
-        # Members with different missing marks are refused where their rows are made.
+        # `rows_of_members` refuses members with different missing marks.
         first = replace(asked[0], name=name, mark=next((x.mark for x in asked if x.mark is not None), None))
         if not any(feature.categories for feature in asked):
-            # Whether a number is an integer is one library's note about its training.
+            # Only one library records that training had integers, so this difference does not count.
             alike = len({feature.kind for feature in asked}) == 1
             first = replace(first, kind=first.kind if alike else FeatureKind.NUMERIC)
         elif any(replace(feature, name=name, mark=first.mark) != first for feature in asked):
@@ -143,7 +143,7 @@ def _in_float64(e: Ensemble, place: str) -> Ensemble:
 def _plain(e: Ensemble) -> Ensemble:
     """The member with weights multiplied into its leaves, rounded like the library's product."""
     if e.blend is not None or e.accumulation.weighs_sums:
-        # A weight of a whole sum is exact until that sum exists.
+        # The library multiplies the finished sum, so the leaves keep their values here.
         return e
     kind = e.accumulation.number_type.dtype
     value = e.tree_weight.astype(kind)[e.leaf_tree][:, None] * e.leaf_value.astype(kind)
@@ -151,7 +151,7 @@ def _plain(e: Ensemble) -> Ensemble:
 
 
 def _weighed(e: Ensemble, scale: float, place: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The weights of a member's trees in the whole, and their float64 remainders: the trees then occur twice."""
+    """The weights of a member's trees in the result, and the float64 remainders; trees with a remainder occur twice."""
     weights = e.tree_weight.astype(np.float64) * scale
     rest = np.zeros(e.n_trees)
     if (e.tree_weight != 1).any():
@@ -165,13 +165,13 @@ def _weighed(e: Ensemble, scale: float, place: str) -> tuple[NDArray[np.float64]
 
 
 def _averages(members: Sequence[Ensemble]) -> tuple[list[float], int]:
-    """Weights that undo the common average for members with a smaller one: every score keeps its value."""
+    """Weights of the members, and their common divisor; the weights keep the score of each member."""
     average = lcm(*(member.average for member in members))
     return [float(average // member.average) for member in members], average
 
 
 def _scales(members: Sequence[Ensemble], shares: Sequence[Fraction]) -> tuple[list[float], int]:
-    """The weight of a member's trees, and the divisor of the sum: exact if the shares are short decimals."""
+    """The weight of each member's trees, and the divisor of the sum; both are exact if the shares are short decimals."""
     exact = [share / member.average for share, member in zip(shares, members, strict=True)]
     average = lcm(*(part.denominator for part in exact))
     if average > _MOST_AVERAGED:
@@ -180,7 +180,7 @@ def _scales(members: Sequence[Ensemble], shares: Sequence[Fraction]) -> tuple[li
 
 
 def _columns(e: Ensemble, first: int, outputs: int, vector: bool, last_only: bool) -> dict[str, NDArray[Any]]:
-    """The columns of a member, whose outputs begin at `first` of the whole."""
+    """The columns of a member, whose outputs begin at output `first` of the result."""
     width, value = e.leaf_value.shape[1], e.leaf_value
     output: NDArray[Any] = e.tree_output
     if last_only:

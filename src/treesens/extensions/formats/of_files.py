@@ -12,7 +12,7 @@ from treesens.frontends.base import LoadedModel
 
 
 class OfFiles:
-    """The members that frontends of such formats share."""
+    """The methods that frontends of these formats share."""
 
     name: str
     library = ""
@@ -25,7 +25,7 @@ class OfFiles:
 
 
 def in_java(rows: NDArray[np.float64]) -> NDArray[Any]:
-    """The margins of a library that runs in Java alone. Raises ModelError: the product emulates it."""
+    """Stands in for the margins of a Java library: always raises ModelError, since its margins are emulated."""
     raise ModelError(
         f"the library that scores these {len(rows)} rows runs in Java",
         remedy="use replay=emulated; `ensemble.margins_emulated` returns the same margins",

@@ -1,9 +1,9 @@
-"""Treelite checkpoints and live treelite models, evaluated like treelite's own GTIL.
+"""Treelite checkpoints and live treelite models, evaluated like GTIL, treelite's reference implementation.
 
-GTIL (gtil/predict.cc of version 4): inputs and thresholds are of the model's threshold type; NaN takes the default child; a
-category below 0 or without its number in the list does not match. Leaves are summed in the leaf type from 0 in the order of the
-trees, optionally averaged, then float64 base scores are added. Further steps of the training library (scikit-learn's cast to
-float32, LightGBM's zero band) are not in the checkpoint: this is treelite's model.
+GTIL (gtil/predict.cc of version 4): inputs and thresholds have the model's threshold type; NaN takes the default child; a
+category that is below 0, or not in the list, does not match. Leaves are summed in the leaf type, from 0, in the order of the
+trees, and optionally averaged; after that, float64 base scores are added. The checkpoint lacks further steps of the training
+library (scikit-learn's cast to float32, LightGBM's zero band), so the model is read as treelite evaluates it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LINKS = {
     "hinge": Raw(),
 }
 _OF_SEVERAL = ("identity", "identity_multiclass", "multiclass_ova", "softmax")
-"""Postprocessors of all classes of a target; the others change its first score."""
+"""Postprocessors that apply to all classes of a target; the others change the first score only."""
 _TASKS = {
     "kBinaryClf": Task.BINARY,
     "kMultiClf": Task.MULTICLASS,
@@ -57,7 +57,7 @@ _TASKS = {
 }
 _TYPES = {"float32": NumberType.FLOAT32, "float64": NumberType.FLOAT64}
 _MAX_OUTPUTS = 100_000
-# Opening a damaged checkpoint may crash the process, so another one does it first.
+# A damaged checkpoint may crash the process that opens it, so another process opens it first.
 _DUMP = """
 model = treelite.Model.deserialize(sys.argv[3])
 for number in range(model.num_tree):
@@ -74,7 +74,7 @@ if '"threshold":,' in text:
 """
 
 _NO_THRESHOLD = '"threshold":,'
-"""Treelite's text for an infinite threshold, which scikit-learn has at splits for missing values alone."""
+"""Treelite's text for an infinite threshold, which scikit-learn writes at splits for missing values."""
 
 
 TABLE: Table = {
@@ -90,8 +90,8 @@ TABLE: Table = {
         ),
         **used("postprocessor", "sigmoid_alpha", "target_id", "task_type", "threshold_type"),
         "trees": inside("tree"),
-        **irrelevant("the leaves have the width of the outputs", ("leaf_vector_shape",)),
-        **irrelevant("a postprocessor that is refused reads it", ("ratio_c",)),
+        **irrelevant("the leaves determine the number of outputs", ("leaf_vector_shape",)),
+        **irrelevant("a parameter of a refused postprocessor", ("ratio_c",)),
         **irrelevant("a user's comment", ("attributes",)),
     },
     "tree": {"nodes": inside("node"), **irrelevant("given by the nodes", ("has_categorical_split", "num_nodes"))},
@@ -109,7 +109,7 @@ TABLE: Table = {
 
 
 def _parsed(text: str) -> Any:
-    """The dump as JSON; thresholds missing from it are in a second line, an array per tree."""
+    """The dump as JSON. Thresholds missing from the dump are in a second line, an array per tree."""
     dump, _, thresholds = text.partition("\n")
     root = json.loads(dump.replace(_NO_THRESHOLD, '"threshold":null,'))
     if not thresholds.strip():
@@ -129,7 +129,7 @@ class TreeliteFrontend:
     reads_with = "treelite"
 
     def recognises_bytes(self, head: bytes) -> bool:
-        # Three int32 of the version, then threshold and leaf type (2: float32, 3: float64).
+        # The version as three int32, then the types of thresholds and leaves (2: float32, 3: float64).
         if len(head) < 14:
             return False
         version = struct.unpack("<3i", head[:12])
@@ -242,7 +242,7 @@ def _outputs(root: Field) -> tuple[int, Task, Link]:
     if after.text() not in _LINKS:
         raise after.error(f"postprocessor `{after.text()[:30]}` is not supported", f"supported: {', '.join(_LINKS)}")
     if int(classes[0]) > 1 and after.text() not in _OF_SEVERAL:
-        raise after.error("treelite applies this postprocessor to the first of several classes alone")
+        raise after.error("treelite applies this postprocessor only to the first of several classes")
     task, link = _TASKS[kind.text()], _LINKS[after.text()]
     if task is Task.MULTICLASS and outputs == 2:
         task = Task.BINARY
@@ -261,20 +261,20 @@ def _tree_outputs(root: Field, trees: int, outputs: int) -> NDArray[np.int64]:
         raise root["base_scores"].error(f"{len(root['base_scores'].floats())} base scores for {outputs} outputs")
     if not len(target) == len(label) == trees:
         raise root["class_id"].error(f"{len(label)} entries for {trees} trees")
-    # treelite writes a leaf to its tree's output, unchecked.
+    # treelite does not check the output to which it writes a leaf.
     for ids, key, most in ((target, "target_id", root["num_target"].integer()), (label, "class_id", outputs)):
         if ((ids < -1) | (ids >= most)).any():
-            raise root[key].error(f"a tree feeds an output that does not exist: -1 to {most - 1} are known")
+            raise root[key].error(f"a tree feeds an output that does not exist: expected -1 to {most - 1}")
     if outputs == 1:
         return np.zeros(trees, dtype=np.int64)
     which = target if root["num_target"].integer() > 1 else label
     if (which >= outputs).any() or len(set((which < 0).tolist())) > 1:
-        raise root["class_id"].error("an output does not exist, or trees of both kinds are mixed")
+        raise root["class_id"].error("an output does not exist, or trees for one and for all outputs are mixed")
     return np.maximum(which, -1)
 
 
 def _count_categories(trees: list[list[Field]], counts: dict[int, int]) -> None:
-    """Codes 0..n-1 per categorical feature, from the categories listed in splits."""
+    """Counts the codes of each categorical feature, from the categories listed in its splits."""
     splits = []
     for nodes in trees:
         for node in nodes:
@@ -321,7 +321,7 @@ def _nodes(nodes: list[Field], counts: dict[int, int], width: int, kind: NumberT
 
 
 def _threshold(node: Field, kind: NumberType) -> tuple[float, bool]:
-    """Every comparison as `x <= threshold`, with the sides exchanged where the second part is true."""
+    """The threshold of a comparison as `x <= threshold`, and True if the sides are exchanged."""
     given, operator = node["threshold"], node["comparison_op"].text()
     value = float(Field([given.value], given.place, given.path).floats()[0])
     if kind is NumberType.FLOAT32:
@@ -330,7 +330,7 @@ def _threshold(node: Field, kind: NumberType) -> tuple[float, bool]:
         raise node.error(f"the split {operator[:5]} {value} is not supported")
     if operator in ("<", ">="):
         if np.isneginf(value):
-            raise given.error("nothing lies below -infinity")
+            raise given.error("no number lies below -infinity")
         value = float(np.nextafter(kind.dtype.type(value), kind.dtype.type(-np.inf)))
     return value, operator in (">", ">=")
 
@@ -360,7 +360,7 @@ class NativeTreelite:
     def predicts(self, rows: NDArray[np.float64]) -> Predicted:
         """The postprocessed margins; treelite predicts no classes."""
         found = self._call("predict", rows).reshape(len(rows), self._outputs)
-        # Its exponentials of several classes are float32 in float64 models, too.
+        # treelite computes exponentials of several classes in float32, even for float64 models.
         return Predicted(found.astype(np.float32) if self._outputs > 1 else found, None)
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:

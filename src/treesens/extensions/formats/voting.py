@@ -1,4 +1,4 @@
-"""Models whose predicted classes are counted: each keeps its scores, and a formula gives the class (`binder/classes.py`)."""
+"""Models that count predicted classes: each member keeps its scores, and a formula gives the class (`binder/classes.py`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treesens.extensions.formats.links.several import Votes
 from treesens.links import Logistic
 
 MOST_COMBINATIONS = 1024
-"""Maximum of combinations of predicted classes; the formula of a vote enumerates them."""
+"""The maximum number of combinations of predicted classes, which the formula of a vote enumerates."""
 
 
 def task_of(classes: Sequence[Any]) -> Task:
@@ -25,9 +25,9 @@ def task_of(classes: Sequence[Any]) -> Task:
 
 
 def adds_up(weights: Sequence[float] | None) -> bool:
-    """True if exact sums of weights compare like float64 ones, where 8 times 0.1 is less than 0.8.
+    """True if exact sums of weights compare like float64 sums, in which 8 times 0.1 is less than 0.8.
 
-    Sums of equal weights grow with their number, whatever is rounded; others must not be rounded at all.
+    Rounded sums of equal weights still grow with the number of votes; other sums must not be rounded at all.
     """
     if weights is None or len(set(weights)) == 1:
         return True
@@ -46,18 +46,17 @@ def vote_of(
     remedy: str,
     **facts: Any,
 ) -> Ensemble:
-    """The ensemble of models that vote for `classes`, with `weights` (None: one vote each). `way` describes how ties are
-    broken.
+    """The ensemble of models that vote for `classes`, with `weights` (None: one vote each). `way` says how ties are broken.
 
-    `facts` are its name and source. ModelError with `remedy` for members whose class is not a function of their scores here.
+    `facts` are the name and source. Raises ModelError, with `remedy`, if a member's class is not a function of its scores.
     """
     for member in members:
         _check(member, len(classes), place, remedy)
     if len(classes) ** len(members) > MOST_COMBINATIONS:
         raise ModelError(
-            f"the votes of {len(members)} models for {len(classes)} classes have too many outcomes",
+            f"{len(members)} models can vote for {len(classes)} classes in too many ways",
             place=place,
-            remedy=f"{remedy}; at most {MOST_COMBINATIONS} combinations are looked at, 10 models of two classes",
+            remedy=f"{remedy}; at most {MOST_COMBINATIONS} combinations are supported, that is, 10 models of two classes",
         )
     shares = [Fraction(1)] * len(members) if weights is None else [Fraction(w) for w in weights]
     return blend_of(
@@ -77,7 +76,7 @@ def vote_of(
 
 def _check(e: Ensemble, classes: int, place: str, remedy: str) -> None:
     if len(e.classes) != classes:
-        message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
+        message = f"a model inside has {len(e.classes)} classes, but the whole model {classes}"
         raise ModelError(message, place=place, remedy="train all of them on all classes")
     cut = e.cutoff is not None and not isinstance(e.link, Logistic) and not (e.link.is_linear and e.n_outputs > 1)
     if cut or e.link.compares_members or e.link.prefers_gaps:

@@ -1,10 +1,10 @@
 """LightGBM models: text files and dump_model JSON read without lightgbm, and live Booster and scikit-learn objects.
 
-LightGBM's evaluation (tree.h, gbdt_prediction.cpp, c_api.cpp of versions 2.3 to 4.7): float64; |x| <= 1e-35 is read as
-0; x <= threshold goes left. By a node's missing type, `None` reads NaN as 0, `Zero` sends it and every zero
-the default way, `NaN` sends it alone. A category goes left iff its code, cut off towards zero, is in the node's bit set;
-NaN and unseen codes go right. Sums are float64 from 0 in the order of the trees; shrinkage and DART weights are in the
-leaf values already; random forests (`average_output`) divide by the number of rounds before the link.
+LightGBM's evaluation (tree.h, gbdt_prediction.cpp, c_api.cpp of versions 2.3 to 4.7): float64; |x| <= 1e-35 is read as 0; x <=
+threshold goes left. A node's missing type decides about NaN: `None` reads it as 0, `Zero` sends it and every zero the default
+way, `NaN` sends only NaN that way. A category goes left iff its code, truncated, is in the node's bit set; NaN and unseen codes
+go right. Sums are float64 from 0 in the order of the trees; shrinkage and DART weights are in the leaf values already; random
+forests (`average_output`) divide by the number of rounds before the link.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class LightGBMFrontend:
         if not isinstance(obj, lightgbm.Booster) and not obj.__sklearn_is_fitted__():
             raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
         booster = obj if isinstance(obj, lightgbm.Booster) else obj.booster_
-        # Without a number of rounds this is the model of predict: up to the best iteration if there is one.
+        # By default, save only the rounds that predict uses: up to the best iteration if the model has one.
         text = booster.model_to_string()
         classes = list(obj.classes_) if isinstance(obj, lightgbm.LGBMClassifier) else ()
         return self._read(text.encode(), place, "model", classes)
 
     def _read(self, data: bytes, place: str, name: str, classes: Sequence[Any] = ()) -> LoadedModel:
-        # Other formats are sniffed without importing this format's readers.
+        # Detecting other formats does not import this format's readers.
         from treesens.frontends.lightgbm.json import read_json
         from treesens.frontends.lightgbm.model import nameless, read_ensemble, with_classes
         from treesens.frontends.lightgbm.text import read_text
@@ -99,7 +99,7 @@ class LightGBMFrontend:
 
 
 class NativeLightGBM:
-    """Predictions of the lightgbm library itself. `text` is the model file, None if there is none to load."""
+    """Predictions of the lightgbm library itself. `text` is the model file, or None if lightgbm cannot load the model."""
 
     def __init__(self, text: bytes | None, outputs: int, average: int) -> None:
         self._text, self._outputs, self._average = text, outputs, average
@@ -126,12 +126,12 @@ class NativeLightGBM:
             raise ModelError(f"lightgbm refused to predict: {error}") from None
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Raw scores float64[rows, n_outputs]; for random forests the average, to which their link is applied."""
+        """Raw scores float64[rows, n_outputs]; for random forests their average, to which the link is applied."""
         raw = self._predict(rows, raw_score=True).reshape(len(rows), self._outputs)
         return raw / self._average if self._average > 1 else raw
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
-        """The result of Booster.predict, and LGBMClassifier's class: that of the greatest probability."""
+        """The result of Booster.predict, and LGBMClassifier's class: the class with the greatest probability."""
         found = self._predict(rows).reshape(len(rows), self._outputs)
         shown = None if not ensemble.link.is_known else found
         if not ensemble.classes:
@@ -140,5 +140,5 @@ class NativeLightGBM:
         return Predicted(shown, both.argmax(axis=1).astype(np.int64))
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Leaf numbers int32[rows, trees], trees in the model's order."""
+        """Leaf numbers int32[rows, trees], with trees in the model's order."""
         return self._predict(rows, pred_leaf=True).reshape(len(rows), -1).astype(np.int32)

@@ -22,7 +22,7 @@ _MISSING = {"None": MISSING_NONE, "Zero": MISSING_ZERO, "NaN": MISSING_NAN}
 
 
 def read_json(root: Field) -> tuple[LightGBMHeader, list[LightGBMTree]]:
-    """Header and trees of a dumped model; ModelError names the field."""
+    """Header and trees of a dumped model. Raises ModelError that names the field."""
     names = root["feature_names"].texts()
     infos = root.get("feature_infos")
     pandas = root.value.get("pandas_categorical")
@@ -68,7 +68,7 @@ def _tree(tree: Field, features: int) -> LightGBMTree:
     values: dict[int, float] = {}
 
     def number(node: Field) -> int:
-        """The reference to a node as in LightGBM's text: its number, or ~number for a leaf."""
+        """The reference to a node as in LightGBM's text format: the node's number, or ~number for a leaf."""
         if "split_index" in node:
             return node["split_index"].integer()
         # A single-leaf tree has no leaf_index in some versions.
@@ -93,7 +93,7 @@ def _tree(tree: Field, features: int) -> LightGBMTree:
         inner[at] = _split(node, features) | {"left": number(children[0]), "right": number(children[1])}
         todo.extend(children)
     if len(values) != leaves or len(inner) != leaves - 1:
-        raise tree.error(f"{len(values)} leaves and {len(inner)} splits in a tree of {leaves} leaves")
+        raise tree.error(f"expected {leaves} leaves, found {len(values)} leaves and {len(inner)} splits")
     if leaves > 1 and number(tree["tree_structure"]) != 0:
         raise tree["tree_structure"].error("the root is not node 0")
 

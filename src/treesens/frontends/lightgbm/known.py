@@ -3,7 +3,7 @@
 from treesens.frontends.documents import ANY, Table, inside, irrelevant, optional, used
 
 _COUNTED = irrelevant(
-    "what training has counted",
+    "counts from training",
     ("internal_count", "internal_value", "internal_weight", "leaf_count", "leaf_weight", "split_gain"),
 )
 _SCALED = irrelevant("it is in the leaf values already", ("shrinkage",))
@@ -63,7 +63,7 @@ TABLE: Table = {
         **_LINEAR,
         **_COUNTED,
     },
-    # After the trees: names and counts, the parameters of training, and the categories of pandas.
+    # After the trees: names and counts, the training parameters, and pandas' categories.
     "after": {
         **optional("the categories have no names", used("pandas_categorical")),
         **irrelevant("importances and parameters of training", (ANY,)),

@@ -1,4 +1,4 @@
-"""A LightGBM model, text or JSON, as an Ensemble: objective, features, and the handling of zeros and NaN at nodes."""
+"""Converts a LightGBM model, text or JSON, to an Ensemble: objective, features, and the treatment of zeros and NaN at nodes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _LINKS = {
     "gamma": (Task.REGRESSION, Exp()),
     "tweedie": (Task.REGRESSION, Exp()),
     "cross_entropy": (Task.REGRESSION, Logistic()),
-    "xentropy": (Task.REGRESSION, Logistic()),  # its name up to LightGBM 2.2
+    "xentropy": (Task.REGRESSION, Logistic()),  # the objective's name up to LightGBM 2.2
     "binary": (Task.BINARY, Logistic()),
     "multiclass": (Task.MULTICLASS, Softmax()),
     "multiclassova": (Task.MULTICLASS, Logistic()),
     "lambdarank": (Task.RANKING, Identity()),
     "rank_xendcg": (Task.RANKING, Identity()),
-    # Trained with a user's function: predictions are raw scores.
+    # Trained with the user's own objective: predictions are raw scores.
     "": (Task.REGRESSION, Identity()),
     "custom": (Task.REGRESSION, Identity()),
     "none": (Task.REGRESSION, Identity()),
@@ -47,7 +47,7 @@ _LINKS = {
 
 @dataclass(frozen=True, eq=False)
 class LightGBMTree:
-    """One tree: n - 1 inner nodes and n leaves. Children are inner nodes if >= 0, leaves ~child otherwise.
+    """One tree: n - 1 inner nodes and n leaves. A child is an inner node if it is >= 0, otherwise the leaf ~child.
 
     `missing` holds the missing types, `codes` the categories that go left at categorical nodes.
     """
@@ -64,8 +64,8 @@ class LightGBMTree:
 
 @dataclass(frozen=True)
 class LightGBMHeader:
-    """The header of a model file. `categories` are the known codes per feature (None: ordered), `ranges` an ordered feature's
-    least and greatest numbers in training (None: unknown).
+    """The header of a model file. `categories` has each feature's known codes (None: ordered), `ranges` the least and greatest
+    numbers of an ordered feature in training (None: unknown).
     """
 
     version: str
@@ -77,7 +77,7 @@ class LightGBMHeader:
     ranges: Sequence[tuple[float, float] | None]
     pandas: Sequence[Sequence[Any]]
     monotone: Any = None
-    """Directions of the features as the file writes them; None if it declares none."""
+    """Directions of the features in the file's notation; None if the file declares no directions."""
 
 
 def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: str, source: ModelSource) -> Ensemble:
@@ -86,11 +86,11 @@ def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: s
     task, link = _link(header, place)
     outputs = header.outputs
     if not 0 < outputs <= _MAX_OUTPUTS or len(trees) % outputs:
-        raise _damaged(f"{len(trees)} trees make no whole rounds for {outputs} outputs", place)
-    # An objective of one output transforms only the first of several; without a transformation there is no difference.
+        raise _damaged(f"{len(trees)} trees do not make whole rounds of {outputs} outputs", place)
+    # An objective with one output transforms only the first output; without a transformation this has no effect.
     several = task is Task.MULTICLASS or (task is not Task.BINARY and link.is_linear)
     if (outputs > 1 and not several) or (task is Task.MULTICLASS and outputs < 2):
-        raise _damaged(f"objective `{header.objective}` with {outputs} outputs makes no sense", place)
+        raise _damaged(f"objective `{header.objective}` does not support {outputs} outputs", place)
     counts = _category_counts(header, trees, place)
     labels = _labels(header, counts)
     plain = feature_tuple(header.names, place)
@@ -145,7 +145,7 @@ def _link(header: LightGBMHeader, place: str) -> tuple[Task, Link]:
 
 
 def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], place: str) -> dict[int, int]:
-    """Codes 0..n-1 per categorical feature: those listed in the header and those in splits."""
+    """The number of codes of each categorical feature: from 0 to the largest code in the header or in a split."""
     largest = {f: int(codes.max(initial=0)) for f, codes in enumerate(header.categories) if codes is not None}
     for tree in trees:
         for n, codes in tree.codes.items():
@@ -158,7 +158,7 @@ def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], plac
 
 
 def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequence[Any]]:
-    """Category names of pandas columns whose position is certain; `counts` then counts the names."""
+    """Category names of pandas columns whose position is certain; their number replaces the feature's number in `counts`."""
     result = {}
     for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
         if first == last and first in counts:
@@ -168,16 +168,13 @@ def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequenc
 
 
 def nameless(header: LightGBMHeader, features: Sequence[Feature]) -> list[str]:
-    """Categorical features that may or may not have one of the name lists."""
+    """Categorical features without names that may have one of the name lists."""
     counts = {f: 0 for f, feature in enumerate(features) if feature.categories}
     return [features[f].name for f in _maybe_named(header, counts) if f in counts and features[f].labels is None]
 
 
 def _maybe_named(header: LightGBMHeader, counts: Mapping[int, int]) -> dict[int, bool]:
-    """Non-categorical features that may have a name list; True if one of the names is a number.
-
-    LightGBM reads ordered categories, and those omitted from `categorical_feature`, as their code numbers.
-    """
+    """The features that may have a name list whose position is uncertain; True if one of the names is a number."""
     found: dict[int, bool] = {}
     for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
         numeric = any(float_of(str(name)) is not None for name in names)
@@ -190,9 +187,9 @@ def _maybe_named(header: LightGBMHeader, counts: Mapping[int, int]) -> dict[int,
 def _columns_of_lists(header: LightGBMHeader, counts: Mapping[int, int]) -> list[tuple[int, int]]:
     """The first and the last feature that each name list can belong to; empty if they fit no features.
 
-    The lists are those of all columns of pandas' type `category`, in column order. The file does not state which columns these
-    are: integers may be categorical features without names, and ordered categories are numbers in the model. Such a column
-    contained only codes, from 0 to below the number of names.
+    Each column of pandas' type `category` has a list, in column order. The file does not state which columns have this type:
+    integers may be categorical features without names, and ordered categories are numbers in the model. A column with a list
+    contains only codes, from 0 to below the number of names.
     """
     features = len(header.names)
     first: list[int] = []
@@ -220,7 +217,7 @@ def _may_have(header: LightGBMHeader, counts: Mapping[int, int], f: int, names: 
 
 
 def _nodes(tree: LightGBMTree, counts: Mapping[int, int]) -> Nodes:
-    """Inner nodes first, then leaves; a tree without splits is its leaf."""
+    """The nodes of a tree, inner nodes first, then leaves; a tree without splits consists of one leaf."""
     inner, leaves = len(tree.feature), len(tree.leaf_value)
     total = inner + leaves
 
@@ -257,7 +254,7 @@ def _nodes(tree: LightGBMTree, counts: Mapping[int, int]) -> Nodes:
 
 
 def with_classes(ensemble: Ensemble, classes: Sequence[Any]) -> Ensemble:
-    """The ensemble with the class labels of a wrapper."""
+    """The ensemble with the class labels of a scikit-learn wrapper."""
     plain = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
     if len(plain) != len(ensemble.classes):
         return ensemble

@@ -1,4 +1,4 @@
-"""LightGBM's text format: a header of `key=value` lines, a block of them per tree, and parameters at the end."""
+"""LightGBM's text format: a header of `key=value` lines, such a block per tree, and parameters at the end."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Block:
 
 
 def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTree]]:
-    """Header and trees of a model file; ModelError with the line if it is invalid."""
+    """Header and trees of a model file. Raises ModelError with the line if the file is invalid."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -75,7 +75,7 @@ def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTre
             raise block.error(f"expected tree {i}")
     sizes = head.values.get("tree_sizes")
     if sizes is not None and len(sizes.split()) != len(blocks) - 1:
-        raise head.error(f"{len(sizes.split())} trees are announced, {len(blocks) - 1} are there")
+        raise head.error(f"the file announces {len(sizes.split())} trees, but contains {len(blocks) - 1}")
     check_names(TABLE, head.values, place, "header")
     for block in blocks[1:]:
         check_names(TABLE, block.values, f"{place}:{block.line}", "tree")
@@ -84,7 +84,7 @@ def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTre
 
 
 def _blocks(text: str, place: str) -> tuple[list[Block], list[str]]:
-    """The header and one block per tree; and the lines after the trees."""
+    """The header and one block per tree, and the lines after the trees."""
     lines = text.splitlines()
     blocks = [Block({}, place, 1)]
     for number, line in enumerate(lines, 1):
@@ -108,7 +108,7 @@ def _header(head: Block, features: int, rest: list[str]) -> LightGBMHeader:
     names = head.text("feature_names").split()
     infos = head.text("feature_infos").split()
     if not len(names) == len(infos) == features:
-        raise head.error(f"{len(names)} names and {len(infos)} infos for {features} features")
+        raise head.error(f"expected {features} names and infos, found {len(names)} and {len(infos)}")
     found = [line.removeprefix("pandas_categorical:") for line in rest if line.startswith("pandas_categorical:")]
     try:
         pandas = json.loads(found[-1]) if found else []
@@ -128,7 +128,7 @@ def _header(head: Block, features: int, rest: list[str]) -> LightGBMHeader:
 
 
 def _known_codes(head: Block, info: str) -> NDArray[np.int64] | None:
-    """`[low:high]` and `none` are ordered, `3:1:2` are the codes of a category."""
+    """The codes of a categorical feature, written `3:1:2`; None for an ordered feature, written `[low:high]` or `none`."""
     if info == "none" or info.startswith("["):
         return None
     try:
@@ -192,12 +192,12 @@ def _tree(block: Block, features: int) -> LightGBMTree:
 
 
 def _sets(block: Block, nodes: NDArray[np.int64], threshold: NDArray[np.float64]) -> dict[int, NDArray[np.int64]]:
-    """The codes that go left at each categorical node: `threshold` is the index of its bit set."""
+    """The codes that go left at each categorical node, whose `threshold` is the index of its bit set."""
     if not nodes.size:
         return {}
     sets = block.integer("num_cat")
     if not 0 < sets <= len(block.text("cat_boundaries")):
-        raise block.error("num_cat makes no sense")
+        raise block.error("num_cat is out of range")
     bounds = block.array("cat_boundaries", np.int64, sets + 1)
     if bounds[0] != 0 or (np.diff(bounds) < 0).any() or bounds[-1] > _MAX_WORDS:
         raise block.error("cat_boundaries do not increase from 0")

@@ -37,10 +37,10 @@ class Compositions(Protocol):
     """The service "compositions"."""
 
     def read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel | None:
-        """The model of a pipeline, a wrapper, or a composition of models. None for any other estimator."""
+        """The model of a pipeline, a wrapper or a composition of models; None for any other estimator."""
 
     def one_output(self, obj: Any, output: int, place: str) -> Any:
-        """An estimator of one output. ModelError if it has only one, or for unknown kinds."""
+        """An estimator of one output. Raises ModelError if `obj` has only one output, or is of an unknown kind."""
 
 
 class SklearnFrontend:
@@ -83,7 +83,7 @@ class SklearnFrontend:
     def _read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
         import sklearn
 
-        # Other formats are sniffed without importing this format's readers.
+        # Detecting other formats does not import this format's readers.
         from treesens.frontends.columns import ensemble_of
         from treesens.frontends.sklearn.known import unknown_attributes
         from treesens.frontends.sklearn.model import read_estimator
@@ -103,7 +103,7 @@ class SklearnFrontend:
         leaf_ids = predictor(obj, rows, read.leaf_ids, ensemble.n_trees) if read.leaf_ids else None
         predicts = replayer(obj, rows, ensemble)
         unknown = unknown_attributes(obj)
-        note = f"attributes that are not known here, and are taken for settings of training: {', '.join(unknown)[:200]}"
+        note = f"unknown attributes, taken for settings of training: {', '.join(unknown)[:200]}"
         notes = (*read.notes, note) if unknown else read.notes
         monotone = directions_of(getattr(obj, "monotonic_cst", None), ensemble.feature_names, place)
         return LoadedModel(
@@ -121,12 +121,12 @@ def open_skops(data: bytes, place: str) -> Any:
         raise ModelError(f"the zip archive is damaged: {error}", place=place, remedy="save the model again") from None
     if "model.ini" in names:  # the index of a MOJO without trees
         raise ModelError(
-            "this is a MOJO of H2O, and not one of gradient boosting or a random forest",
+            "this MOJO of H2O is neither gradient boosting nor a random forest",
             place=place,
             remedy="convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows",
         )
     if "schema.json" not in names:
-        raise ModelError("this is a zip archive, and not of skops", place=place, remedy="give the model file inside it")
+        raise ModelError("this zip archive is not a skops file", place=place, remedy="give the model file inside it")
     if size > 100 * len(data) + (1 << 20):
         raise ModelError(f"the archive unpacks to {size} bytes", place=place, remedy="this is not a model")
     try:
@@ -142,7 +142,7 @@ def open_skops(data: bytes, place: str) -> Any:
         unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - set(_TRUSTED))
         if unknown:
             raise ModelError(
-                f"the file holds types that are not known to be safe: {', '.join(unknown[:5])}",
+                f"the file contains types that are not known to be safe: {', '.join(unknown[:5])}",
                 place=place,
                 remedy="if you trust them, load the file with skops yourself and pass the live object",
             )
@@ -155,7 +155,7 @@ def open_skops(data: bytes, place: str) -> Any:
         ) from None
 
 
-# Errors of the skops loader on damaged archives: it indexes JSON and calls numpy without checks.
+# Errors of the skops loader, which indexes JSON and calls numpy without checks, on damaged archives.
 _SKOPS_ERRORS = (
     ArithmeticError,
     AssertionError,

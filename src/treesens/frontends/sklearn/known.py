@@ -1,7 +1,7 @@
 """All attributes of the supported scikit-learn estimators, 1.4 to 1.9.
 
-Later versions add attributes, most of them about training: an unlisted attribute is reported in a note, and `treesens info
-MODEL --check` compares the read model with the estimator's own predict.
+Later versions add attributes, most of them about training. An unlisted attribute is reported in a note, and `treesens info
+MODEL --check` compares the model as read with the estimator's own predict.
 """
 
 from treesens.frontends.documents import Table, irrelevant, optional, used
@@ -72,7 +72,7 @@ _SETTINGS = irrelevant(
     ),
 )
 _FITTED = irrelevant(
-    "what training has counted, or what the trees and the classes say, too",
+    "counts from training, or facts that the trees and the classes repeat",
     (
         "_feature_subsample_rng",
         "_is_categorical_remapped",
@@ -103,7 +103,7 @@ TABLE: Table = {"estimator": {**_READ, **_SETTINGS, **_FITTED}}
 
 
 def unknown_attributes(estimator: object) -> list[str]:
-    """The unlisted attributes of an estimator."""
+    """The attributes of an estimator that are not listed here."""
     return sorted(
         set(vars(estimator)) - set(TABLE["estimator"]) - {"__sklearn_output_config", "_sklearn_output_config"}
     )

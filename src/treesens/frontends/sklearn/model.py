@@ -1,7 +1,7 @@
-"""One reader per scikit-learn estimator: the numbers in its leaves, their summation, and its own predict.
+"""One reader per scikit-learn estimator: the leaf values, their summation, and the estimator's own predict.
 
-All trees but those of histogram boosting cast inputs to float32 and compare `x <= threshold` with float64 thresholds;
-histogram boosting stays in float64. All sums are float64, from the first tree to the last.
+Histogram boosting evaluates trees in float64; all other estimators cast inputs to float32 and compare `x <= threshold` with
+float64 thresholds. All sums are float64, from the first tree to the last.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Read:
 
 
 def read_estimator(estimator: Any, place: str) -> Read:
-    """Reads a fitted tree model; ModelError names the class of unsupported objects."""
+    """Reads a fitted tree model. Raises ModelError that names the class of an unsupported object."""
     kind = type(estimator)
     reader = _READERS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
     if reader is None:
@@ -82,7 +82,7 @@ def read_estimator(estimator: Any, place: str) -> Read:
         )
     width = getattr(estimator, "n_features_in_", 1)
     if not isinstance(width, int | np.integer) or not 0 < width <= MAX_FEATURES:
-        raise ModelError(f"{str(width)[:40]} features make no sense", place=place)
+        raise ModelError(f"the number of features, {str(width)[:40]}, is out of range", place=place)
     if not hasattr(estimator, "n_features_in_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
     try:
@@ -91,7 +91,7 @@ def read_estimator(estimator: Any, place: str) -> Read:
         raise ModelError(
             f"the {kind.__name__} lacks `{error.name}`, which scikit-learn 1.4 and later have",
             place=place,
-            remedy="fit the model again with the scikit-learn that is installed here",
+            remedy="fit the model again with the installed scikit-learn",
         ) from None
 
 
@@ -109,10 +109,10 @@ _PARTS = {
     "ClassifierChain": "give one of its `estimators_`; from the second one on they see the labels before, as columns",
     "RegressorChain": "give one of its `estimators_`; from the second one on they see the targets before, as columns",
     "SelfTrainingClassifier": "give its `estimator_` (`base_estimator_` before scikit-learn 1.6), which predicts alone",
-    "_ConstantPredictor": "it stands for a part of the model that was fitted on one class, and answers the same for "
+    "_ConstantPredictor": "it replaces a part of the model that was fitted on one class, and answers the same for "
     "every row; give another one of `estimators_`",
 }
-"""Models composed of others that are read one by one."""
+"""Models composed of parts that can be read one by one, with the remedy."""
 _OTHERS = {
     "AdaBoostRegressor": "it predicts a weighted median, which is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
@@ -130,16 +130,16 @@ def _remedy_of(kind: type) -> str:
 
 
 def names_of(estimator: Any) -> list[str]:
-    """Column names as trained, f0, f1, … without a data frame."""
+    """Column names as in training; f0, f1, … if the model was trained without a data frame."""
     given = getattr(estimator, "feature_names_in_", None)
     return [f"f{i}" for i in range(estimator.n_features_in_)] if given is None else [str(name) for name in given]
 
 
 def plain_classes(estimator: Any, place: str) -> tuple[str | int, ...]:
-    """Class labels as Python values; ModelError if there is only one."""
+    """Class labels as Python values. Raises ModelError if there is only one class."""
     labels = [c.item() if isinstance(c, np.generic) else c for c in estimator.classes_]
     if len(labels) < 2:
-        raise ModelError("the model knows one class only", place=place, remedy="train it on at least two classes")
+        raise ModelError("the model has only one class", place=place, remedy="train it on at least two classes")
     return tuple(c if isinstance(c, (int, str)) else str(c) for c in labels)
 
 
@@ -152,7 +152,7 @@ def _task(classes: tuple[str | int, ...]) -> Task:
 
 
 def _averaged(estimator: Any, trees: Sequence[Any], place: str) -> Read:
-    """Decision trees and forests."""
+    """Reads decision trees and forests."""
     if trees:
         check_outputs(estimator, trees[0].tree_.value.shape[1], place)
     nodes = stack_trees([tree_nodes(tree, place) for tree in trees])
@@ -161,7 +161,7 @@ def _averaged(estimator: Any, trees: Sequence[Any], place: str) -> Read:
 
 
 def mean_of_trees(estimator: Any, nodes: Nodes, classes: tuple[str | int, ...], leaf_ids: Call, place: str) -> Read:
-    """The mean of leaf values, which for classifiers are probabilities per class."""
+    """Reads a mean of leaf values, which for classifiers are probabilities per class."""
     call: Call = (lambda e, x: e.predict_proba(x)) if classes else (lambda e, x: e.predict(x))
     return Read(
         nodes=nodes,
@@ -185,7 +185,7 @@ def _forest(estimator: Any, place: str) -> Read:
 
 
 def _bagging(estimator: Any, place: str) -> Read:
-    """The mean of trees trained on samples of the rows, and possibly of the columns (Breiman 1996)."""
+    """Reads a mean of trees trained on samples of the rows, and possibly of the columns (Breiman 1996)."""
     others = [kind for member in estimator.estimators_ if (kind := type(member).__name__) not in SINGLE_TREES]
     if others:
         raise ModelError(f"a bag of {others[0]} is a model of models", place=place, remedy=WHOLE)
@@ -203,7 +203,7 @@ def _bagged_leaves(estimator: Any, x: Any) -> NDArray[Any]:
 
 
 def _gradient_boosting(estimator: Any, place: str) -> Read:
-    """Sum of learning_rate * leaf value plus a constant; non-constant init estimators are refused."""
+    """Reads a sum of learning_rate * leaf value plus a constant; non-constant init estimators are refused."""
     init = estimator.init_
     if isinstance(init, str):
         base = np.zeros(estimator.estimators_.shape[1])
@@ -241,7 +241,7 @@ def _gradient_boosting(estimator: Any, place: str) -> Read:
 
 
 def _histogram_boosting(estimator: Any, place: str) -> Read:
-    """Float64 thresholds, leaves already scaled, categories encoded by the model itself."""
+    """Reads histogram boosting: float64 thresholds, leaves already scaled, categories encoded by the model itself."""
     preprocessor = estimator._preprocessor
     n = estimator.n_features_in_
     features = list(feature_tuple(names_of(estimator), place))
@@ -295,7 +295,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _ada_boost(estimator: Any, place: str) -> Read:
-    """SAMME: every tree votes for one class with its weight. Margins are the votes, not divided by their total."""
+    """Reads SAMME: every tree votes for one class with its weight. Margins are the votes, not divided by their total."""
     if getattr(estimator, "algorithm", "SAMME") == "SAMME.R":
         raise ModelError(
             "SAMME.R adds logarithms of probabilities",
@@ -312,7 +312,7 @@ def _ada_boost(estimator: Any, place: str) -> Read:
             )
         # Row i: the votes of a tree that predicts class number i.
         votes = np.where(tree.classes_[:, None] == estimator.classes_[None, :], weight, -1 / (k - 1) * weight)
-        # Two classes: decision_function is minus the first plus the second, which are opposite numbers.
+        # Two classes: decision_function is the second vote minus the first, which are opposite numbers.
         votes = 2 * votes[:, 1:] if k == 2 else votes
         trees.append(tree_nodes(tree, place, votes=votes.astype(np.float64)))
     total = float(np.sum(estimator.estimator_weights_))
@@ -330,7 +330,7 @@ def _ada_boost(estimator: Any, place: str) -> Read:
 
 
 def _ada_boost_votes(estimator: Any, x: Any) -> NDArray[Any]:
-    """decision_function of AdaBoostClassifier before its last division."""
+    """The decision_function of AdaBoostClassifier before its last division."""
     x = estimator._check_X(x)
     k = len(estimator.classes_)
     classes = estimator.classes_[:, np.newaxis]

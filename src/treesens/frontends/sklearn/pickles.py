@@ -1,4 +1,4 @@
-"""Pickles and joblib files, which can run code when opened. Opened only for users who declare the file trusted."""
+"""Pickles and joblib files, which can run code when opened. They are opened only if the user declares them trusted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treesens.errors import ModelError
 # Protocols 2 to 5 start with PROTO, their number and a first opcode; joblib compresses with zlib, gzip, bz2, xz and lzma.
 _STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh")
 _STARTS_OF_XZ = (b"\xfd7zXZ", b"]\x00\x00")
-# Errors of unpickling for damaged bytes and missing libraries.
+# Errors that unpickling raises for damaged bytes and missing libraries.
 _ERRORS = (
     pickle.UnpicklingError,
     ArithmeticError,
@@ -33,7 +33,7 @@ def is_pickle(head: bytes) -> bool:
 
 
 def untrusted_pickle(place: str) -> ModelError:
-    """The error for a pickle that is not trusted."""
+    """The error for an untrusted pickle."""
     return ModelError(
         "this is a pickle (or joblib file), which can run any code when it is opened",
         place=place,
@@ -57,5 +57,5 @@ def open_pickle(path: Path) -> Any:
         raise ModelError(
             f"the pickle cannot be opened: {type(error).__name__}: {error}",
             place=str(path),
-            remedy="save the model again, with the versions of the libraries that are installed here",
+            remedy="save the model again with the installed versions of the libraries",
         ) from None

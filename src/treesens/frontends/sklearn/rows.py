@@ -20,8 +20,8 @@ from treesens.errors import ModelError
 class RowMaker:
     """`categories` holds the raw categories of coded columns; `names` are given if the estimator was fitted on a data frame.
 
-    `marks` is the mark of a missing value per coded column, `None` or `NaN`: an encoder fitted with one of them treats the
-    other as an unknown category. Columns whose encoder has seen neither are not listed.
+    `marks` is the mark of a missing value per coded column, `None` or `NaN`: an encoder fitted with one mark treats the other
+    as an unknown category. Columns whose encoder has seen neither mark are not listed.
     """
 
     categories: Mapping[int, Sequence[Any]]
@@ -53,7 +53,7 @@ NAN_ALONE = "train it again with NaN alone for missing values"
 
 
 def _decoded(codes: NDArray[np.float64], values: Sequence[Any], mark: str | None) -> NDArray[Any]:
-    """Raw categories of codes; NaN becomes the mark of a missing value, other numbers become an unknown category."""
+    """The raw categories for `codes`; NaN becomes the mark of a missing value, other numbers become an unknown category."""
     numeric = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values)
     known = (codes >= 0) & (codes < len(values))
     index = np.where(known, codes, 0).astype(np.int64)
@@ -70,7 +70,7 @@ def _decoded(codes: NDArray[np.float64], values: Sequence[Any], mark: str | None
 
 
 def replayer(estimator: Any, make_rows: Callable[[NDArray[np.float64]], Any], ensemble: Ensemble) -> Any:
-    """float64 rows -> Predicted, by the estimator's own `predict` and `predict_proba`."""
+    """A function from float64 rows to Predicted, by the estimator's own `predict` and `predict_proba`."""
     labels = predictor(estimator, make_rows, lambda e, x: e.predict(x), None)
     shown = labels
     if ensemble.classes:
@@ -91,8 +91,8 @@ def predictor(
     call: Callable[[Any, Any], Any],
     outputs: int | None,
 ) -> Any:
-    """Maps float64 rows to [rows, outputs] (None: unchanged) by `call(estimator, input)`, in one thread, so that sums have one
-    order."""
+    """A function from float64 rows to [rows, outputs] (None: unchanged), which is `call(estimator, input)` in one thread, so
+    that sums have one order."""
     fixed = copy.copy(estimator)
     if getattr(fixed, "n_jobs", 1) not in (1, None):
         fixed.n_jobs = 1
@@ -105,10 +105,10 @@ def predictor(
                 found = np.asarray(call(fixed, make_rows(rows)))
                 return found if outputs is None else found.reshape(len(rows), outputs)
             except (AttributeError, TypeError, ValueError) as error:
-                # It complains about attributes and arguments if another version has saved the model.
+                # scikit-learn raises these for attributes and arguments if another version has saved the model.
                 raise ModelError(
                     f"scikit-learn refused to predict: {str(error).splitlines()[0]}",
-                    remedy="save the model again with the version of scikit-learn that is installed",
+                    remedy="save the model again with the installed version of scikit-learn",
                 ) from None
 
     return predict

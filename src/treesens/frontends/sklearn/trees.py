@@ -25,12 +25,12 @@ def tree_nodes(
     """The nodes of a fitted decision tree; leaves hold its values [N, outputs or classes].
 
     `votes` [classes, W] replaces the value of a leaf by the row of its predicted class (AdaBoost). `output` is one output of a
-    multi-output tree, with its number of classes (1: a target).
+    multi-output tree, with its number of classes (1 for a regression target).
     """
     tree = estimator.tree_
     if not 0 < tree.node_count <= tree.capacity:
-        # Its arrays would extend past the data of a damaged file.
-        raise ModelError(f"a tree of {tree.node_count} nodes makes no sense", place=place)
+        # The tree's arrays would extend past the data of a damaged file.
+        raise ModelError(f"the number of nodes of a tree, {tree.node_count}, is out of range", place=place)
     left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
     inner = left != _LEAF
     value = np.asarray(tree.value, dtype=np.float64)  # [N, outputs, classes]
@@ -69,14 +69,14 @@ def tree_nodes(
 
 
 def check_outputs(estimator: Any, count: int, place: str) -> None:
-    """The library uses the estimator's stated number of outputs."""
+    """Raises ModelError unless the estimator states this number of outputs, which the library uses."""
     if getattr(estimator, "n_outputs_", count) != count:
         message = f"`n_outputs_` is not {count}, the number of outputs in the leaves"
         raise ModelError(message, place=place, remedy="save the model again")
 
 
 def member_nodes(estimator: Any, columns: NDArray[np.int64], classes: int, place: str) -> Nodes:
-    """The nodes of a tree of a bagging ensemble, fitted on some columns, and possibly only some of the classes."""
+    """The nodes of a bagging ensemble's tree, fitted on some of the columns, and possibly on some of the classes only."""
     nodes = tree_nodes(estimator, place)
     inner = nodes.feature >= 0
     if inner.any() and nodes.feature.max() >= len(columns):
@@ -96,10 +96,10 @@ def histogram_nodes(
     nones: Collection[int],
     place: str,
 ) -> Nodes:
-    """The nodes of a TreePredictor. `columns` maps its features to the user's, `known` has the categories that may occur.
+    """The nodes of a TreePredictor. `columns` maps its features to the user's, `known` lists the categories that may occur.
 
-    A category goes left if the node lists it, right if it is another known one; all others follow NaN. In columns of `nones`,
-    the last category is None, their missing value.
+    A category goes left if the node lists it, right if it is known but not listed; all others follow NaN. In the columns
+    `nones`, the last category is None, the missing value.
     """
     nodes = predictor.nodes
     leaf = nodes["is_leaf"] != 0

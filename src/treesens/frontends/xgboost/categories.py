@@ -1,4 +1,4 @@
-"""Categorical splits of XGBoost: stored sets go right; everything else, including unseen and negative codes, goes left."""
+"""Categorical splits of XGBoost: the stored categories go right; all others, including unseen and negative codes, go left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Labels = tuple[str, ...] | tuple[int | float, ...]
 
 
 def category_labels(model: Field, features: int) -> list[Labels | None]:
-    """Category names per feature if the file has them (XGBoost 3.1 and later, trained on a data frame)."""
+    """Category names per feature if the file has names (XGBoost 3.1 and later, trained on a data frame)."""
     cats = model.get("cats")
     none: list[Labels | None] = [None] * features
     if cats is None:
@@ -25,7 +25,7 @@ def category_labels(model: Field, features: int) -> list[Labels | None]:
     if not encodings:
         return none
     if len(encodings) != features:
-        raise cats["enc"].error(f"{len(encodings)} encodings for {features} features")
+        raise cats["enc"].error(f"expected {features} encodings, one per feature, found {len(encodings)}")
     return [_labels(encoding) for encoding in encodings]
 
 
@@ -70,9 +70,9 @@ def left_sets(
     features: tuple[Feature, ...],
     labels: list[Labels | None],
 ) -> tuple[tuple[Feature, ...], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """Features with their numbers of categories, and the CSR sets of left codes for the ordered nodes `node`.
+    """Features with their numbers of categories, and the codes that go left at the ordered nodes `node`, as CSR sets.
 
-    `categorical` flags nodes by their number in the file, `offset` gives the nodes of each tree.
+    `categorical` flags nodes by their number in the file, `offset` is the first node of each tree.
     """
     right_codes = _stored_sets(trees, offset, categorical)
     split_on = {int(feature[n]) for n in right_codes}
@@ -103,7 +103,7 @@ def left_sets(
 def _stored_sets(
     trees: list[Field], offset: NDArray[np.int64], categorical: NDArray[np.bool_]
 ) -> dict[int, NDArray[np.int64]]:
-    """The right codes, per node number of the file; exactly the categorical inner nodes have some."""
+    """The codes that go right, by a node's number in the file; exactly the categorical inner nodes have such codes."""
     result: dict[int, NDArray[np.int64]] = {}
     for t, tree in enumerate(trees):
         mine = np.flatnonzero(categorical[offset[t] : offset[t + 1]])

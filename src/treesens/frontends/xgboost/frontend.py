@@ -1,12 +1,12 @@
 """XGBoost models: JSON and UBJSON files read without xgboost, and live Booster, XGBClassifier and XGBRegressor objects.
 
-XGBoost's evaluation (cpu_predictor.cc, predict_fn.h and common/categorical.h of versions 1.3 to 3.2): inputs are cast
-to float32; x < threshold goes left, NaN follows default_left; a category goes right iff it is in the node's stored set,
-so negative and unknown ones go left; sums are float32, start from the base margin and follow the order of the trees;
-DART adds weight * value, rounded before it is added.
+XGBoost's evaluation (cpu_predictor.cc, predict_fn.h and common/categorical.h of versions 1.3 to 3.2): inputs are cast to
+float32; x < threshold goes left, NaN follows default_left; a category goes right iff it is in the node's stored set, so
+negative and unknown ones go left; sums are float32, start from the base margin and follow the order of the trees; DART adds
+weight * value, rounded before it is added.
 
-After early stopping, `Booster.predict` uses all trees of a file, the scikit-learn wrapper those up to `best_iteration`. Files
-and Boosters (with a note), and wrappers, are read accordingly.
+After early stopping, `Booster.predict` uses all trees of a file, the scikit-learn wrapper those up to `best_iteration`. Files,
+Boosters (both with a note) and wrappers are read accordingly.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _OLD = b"binf"
 
 
 class XGBoostFrontend:
-    """Reads files of XGBoost 1.3 and later; the older binary format through the library, if its version still supports it."""
+    """Reads files of XGBoost 1.3 and later, and files in the old binary format if the installed library still supports it."""
 
     name = "xgboost"
     library = "xgboost"
     variants = ("all", "best")
 
     def recognises_bytes(self, head: bytes) -> bool:
-        # XGBoost documents have `learner` or `version`, a list, as their first key.
+        # The first key of an XGBoost document is `learner`, or `version` with a list.
         document = is_ubjson(head) or is_json(head)
         return head.startswith(_OLD) or (document and _FIRST_KEY.search(head) is not None)
 
@@ -58,7 +58,7 @@ class XGBoostFrontend:
         return self._read(data, str(path), path.stem)
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
-        """All rounds of a file, or those up to the best one, as the scikit-learn wrapper after early stopping."""
+        """A model with all rounds of a file, or with those up to the best round, as the scikit-learn wrapper uses."""
         if variant == "all":
             return replace(self.load(path, data), notes=())
         data = convert_file(data, str(path)) if data.startswith(_OLD) else data
@@ -72,7 +72,7 @@ class XGBoostFrontend:
         return self._read(data, str(path), path.stem, best + 1)
 
     def load_output(self, path: Path, data: bytes, output: int) -> LoadedModel:
-        """One label, or target, of a multi-output model; all rounds."""
+        """One output (a label or a target) of a multi-output model, with all rounds."""
         data = convert_file(data, str(path)) if data.startswith(_OLD) else data
         return self._read(data, str(path), path.stem, output=output)
 
@@ -80,7 +80,7 @@ class XGBoostFrontend:
         return self._of_object(obj)
 
     def output_of_object(self, obj: Any, output: int) -> LoadedModel:
-        """One label, or target, of a live multi-output model."""
+        """One output (a label or a target) of a live multi-output model."""
         return self._of_object(obj, output)
 
     def _of_object(self, obj: Any, output: int | None = None) -> LoadedModel:
@@ -109,7 +109,7 @@ class XGBoostFrontend:
         root = Field(parse_document(data, place), place)
         version = root.get("version") if isinstance(root.value, dict) else None
         if rounds is not None and is_linear(root["learner"]):
-            # A linear booster has no rounds, and its wrapper uses all of it.
+            # A linear booster has no rounds, and its wrapper uses the whole booster.
             rounds = None
         source = ModelSource(
             format="xgboost-ubj" if is_ubjson(data[:3]) else "xgboost-json",
@@ -126,7 +126,7 @@ class XGBoostFrontend:
             ensemble = read_ensemble(root, name, source, rounds, output)
         count = ensemble.n_outputs if output is None else count_outputs(root["learner"]["learner_model_param"])
         library = NativeXGBoost(data, rounds or 0, count, output, _oldest_library(root["learner"]))
-        # The library has no pred_leaf for vector leaves and linear boosters, and crashes without any tree.
+        # The library has no pred_leaf for vector leaves and linear boosters, and pred_leaf crashes without trees.
         no_leaves = bool((ensemble.tree_output < 0).any()) or ensemble.blend is not None
         leaf_ids = None if no_leaves or output is not None or not ensemble.n_trees else library.leaf_ids
         note = () if output is None else (note_of_output(output, count),)
@@ -141,7 +141,7 @@ class XGBoostFrontend:
 
 
 def _oldest_library(learner: Field) -> tuple[tuple[int, int], str]:
-    """The first version that reads the whole file, and the part that earlier versions silently ignore."""
+    """The first version that uses the whole file, and the part that earlier versions silently ignore."""
     if weights_in_model(learner["gradient_booster"]):
         return (3, 4), "the weights of trees"
     if str(learner["learner_model_param"]["base_score"].value).lstrip().startswith("["):
@@ -150,7 +150,7 @@ def _oldest_library(learner: Field) -> tuple[tuple[int, int], str]:
 
 
 def _declared(booster: Any, ensemble: Ensemble) -> dict[str, int]:
-    """The monotone constraints of a booster in memory; its files do not store them."""
+    """The monotone constraints of a booster in memory; files do not contain them."""
     options = json.loads(booster.save_config())["learner"].get("gradient_booster", {})
     trees = options.get("gbtree", options)
     given = trees.get("tree_train_param", {}).get("monotone_constraints")
@@ -158,7 +158,7 @@ def _declared(booster: Any, ensemble: Ensemble) -> dict[str, int]:
 
 
 def _best_iteration(root: Field) -> int | None:
-    """The best round of early stopping, from 0; None if the file has none."""
+    """The best round of early stopping, counted from 0; None if the file states none."""
     attributes = root["learner"].get("attributes")
     best = attributes.get("best_iteration") if attributes else None
     if best is None:

@@ -50,7 +50,7 @@ TABLE: Table = {
         **used("default_left", "id", "left_children", "right_children", "split_conditions", "split_indices"),
         **optional("leaves of one value", used("leaf_weights"), since="3.1"),
         "tree_param": inside("tree_param"),
-        **irrelevant("what training has counted", ("base_weights", "leaf_child_cnt", "loss_changes", "sum_hessian")),
+        **irrelevant("counts from training", ("base_weights", "leaf_child_cnt", "loss_changes", "sum_hessian")),
         **irrelevant("follows from the children", ("parents",)),
     },
     "tree_param": {
@@ -68,4 +68,4 @@ LINEAR_TABLE: Table = {
         **optional("no round was counted", used("boosted_rounds"), since="1.4"),
     },
 }
-"""The same for a linear booster."""
+"""The table for a linear booster."""

@@ -21,7 +21,7 @@ from treesens.frontends.xgboost.known import LINEAR_TABLE, TABLE
 from treesens.frontends.xgboost.trees import read_features, read_trees, to_float32
 from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
-# A larger number means a damaged file.
+# A larger number indicates a damaged file.
 _MAX_OUTPUTS = 100_000
 
 
@@ -37,11 +37,11 @@ class LinearBoosters(Protocol):
         narrow: Callable[[NDArray[np.float64], Field], NDArray[np.float64]],
         **facts: Any,
     ) -> Ensemble:
-        """The open ensemble of a linear booster. ModelError if it cannot be represented."""
+        """The open ensemble of a linear booster. Raises ModelError if it cannot be represented."""
 
 
 class _Inverse(Enum):
-    """Converts base_score, stored on the scale of predictions, to a margin (ProbToMargin of each objective)."""
+    """The conversion of base_score, stored on the scale of predictions, to a margin (ProbToMargin of each objective)."""
 
     NONE = "none"
     LOGIT = "logit"
@@ -87,8 +87,8 @@ _OBJECTIVES = {
 def read_ensemble(
     root: Field, name: str, source: ModelSource, iteration_end: int | None = None, output: int | None = None
 ) -> Ensemble:
-    """The ensemble of a document; only its first `iteration_end` rounds, and one `output` of several, if given. ModelError
-    names the field.
+    """The ensemble in a document; if given, only its first `iteration_end` rounds, and only the output number `output`. The
+    ModelError names the field.
     """
     if not isinstance(root.value, dict) or "learner" not in root:
         raise root.error(
@@ -157,14 +157,14 @@ def read_ensemble(
         set_offset=trees.set_offset,
         set_codes=trees.set_codes,
         classes=classes if objective.task in (Task.BINARY, Task.MULTICLASS) else (),
-        # XGBClassifier compares any prediction with 1/2; here that is the raw score.
+        # XGBClassifier compares any prediction with 1/2; here the prediction is the raw score.
         decides_at=0.5 if named.text() == "binary:logitraw" else None,
     )
     return (made if output is None else of_output(made, output)).validate()
 
 
 def is_linear(learner: Field) -> bool:
-    """True if the booster is a linear one."""
+    """True if the booster is linear."""
     return learner["gradient_booster"]["name"].text() == "gblinear"
 
 
@@ -204,9 +204,10 @@ def _linear(
 
 
 def _at_start(objective: _Objective, parameters: Field, rounds: int) -> _Objective:
-    """The objective; before the first round the library takes a base that is still to be estimated as a margin.
+    """The objective. Before the first round, the library interprets a base_score that is still to be estimated as a margin.
 
-    Files of XGBoost 1.6 and earlier do not state whether it is, and those of linear boosters of 1.3 count no rounds.
+    Files of XGBoost 1.6 and earlier do not state whether the base is to be estimated, and files of linear boosters of 1.3 count
+    no rounds.
     """
     if rounds or objective.inverse is _Inverse.NONE:
         return objective
@@ -224,21 +225,21 @@ def count_outputs(parameters: Field) -> int:
     target = parameters.get("num_target")
     targets = target.integer() if target else 1
     if classes < 0 or targets < 0 or max(classes, targets) > _MAX_OUTPUTS:
-        raise parameters.error(f"num_class {classes} and num_target {targets} make no sense")
+        raise parameters.error(f"num_class {classes} or num_target {targets} is out of range")
     return max(classes, targets, 1)
 
 
 def _base_margin(
     field: Field, objective: _Objective, name: str, version: list[int], outputs: int
 ) -> NDArray[np.float64]:
-    """base_score in its three shapes (number, text, text of a list), float32, through the inverse link in float32."""
+    """base_score in its three forms (number, text, text of a list), in float32, through the inverse link in float32."""
     scores = _base_scores(field)
     if len(scores) not in (1, outputs):
         raise field.error(f"base_score has {len(scores)} values for {outputs} outputs")
     if name == "binary:logitraw" and version < [3, 1]:
         # Before 3.1 it was a probability, since then it is a margin: the result depends on the reading version.
         raise field.error(
-            "what base_score of binary:logitraw means has changed with XGBoost 3.1, and this file is older",
+            "XGBoost 3.1 changed the meaning of base_score for binary:logitraw, and this file is older",
             "load the model with XGBoost 3.1 or later, check its predictions, and save it again",
         )
     match objective.inverse:
@@ -267,14 +268,14 @@ def _base_scores(field: Field) -> NDArray[np.float64]:
         raise field.error("base_score is an empty list")
     narrow, unsure = float32_of_decimals(scores)
     if unsure.any():
-        # The text, not its float64, decides between two float32.
+        # The text, not its float64 value, decides between two float32 numbers.
         texts = str(field.value).strip().strip("[]").split(",")
         narrow = np.array([round_to_float32(Fraction(text.strip())) for text in texts])
     return narrow
 
 
 def _logit(field: Field, score: float, version: list[int]) -> float:
-    """-logf(1 / p - 1) in float32, p kept within [1e-6, 1 - 1e-6] from 3.1 on (regression_obj.cu, ProbToMargin)."""
+    """-logf(1 / p - 1) in float32, with p kept within [1e-6, 1 - 1e-6] from 3.1 on (regression_obj.cu, ProbToMargin)."""
     one, p = np.float32(1), np.float32(score)
     low, high = np.float32(1e-6), one - np.float32(1e-6)
     if version >= [3, 1] and 0 <= p <= 1:

@@ -12,11 +12,11 @@ from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
 
 _FEW_ROWS = 64
-"""Up to this many rows, one thread predicts: starting the others takes longer than the work."""
+"""Number of rows up to which one thread predicts: starting the other threads takes longer than the work."""
 
 
 def convert_file(data: bytes, place: str) -> bytes:
-    """Converts a model in XGBoost's old binary format to UBJSON with the library: versions up to 3.0 read it."""
+    """Converts a model in XGBoost's old binary format to UBJSON with the library, whose versions up to 3.0 read that format."""
     try:
         import xgboost
 
@@ -35,10 +35,10 @@ def convert_file(data: bytes, place: str) -> bytes:
 
 
 class NativeXGBoost:
-    """Margins and leaf ids of the saved model in `data`, over its first `rounds` rounds (0: all); of one output if given.
+    """Margins and leaf ids of the saved model `data`, over its first `rounds` rounds (0: all), and of one output if given.
 
     It uses a copy of the bytes instead of the live object, since further training must not change the reference of a replay. A
-    library older than `oldest` is refused: it would load the file without the part named there.
+    library older than `oldest` is refused: it would silently ignore a part of the file, which `oldest` names.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class NativeXGBoost:
             options = {"iteration_range": (0, self._rounds), "strict_shape": True, "validate_features": False}
             return np.asarray(self._booster.predict(matrix, **options, **what))
         except (xgboost.core.XGBoostError, ValueError) as error:
-            # The first line is followed by addresses in the library.
+            # After the first line, the message lists addresses in the library.
             reason = str(error).strip().splitlines()[0]
             raise ModelError(f"xgboost {xgboost.__version__} refuses to predict: {reason}") from None
 
@@ -93,8 +93,8 @@ class NativeXGBoost:
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
         """The result of Booster.predict, and the class that XGBClassifier.predict derives from it (sklearn.py of XGBoost).
 
-        For two classes that is the second one above 1/2, even for the raw score of `binary:logitraw`. `multi:softmax` returns
-        the class itself.
+        For two classes, the second class is predicted above 1/2, even for the raw score of `binary:logitraw`. `multi:softmax`
+        returns the class itself.
         """
         found = self._predict(rows).reshape(len(rows), -1)[:, self._columns]
         if not ensemble.classes:
@@ -106,5 +106,5 @@ class NativeXGBoost:
         return Predicted(found, found.argmax(axis=1).astype(np.int64))
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Leaf node ids int32[rows, trees], trees in the model's order."""
+        """Leaf node ids int32[rows, trees], with trees in the model's order."""
         return self._predict(rows, pred_leaf=True).reshape(len(rows), -1).astype(np.int32)

@@ -24,12 +24,12 @@ _KINDS = {
 
 
 class InexactDecimalError(Exception):
-    """A decimal is so close to halfway between two float32 that its text must be rounded directly."""
+    """A decimal is so close to the middle between two float32 numbers that its text must be rounded directly."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """The trees' part of an Ensemble; shapes as there. `in_file` counts all trees of the file."""
+    """The tree fields of an Ensemble, in the same shapes. `in_file` is the number of all trees in the file."""
 
     features: tuple[Feature, ...]
     order: Order
@@ -46,14 +46,14 @@ class Trees:
 
 
 def read_features(learner: Field, count: Field) -> tuple[Feature, ...]:
-    """Names and kinds; f0, f1, … if the file has no names. Category counts are set with the trees."""
+    """Names and kinds of features; f0, f1, … if the file has no names. Category counts are set with the trees."""
     n = count.integer()
     if not 0 < n <= MAX_FEATURES:
-        raise count.error(f"{n} features make no sense")
+        raise count.error(f"the number of features, {n}, is out of range")
     names, types = (field.texts() if (field := learner.get(key)) else [] for key in ("feature_names", "feature_types"))
     for key, given in (("feature_names", names), ("feature_types", types)):
         if given and len(given) != n:
-            raise learner[key].error(f"{len(given)} entries for {n} features")
+            raise learner[key].error(f"expected {n} entries, one per feature, found {len(given)}")
     if len(set(names)) != len(names):
         raise learner["feature_names"].error("two features have the same name", "rename one of the columns and retrain")
     for kind in types:
@@ -67,7 +67,7 @@ def read_features(learner: Field, count: Field) -> tuple[Feature, ...]:
 def read_trees(
     booster: Field, features: tuple[Feature, ...], outputs: int, version: list[int], iteration_end: int | None
 ) -> Trees:
-    """All trees of the booster, or those of its first `iteration_end` rounds."""
+    """All trees of the booster, or the trees of its first `iteration_end` rounds."""
     kind = booster["name"].text()
     if kind not in ("gbtree", "dart"):
         raise booster["name"].error(
@@ -77,10 +77,10 @@ def read_trees(
     trees = _by_id(model["trees"])
     info = model["tree_info"].integers()
     if len(info) != len(trees):
-        raise model["tree_info"].error(f"{len(info)} entries for {len(trees)} trees")
+        raise model["tree_info"].error(f"expected {len(trees)} entries, one per tree, found {len(info)}")
     announced = model["gbtree_model_param"]["num_trees"]
     if announced.integer() != len(trees):
-        raise announced.error(f"{announced.integer()} trees are announced, {len(trees)} are there")
+        raise announced.error(f"the file announces {announced.integer()} trees, but contains {len(trees)}")
     if ((info < 0) | (info >= outputs)).any():
         raise model["tree_info"].error(f"a tree feeds an output that does not exist ({outputs} outputs)")
     _check_rounds(model, len(trees))
@@ -92,7 +92,7 @@ def read_trees(
             "load the model with the version that trained it and save it again",
         )
     if len(weight) != len(trees):
-        raise home["weight_drop"].error(f"{len(weight)} weights for {len(trees)} trees")
+        raise home["weight_drop"].error(f"expected {len(trees)} weights, one per tree, found {len(weight)}")
     in_file = len(trees)
     if iteration_end is not None:
         keep = _trees_of_rounds(model, outputs, len(trees), iteration_end)
@@ -104,13 +104,13 @@ def read_trees(
 
 
 def weights_in_model(booster: Field) -> bool:
-    """True if a file has the weights of DART at XGBoost 3.4's position: in the model of a booster named `gbtree`."""
+    """True if a file has the weights of DART where XGBoost 3.4 writes them: in the model of a booster named `gbtree`."""
     return booster["name"].text() == "gbtree" and "weight_drop" in booster["model"]
 
 
 def _by_id(listed: Field) -> list[Field]:
-    """The trees by position. The library stores a tree at its `id`, regardless of its position in the file (gbtree_model.cc,
-    LoadModel); `tree_info` and `weight_drop` use these positions.
+    """The trees by position. The library stores a tree at its `id`, regardless of its order in the file (gbtree_model.cc,
+    LoadModel), and uses that position in `tree_info` and `weight_drop`.
     """
     trees = list(listed.items())
     ids = [tree["id"].integer() for tree in trees]
@@ -125,17 +125,17 @@ def _by_id(listed: Field) -> list[Field]:
 
 
 def _check_rounds(model: Field, trees: int) -> None:
-    """The library predicts with the trees from the first to the last pointer, regardless of those in between."""
+    """Checks the round offsets: the library uses all trees from the first to the last, regardless of those in between."""
     pointers = model.get("iteration_indptr")
     if pointers is None:
         return
     ends = pointers.integers()
     if not len(ends) or ends[0] != 0 or ends[-1] != trees or (np.diff(ends) < 0).any():
-        raise pointers.error(f"the rounds are not those of {trees} trees, from 0 on")
+        raise pointers.error(f"the round offsets do not ascend from 0 to {trees}, the number of trees")
 
 
 def _trees_of_rounds(model: Field, outputs: int, trees: int, rounds: int) -> int:
-    """The number of trees in the first rounds."""
+    """The number of trees in the first `rounds` rounds."""
     pointers = model.get("iteration_indptr")
     if pointers is not None:
         ends = pointers.integers()
@@ -150,7 +150,7 @@ def _trees_of_rounds(model: Field, outputs: int, trees: int, rounds: int) -> int
 
 
 def to_float32(values: NDArray[np.float64], field: Field) -> NDArray[np.float64]:
-    """Numbers as written, in float32. InexactDecimalError if their float64 does not determine which."""
+    """Numbers in a file, as float32. Raises InexactDecimalError if their float64 values do not determine the float32 values."""
     narrow, unsure = float32_of_decimals(values)
     if unsure.any():
         raise InexactDecimalError(field.path)
@@ -158,11 +158,11 @@ def to_float32(values: NDArray[np.float64], field: Field) -> NDArray[np.float64]
 
 
 def _gather(trees: list[Field], key: str, sizes: NDArray[np.int64], *, floats: bool = False) -> NDArray[np.float64]:
-    """One array over all trees, with one entry per node of each."""
+    """One array over all trees, with an entry for each node."""
     parts = [tree[key].floats() if floats else tree[key].integers() for tree in trees]
     for tree, part, size in zip(trees, parts, sizes, strict=True):
         if len(part) != size:
-            raise tree[key].error(f"{len(part)} entries for {size} nodes")
+            raise tree[key].error(f"expected {size} entries, one per node, found {len(part)}")
     return np.concatenate([np.zeros(0, np.float64 if floats else np.int64), *parts])
 
 
@@ -179,7 +179,7 @@ def _columns(
     sizes = np.array([tree["tree_param"]["num_nodes"].integer() for tree in trees], dtype=np.int64)
     widths = {max(1, tree["tree_param"]["size_leaf_vector"].integer()) for tree in trees}
     if len(widths) > 1 or (widths and next(iter(widths)) not in (1, outputs)):
-        raise model["trees"].error(f"leaves hold {sorted(widths)} values, the model has {outputs} outputs")
+        raise model["trees"].error(f"leaves contain {sorted(widths)} values, but the model has {outputs} outputs")
     vector = bool(widths) and next(iter(widths)) > 1
     left, right, feature, default = (
         _gather(trees, key, sizes).astype(np.int64)
@@ -187,7 +187,7 @@ def _columns(
     )
     condition = _gather(trees, "split_conditions", sizes, floats=True)
     offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    # Vector leaves store their row number where scalar ones store -1.
+    # Vector leaves store their row number where scalar leaves store -1.
     order = order_nodes(offset, left, np.where(left == -1, -1, right), place=f"{model.place}: {model['trees'].path}")
     node, inner = order.node, order.inner
     _check_splits(

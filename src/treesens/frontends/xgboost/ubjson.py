@@ -1,7 +1,7 @@
 """A reader of XGBoost's UBJSON (draft 12): iterative, with memory bounded by the file size.
 
-Typed arrays become numpy arrays (a view per array, copied once). No length in the file is trusted: every count is
-compared with the bytes that remain before anything is allocated.
+Typed arrays become numpy arrays (a view per array, copied once). No length in the file is trusted: before anything is
+allocated, every count is compared with the number of bytes that remain.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Reader:
 
     def take(self, count: int) -> bytes:
         if count < 0 or count > len(self.data) - self.at:
-            raise self.error(f"the file ends in the middle of the model ({count} more bytes are announced)")
+            raise self.error(f"the file ends in the middle of the model ({count} more bytes are missing)")
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -92,9 +92,9 @@ class _Reader:
 
 
 def parse_ubjson(data: bytes, place: str) -> Any:
-    """The value in `data`: dicts, lists, numpy arrays, texts and numbers; ModelError with the position of an error."""
+    """The value in `data`: dicts, lists, numpy arrays, texts and numbers. Raises ModelError with the position of an error."""
     reader = _Reader(data, place)
-    # Open containers: the value, its remaining count (-1: until the closing mark), the type of its elements.
+    # Open containers: the value, its remaining count (-1: until the closing mark), its element type.
     stack: list[tuple[Any, list[int], bytes]] = []
     root: Any = None
     started = False
@@ -147,7 +147,7 @@ def _closes(reader: _Reader, closing: bytes) -> bool:
 
 
 def _open(reader: _Reader, mark: bytes, stack: list[tuple[Any, list[int], bytes]]) -> Any:
-    """Reads the header of a container: a typed array is read completely, others are pushed on the stack."""
+    """Reads the header of a container: a typed array is read completely, other containers are pushed on the stack."""
     if len(stack) >= _MAX_DEPTH:
         raise reader.error(f"objects and lists are nested more than {_MAX_DEPTH} deep")
     kind, count = reader.header()
@@ -156,10 +156,10 @@ def _open(reader: _Reader, mark: bytes, stack: list[tuple[Any, list[int], bytes]
         raw = np.frombuffer(reader.take(count * dtype.itemsize), dtype=dtype)
         return raw.astype(dtype.newbyteorder("="))
     if kind and kind not in _TYPES and kind not in (b"S", b"C", b"{", b"["):
-        # Elements of constant types take no bytes: their count could not be checked.
+        # Elements of constant types take no bytes, so their count could not be checked.
         raise reader.error(f"lists of type {kind!r} are not used by models")
     if count > len(reader.data) - reader.at:
-        raise reader.error(f"{count} elements are announced, the file has fewer bytes")
+        raise reader.error(f"a list announces {count} elements, but the file has fewer bytes")
     container: Any = {} if mark == b"{" else []
     stack.append((container, [count], kind))
     return container

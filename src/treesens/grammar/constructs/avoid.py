@@ -1,6 +1,6 @@
 """`P, Q avoid cavities(DATA, width = w [, limit = n|all])`: the points are in no box that contains no row of the data.
 
-`P, Q avoid cavities("FILE")`: they are in none of a file's boxes.
+`P, Q avoid cavities("FILE")`: the points are in none of a file's boxes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORM = 'cavities(DATA, width = W), the same with `limit = N` or `limit = all`, o
 
 @node
 class Avoid(ast.Predicate):
-    """`P, Q avoid cavities(DATA, width = w [, limit = n|all])`; `every` means `limit = all`."""
+    """`P, Q avoid cavities(DATA, width = w [, limit = n|all])`; `every` is True for `limit = all`."""
 
     points: tuple[ast.Name, ...]
     data: ast.Name

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class Construct:
     """A syntactic form of constraint.
 
-    `build` creates a node of `nodes` from a parse tree. `grammar` is the Lark rule, named like the file; without one the
-    construct is a call, `WORD(..)`, and `functions` contains its word; the same holds for a rule that starts with `PREDICATE`.
-    `functions` are all words that it calls, each with its form.
+    `build` creates a node, of a class in `nodes`, from a parse tree. `grammar` is the Lark rule, named like the file. Without a
+    rule, the construct is a call, `WORD(..)`. If the construct is a call, or its rule starts with `PREDICATE`, `functions`
+    contains its word. `functions` lists all words that the construct calls, each with its form.
     """
 
     nodes: tuple[type[ast.Predicate], ...]
@@ -34,7 +34,7 @@ class Construct:
 
 @node
 class FeaturePredicate(ast.Predicate):
-    """`WORD(P.f)`: a property of a point's feature. A subclass defines the word and its English text."""
+    """`WORD(P.f)`: a property of a feature at a point. A subclass defines the word and its English text."""
 
     word: ClassVar[str]
     meaning: ClassVar[str]

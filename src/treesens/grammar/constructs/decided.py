@@ -47,7 +47,7 @@ class Decided(ast.Predicate):
 
 @node
 class DecidedAlike(ast.Predicate):
-    """`decision(P) = decision(Q)`: two points, or one by two decisions, have the same outcome"""
+    """`decision(P) = decision(Q)`: two points, or one point under two decisions, have the same outcome"""
 
     left: ast.Name
     left_decision: ast.Name | None
@@ -78,10 +78,10 @@ def _phrase(point: ast.Name, decision: ast.Name | None) -> str:
 def build(builder: TermBuilder, tree: Branch) -> ast.Formula:
     span, (function, arguments, *rest) = builder.span(tree), builder.parts(tree)
     if str(function) != WORD:
-        raise builder.fail("S032", f"`{function}(..)` is compared with nothing", span, "write it by itself")
+        raise builder.fail("S032", f"`{function}(..)` cannot be compared", span, "write it by itself")
     if not rest:
         remedy = f"write `{span.text} = OUTCOME`"
-        raise builder.fail("S032", "this constraint compares nothing", span, remedy)
+        raise builder.fail("S032", "this constraint has no comparison", span, remedy)
     asked = _asked(builder, function, arguments)
     if builder.rule(rest[-1]) == "set":
         names = tuple(_outcome(builder, child) for child in builder.parts(rest[-1]))
@@ -99,7 +99,7 @@ def build(builder: TermBuilder, tree: Branch) -> ast.Formula:
 
 
 def _asked(builder: TermBuilder, function: Child, arguments: Child) -> tuple[ast.Name, ast.Name | None]:
-    """The point, and the decision if it is named."""
+    """The point, and the decision or None if it is not named."""
     point, *name = builder.parts(arguments) or [arguments]
     named = all(builder.rule(part) in ("bare", "word_as_name") for part in name)
     if str(function) != WORD or builder.rule(point) != "bare" or len(name) > 1 or not named:
@@ -109,7 +109,7 @@ def _asked(builder: TermBuilder, function: Child, arguments: Child) -> tuple[ast
 
 def _outcome(builder: TermBuilder, child: Child) -> ast.Name:
     if builder.rule(child) == "number":
-        raise builder.fail("S041", "this is no outcome", builder.span(child), f"write {FORM}")
+        raise builder.fail("S041", "this is not an outcome", builder.span(child), f"write {FORM}")
     return builder.name(child)
 
 

@@ -22,7 +22,7 @@ PLUGINS: Final = Registry(kind="predicate", group="treesens.predicates", builtin
 
 @functools.cache
 def constructs() -> Mapping[str, Construct]:
-    """All files of this folder."""
+    """The constructs defined in this folder, by file name."""
     names = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in _SHARED)
     return {name: import_module(f"{__package__}.{name}").CONSTRUCT for name in names}
 
@@ -35,7 +35,7 @@ def predicates() -> Mapping[str, Construct]:
 
 
 def predicate(word: str) -> Construct | None:
-    """The construct of a constraint that begins with a call; None for other words. Unknown words may be plug-ins."""
+    """The construct of a constraint that begins with a call of this word, also of a plug-in; None if there is none."""
     if word in functions():
         return predicates().get(word)
     return PLUGINS.get(word) if word in PLUGINS.names() else None
@@ -43,5 +43,5 @@ def predicate(word: str) -> Construct | None:
 
 @functools.cache
 def functions() -> Mapping[str, str]:
-    """Every function word, with its call forms: quantities, and words of constraints."""
+    """Every function word (quantities, and words of constraints) with its call forms."""
     return {**QUANTITIES, **{word: form for found in constructs().values() for word, form in found.functions.items()}}

@@ -25,7 +25,7 @@ DEFAULT_LEVEL = Fraction(95)
 LEVEL_OUT_OF_RANGE = Code(
     "E222",
     "level out of range",
-    "a region of typical inputs holds more than 0 % and less than 100 % of them",
+    "a region of typical inputs contains more than 0 % and less than 100 % of them",
     "write a number between 0 and 100, such as `at 95 %`",
 )
 TOO_FEW_ROWS = Code(

@@ -1,7 +1,7 @@
 """Turns the position at which the parser stopped into a message that names the mistake.
 
 The rules below are tried in order; each examines the unexpected token, the tokens before it, and the set of terminals that were
-expected. The first rule that recognises a mistake reports it; the last one always does.
+expected. The first rule that recognises a mistake reports it; the last rule always reports one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WHERE: Final = ("where", "with", "st", "so", "subject", "when", "if")
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The parser's stop: at `tokens[index]`, or at the end if `index` is their number."""
+    """The position at which the parser stopped: `tokens[index]`, or the end if `index` is the number of tokens."""
 
     source: Source
     tokens: list[Token]
@@ -74,7 +74,7 @@ class Stop:
 
     @property
     def span(self) -> Span:
-        """The unexpected token; at the end, the position right after the last one."""
+        """The location of the unexpected token; at the end, the position right after the last token."""
         token = self.token
         if token is not None:
             return span_of(self.source, token)
@@ -102,12 +102,12 @@ def diagnose(stop: Stop) -> Diagnostic:
 
 
 def _other_comment(stop: Stop) -> Diagnostic | None:
-    """`// a comment`, as in other languages; the parser stops at either slash."""
+    """`// a comment`, as in other languages; the parser stops at the first or the second slash."""
     for first in (stop.index - 1, stop.index):
         pair = stop.tokens[max(first, 0) : first + 2]
         if [token.type for token in pair] == ["OVER", "OVER"] and pair[0].end_pos == pair[1].start_pos:
             where = span_of(stop.source, pair[0]).to(span_of(stop.source, pair[1]))
-            return Diagnostic("S001", "`//` starts no comment", where, "a comment starts with `#`")
+            return Diagnostic("S001", "`//` does not start a comment", where, "a comment starts with `#`")
     return None
 
 
@@ -128,7 +128,7 @@ def _decimal_comma(stop: Stop) -> Diagnostic | None:
     ):
         return None
     where = span_of(stop.source, before).to(span_of(stop.source, after))
-    return Diagnostic("S001", f"`{where.text}` is no number", where, f"write a point: `{before}.{after}`")
+    return Diagnostic("S001", f"`{where.text}` is not a number", where, f"write a point: `{before}.{after}`")
 
 
 def _bracket_not_closed(stop: Stop) -> Diagnostic | None:
@@ -177,9 +177,7 @@ def _empty_query(stop: Stop) -> Diagnostic | None:
     if stop.previous is not None and stop.previous.type == "COLON" and "FIND" in stop.fits and stop.token is None:
         name = stop.tokens[1] if stop.tokens[0].type == "QUERY" else "it"
         remedy = "write `find a, b such that ..` or `sensitive MODEL to FEATURE ..` after the colon"
-        return Diagnostic(
-            "S014", f"query `{name}` asks nothing", span_of(stop.source, stop.tokens[0]).to(stop.gap), remedy
-        )
+        return Diagnostic("S014", f"query `{name}` is empty", span_of(stop.source, stop.tokens[0]).to(stop.gap), remedy)
     if stop.previous is not None and stop.previous.type == "THAT" and (stop.token is None or stop.token.type in TAIL):
         remedy = "write a constraint after `such that`, for instance `prob(a) >= 0.6`"
         if stop.token is not None and stop.token.type in ("MAXIMIZE", "MINIMIZE"):
@@ -212,7 +210,7 @@ def _misspelt_clause(stop: Stop) -> Diagnostic | None:
 
 
 def _misspelt(where: Span, text: str, meant: str) -> Diagnostic:
-    return Diagnostic("S015", f"`{text}` is not a word that may stand here", where, f"did you mean `{meant}`?")
+    return Diagnostic("S015", f"unexpected `{text}`", where, f"did you mean `{meant}`?")
 
 
 def _declaration_in_line(stop: Stop) -> Diagnostic | None:
@@ -250,7 +248,7 @@ def _missing_colon(stop: Stop) -> Diagnostic | None:
 
 
 def _other_such_that(stop: Stop) -> Diagnostic | None:
-    """`where` and the like."""
+    """`where` or another word in place of `such that`."""
     token = stop.token
     if token is None or not stop.fits & {"SUCH", "THAT"} or "NAME" in stop.fits or token.lower() not in _WHERE:
         return None
@@ -282,7 +280,7 @@ def _chained(stop: Stop) -> Diagnostic | None:
     if stop.token is not None and stop.token.type in ("ORDER", "EQUAL") and {"AND", "OR"} <= stop.fits:
         for index in range(stop.index - 1, 0, -1):
             if stop.tokens[index - 1].type in ("ORDER", "EQUAL") and starts_line(stop.tokens, index):
-                # The line above ended with a comparison operator, and this one was parsed as its other side.
+                # The line above ended with a comparison operator, so this line was parsed as the other side.
                 return _missing_after(replace(stop, index=index), "write the other side of the comparison")
         remedy = "write two comparisons joined by `and`, or `in [lo, hi]`"
         return Diagnostic("S031", "a comparison has two sides only", stop.span, remedy)
@@ -295,7 +293,7 @@ def _no_comparison(stop: Stop) -> Diagnostic | None:
     token = stop.token
     if stop.at_break or (token is not None and token.type in ("AND", "OR", "IMPLIES", "_SEP", *CLOSERS)):
         remedy = "say how it compares, for instance `>= 0.5`"
-        return Diagnostic("S032", "this constraint compares nothing", span_of(stop.source, stop.previous), remedy)
+        return Diagnostic("S032", "this constraint has no comparison", span_of(stop.source, stop.previous), remedy)
     return None
 
 
@@ -355,7 +353,7 @@ def _unknown_declaration(stop: Stop) -> Diagnostic | None:
         return None
     near = near_declaration(stop.token)
     if stop.token.type == "NAME" or near:
-        message = f"`{stop.token}` starts no declaration"
+        message = f"`{stop.token}` does not start a declaration"
     else:
         message = f"a declaration cannot start with `{stop.token}`"
     remedy = f"start the line with {', '.join(f'`{w}`' for w in DECLARATIONS[:-1])} or `for each`"
@@ -376,7 +374,7 @@ def _ends_before(stop: Stop) -> Diagnostic | None:
         remedy = "separate constraints by `;`, by `and` or by a new line"
         if stop.index > 1 and stop.tokens[stop.index - 2].type == "EXCEPT":
             remedy = f"write several features in braces: `except {{{stop.previous}, ..}}`"
-    return Diagnostic("S001", f"`{stop.token}` does not go on with the constraint", stop.span, remedy)
+    return Diagnostic("S001", f"`{stop.token}` cannot continue the constraint", stop.span, remedy)
 
 
 def _percentage(stop: Stop) -> Diagnostic | None:
@@ -392,7 +390,7 @@ def _unexpected(stop: Stop) -> Diagnostic:
 
 
 def _listed(fits: frozenset[str]) -> str:
-    """The expected terminals, in words; names include all words that may be names."""
+    """The expected terminals in words; `a name` includes all words that may be names."""
     shown = fits - set(_SAID_BY_NAME)
     if "NAME" in shown:
         shown = frozenset(f for f in shown if f.lower() not in keywords())

@@ -68,12 +68,12 @@ class Builder(FormulaBuilder):
         return ast.Data(self.name(name), self._text(path), label, rows, span=self.span(tree))
 
     def _measure(self, tree: Branch) -> ast.Measure:
-        """A kind of measure, with a table if it is learnt from one."""
+        """A measure: its kind, with a table if the measure is learnt from one."""
         name, body = branches(tree)
         kind, *data = branches(cast(Branch, body))
         word = self.span(kind).text
         if word not in MEASURES:
-            raise self.fail("S053", f"`{word}` is no measure", self.span(kind), did_you_mean(word, MEASURES))
+            raise self.fail("S053", f"`{word}` is not a measure", self.span(kind), did_you_mean(word, MEASURES))
         learnt = word in MEASURES[2:]
         if learnt != bool(data):
             message = f"`{word}` is a measure of {'a table' if learnt else 'no table'}"
@@ -83,7 +83,7 @@ class Builder(FormulaBuilder):
         return ast.Measure(self.name(name), cast("ast.MeasureKind", word), table, span=self.span(tree))
 
     def _decision(self, tree: Branch) -> ast.Decision:
-        """Cases in their order, and the outcome if none of their constraints holds."""
+        """A decision: its cases in their order, and the outcome if no case holds."""
         name, points_tree, *cases, otherwise = branches(tree)
         points = self._points(cast(Branch, points_tree))
         if len(points) > 1:
@@ -131,7 +131,7 @@ class Builder(FormulaBuilder):
     # --- queries ------------------------------------------------------------------------------------------------------
 
     def _query(self, tree: Branch) -> ast.Query:
-        """A query inside its sweeps, written before or after `query`."""
+        """A query inside its sweeps, which may be written before or after `query`."""
         span, sweeps = self.span(tree), list[ast.Each]()
         name: ast.Name | None = None
         inner = tree
@@ -173,7 +173,7 @@ class Builder(FormulaBuilder):
                 return self._sensitive(tree)
 
     def _points(self, tree: Branch) -> tuple[ast.Point, ...]:
-        """`a, b in M` puts both into M; `a in M, b in N` each into its own."""
+        """The points of a query: `a, b in M` puts both into M, `a in M, b in N` puts each into its own model."""
         found: list[ast.Point] = []
         for child in branches(tree):
             assert isinstance(child, Tree)
@@ -255,7 +255,7 @@ class Builder(FormulaBuilder):
         return ast.Top(self.whole(number), bool(diverse), span=self.span(tree))
 
     def _share(self, clauses: dict[str, Branch]) -> ast.Name | None:
-        """The measure of `share of MEASURE`, required by an expected share."""
+        """The measure of `share of MEASURE`; an expected share requires it."""
         return self.name(branches(clauses["share"])[0]) if "share" in clauses else None
 
     def _expect(self, tree: Branch | None) -> ast.Expect | ast.ExpectShare | None:
@@ -287,7 +287,7 @@ class Builder(FormulaBuilder):
             raise self.fail("E217", "a share is one of all answers", self.span(clauses["top"]), "leave `top` out")
 
     def _no_share(self, expect: ast.ExpectShare) -> Malformed:
-        return self.fail("S054", "the query asks for no share", expect.span, "add `share of MEASURE` to a `find`")
+        return self.fail("S054", "the query has no share", expect.span, "add `share of MEASURE` to a `find`")
 
     def _sensitive(self, tree: Branch) -> ast.Sensitive:
         parts = branches(tree)
@@ -323,11 +323,11 @@ class Builder(FormulaBuilder):
         word, *names = branches(tree)
         if str(word) not in ("increasing", "decreasing"):
             remedy = "write `expect increasing(MODEL, F)` or `decreasing`, or begin with `find` or `sensitive`"
-            raise self.fail("S053", f"`{word}` is nothing that a model can be expected to be", self.span(word), remedy)
+            raise self.fail("S053", f"a model cannot be expected to be `{word}`", self.span(word), remedy)
         model, features, *label = names
         over = self.features(cast(Branch, features))
         if len(over.names) > 1:
-            remedy = "ask about one after the other: `for each f in {..}`"
+            remedy = "use one feature at a time: `for each f in {..}`"
             raise self.fail("S053", "a score is increasing or decreasing in one feature", over.span, remedy)
         return ast.Monotone(
             cast("Literal['increasing', 'decreasing']", str(word)),

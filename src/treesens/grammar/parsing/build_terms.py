@@ -25,25 +25,25 @@ else:
 Child: TypeAlias = "Branch | Token"
 T = TypeVar("T")
 _LARGEST: Final = 400
-"""Maximum digits before and after the decimal point: more than any float needs, and cheap for exact arithmetic."""
+"""Maximum number of digits before and after the decimal point: more than any float needs, and cheap for exact arithmetic."""
 
 
 def branches(tree: Branch) -> list[Child]:
-    """The present children; Lark puts None for an omitted optional part."""
+    """The children that are present; Lark puts None for an omitted optional part."""
     return [child for child in tree.children if child is not None]
 
 
 class Malformed(Exception):
-    """A node is invalid; its message is in the diagnostics."""
+    """A node is invalid; the message about it is in the diagnostics."""
 
 
 class TermBuilder:
-    """Builds the nodes of constraints. Messages go to `diagnostics`, once per mistake."""
+    """Builds the nodes of constraints. Each mistake adds one message to `diagnostics`."""
 
     def __init__(self, source: Source, diagnostics: Diagnostics) -> None:
         self.source = source
         self.diagnostics = diagnostics
-        self.points: tuple[str, ...] = ()  # of the current query, for the remedies
+        self.points: tuple[str, ...] = ()  # the points of the current query, for the remedies
 
     def fail(self, code: str | Code, message: str, span: Span, remedy: str = "") -> Malformed:
         """Records a mistake; the caller raises the returned exception."""
@@ -51,14 +51,14 @@ class TermBuilder:
         return Malformed()
 
     def attempt(self, build: Callable[[], T]) -> T | None:
-        """The result of `build`, or None after a mistake, so that its siblings are also checked."""
+        """The result of `build`, or None after a mistake, so that sibling nodes are also checked."""
         try:
             return build()
         except Malformed:
             return None
 
     def every(self, build: Callable[[Branch], T], trees: list[Branch]) -> tuple[T, ...]:
-        """Builds all of them, and reports each one's messages."""
+        """Builds all of the trees, and reports the mistakes in each."""
         built = [self.attempt(lambda tree=tree: build(tree)) for tree in trees]  # type: ignore[misc]
         if any(item is None for item in built):
             raise Malformed
@@ -72,7 +72,7 @@ class TermBuilder:
         return child
 
     def parts(self, child: Child) -> list[Child]:
-        """The children of a tree, without omitted ones."""
+        """The children of a tree, without omitted parts."""
         return branches(self.tree(child))
 
     def rule(self, child: Child) -> str:
@@ -87,7 +87,7 @@ class TermBuilder:
         return Span(self.source, child.meta.start_pos, child.meta.end_pos)
 
     def name(self, child: Child) -> ast.Name:
-        """A name from its token, or from the tree of a rule that represents one."""
+        """A name from its token, or from the tree of a rule that contains it."""
         span = self.span(child)
         text = span.text
         if text[:1] in ("`", '"'):
@@ -101,7 +101,7 @@ class TermBuilder:
         return ast.Features(self.names(branches(tree)), span=self.span(tree))
 
     def exact(self, token: str, span: Span | None = None) -> Fraction:
-        """The exact value of a number token, or of a part of one at `span`."""
+        """The exact value of a number token, or of the part of a token at `span`."""
         mantissa, _, exponent = token.lower().partition("e")
         if len(mantissa) > _LARGEST or len(exponent) > 5 or abs(int(exponent or "0")) > _LARGEST:
             span = span or self.span(cast("Token", token))
@@ -109,7 +109,7 @@ class TermBuilder:
         return Fraction(str(token))
 
     def bound(self, tree: Branch) -> ast.Bound:
-        """`number` of the grammar: signed, maybe infinite."""
+        """The grammar's `number`: signed, may be infinite."""
         sign, token = tree.children
         assert isinstance(token, Token)
         span = self.span(tree)
@@ -119,7 +119,7 @@ class TermBuilder:
         return ast.Number(-value if sign is not None else value, span=span)
 
     def number(self, tree: Branch) -> ast.Number:
-        """A number that must be finite."""
+        """A finite number."""
         bound = self.bound(tree)
         if isinstance(bound, ast.Infinity):
             raise self.fail("S005", "`inf` is not a number here", bound.span, "write a finite number")
@@ -144,7 +144,7 @@ class TermBuilder:
         return ast.Whole(int(value), span=span)
 
     def label(self, child: Child) -> ast.Label:
-        """`class_label` or a member of a set: a name or a number."""
+        """A class or a member of a set, as a name or a number."""
         if isinstance(child, Tree) and child.data == "class_label":
             child = branches(child)[0]
         if isinstance(child, Tree) and child.data == "number":
@@ -196,12 +196,12 @@ class TermBuilder:
         return expression
 
     def no_point(self, name: ast.Name) -> Malformed:
-        """The mistake of a bare name in place of a quantity of a point."""
+        """The mistake of writing a bare name where a quantity of a point is expected."""
         if name.text in self.points:
             message = f"the point `{name.text}` is not a quantity"
             return self.fail("S033", message, name.span, f"write one of its features, `{name.span.text}.FEATURE`")
         point = self.points[0] if self.points else "a"
-        message = f"`{name.text}` belongs to no point"
+        message = f"`{name.text}` does not belong to a point"
         return self.fail("S033", message, name.span, f"for a feature write `{point}.{name.span.text}`")
 
     def _negated(self, operand: ast.Expression, span: Span) -> ast.Expression:
@@ -269,20 +269,20 @@ class TermBuilder:
                 raise self.wrong_call(function, span)
 
     def wrong_call(self, function: Child, span: Span) -> Malformed:
-        """The mistake of an unknown function or of wrong arguments."""
+        """The mistake of an unknown function or wrong arguments."""
         found = predicate(str(function))
         forms = functions() if found is None else found.functions
         if str(function) not in forms:
-            message = f"there is no function `{function}`"
+            message = f"unknown function `{function}`"
             return self.fail("S040", message, self.span(function), did_you_mean(str(function), forms))
         return self.fail("S041", f"`{function}` takes other arguments", span, f"write {forms[str(function)]}")
 
     def way_of(self, part: Child) -> str:
-        """A method of measuring typicality, by its word."""
+        """The method for typicality, by its word."""
         span = self.span(part)
         if span.text not in TYPICAL_WAYS:
             remedy = did_you_mean(span.text, TYPICAL_WAYS) or f"write {' or '.join(f'`{w}`' for w in TYPICAL_WAYS)}"
-            raise self.fail("S053", f"`{span.text}` is not a way to tell what is typical", span, remedy)
+            raise self.fail("S053", f"`{span.text}` is not a method for typicality", span, remedy)
         return span.text
 
     def _is_point(self, child: Child) -> bool:

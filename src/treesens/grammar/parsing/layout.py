@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from lark import Token
 
 CLOSER: Final = {"LPAR": ("RPAR", "RSQB"), "LSQB": ("RSQB", "RPAR"), "LBRACE": ("RBRACE",)}
-"""The closing brackets for an opening one; intervals mix round and square ones."""
+"""The closing brackets that fit an opening one; intervals mix round and square brackets."""
 
 CLOSERS: Final = ("RPAR", "RSQB", "RBRACE")
 VALUES: Final = ("NAME", "QUOTED", "STRING", "NUMBER", "INF")
 BROKEN: Final = "BROKEN"
-"""Type of a token that has been reported already."""
+"""The type of a token whose mistake has been reported already."""
 
 _STARTS: Final = (*VALUES, "LPAR", "MINUS", "NOT", "FUNCTION", "PREDICATE", BROKEN)
 _ENDS: Final = (*VALUES, *CLOSERS, "PERCENT", "CHOW_LIU", BROKEN)
@@ -38,7 +38,7 @@ def is_word(token: Token) -> bool:
 
 
 def is_name(token: Token) -> bool:
-    """True if the token can be a name in some position."""
+    """True if the token can be a name somewhere."""
     return token.type in ("NAME", "QUOTED", "FUNCTION", "PREDICATE") or is_word(token)
 
 
@@ -59,7 +59,7 @@ def may_end(token: Token) -> bool:
 
 
 def mark_names(tokens: list[Token]) -> list[Token]:
-    """Words of the language that can only be names in their position: in `a.class`, `except row`, `a.job = none`."""
+    """Marks as names those words of the language that can only be names: in `a.class`, `except row`, `a.job = none`."""
     marked = list(tokens)
     for index in range(1, len(marked)):
         before, token = marked[index - 1], marked[index]
@@ -91,7 +91,7 @@ def _starts_declaration(tokens: list[Token], index: int, start: int, depth: int)
     if previous.type == "COLON" and _continues_sweep(tokens, index, start):
         return False
     if _has_shape(tokens, index):
-        # Unclosed brackets before it do not hide the start of a declaration.
+        # Unclosed brackets do not hide the start of the next declaration.
         return depth == 0 or is_word(token)
     return depth == 0 and is_word(token) and str(token) in DECLARATIONS and may_end(previous)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lark import Token
 
 LARGEST_FILE: Final = 10_000_000
-"""Maximum bytes. Questions are short texts; a larger file is a data file given by mistake."""
+"""Maximum number of bytes. Questions are short texts; a larger file is a data file given by mistake."""
 
 _MOST_TOKENS: Final = 500_000
 _MOST_MESSAGES: Final = 100
@@ -35,14 +35,14 @@ def read(path: str | Path) -> ast.File:
     source = load(path)
     if source.text.startswith('module "'):
         diagnostics, here = Diagnostics(), Span(source, 0, len("module"))
-        message = "this is a module of the intermediate representation, and no file of questions"
+        message = "this is a module of the intermediate representation, not a file of questions"
         diagnostics.error("S064", message, here, f"treesens opt {source.name}")
         diagnostics.raise_if_errors()
     return parse(source.text, source.name)
 
 
 def load(path: str | Path) -> Source:
-    """The text of a file, or of standard input (`-`); raises `DiagnosticsError` for a file that is not text."""
+    """The text of a file, or of standard input (`-`). Raises `DiagnosticsError` if the file is not text."""
     name = "<standard input>" if str(path) == "-" else str(path)
     diagnostics = Diagnostics()
     nowhere = Span(Source(name, ""), 0, 0)
@@ -67,7 +67,7 @@ def load(path: str | Path) -> Source:
 
 @cache
 def _standard_input() -> bytes:
-    """Standard input is read once and kept."""
+    """The bytes of standard input, which are read once and kept."""
     return sys.stdin.buffer.read(LARGEST_FILE + 1)
 
 
@@ -75,7 +75,7 @@ def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # The text before the bad byte is UTF-8; the rest is shown as Latin-1, its most likely encoding.
+        # The text before the invalid byte is UTF-8; the rest is shown as Latin-1, its most likely encoding.
         before = content[: error.start].decode("utf-8-sig", "replace")
         source = Source(name, before + content[error.start :].decode("latin-1"))
         span = Span(source, len(before), len(before) + 1)
@@ -99,9 +99,9 @@ def parse(text: str, name: str = "<query>") -> ast.File:
 
 
 def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
-    """The tree of the readable parts; None if there are none. Mistakes go to `diagnostics`.
+    """The tree of the readable parts; None if no part is readable. Mistakes go to `diagnostics`.
 
-    For tools that show a file while it is edited; all other callers use `parse`.
+    Editors use this for a file that is being edited; all other callers use `parse`.
     """
     if not _is_text(source, diagnostics):
         return None
@@ -118,12 +118,12 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     found = [token for token in found if token.type != "COMMENT"]
     for token in found:
         if token.type == "FUNCTION" and predicate(str(token)) is not None:
-            token.type = "PREDICATE"  # a plug-in construct, which is not in the grammar
+            token.type = "PREDICATE"  # a construct of a plug-in, which the grammar does not contain
     tokens = layout.mark_names(_repaired(source, found, diagnostics))
     if not tokens:
         if not diagnostics.errors:
             remedy = 'write at least `model NAME from "FILE"` and a query'
-            diagnostics.error("S010", "the file says nothing", Span(source, 0, 0), remedy)
+            diagnostics.error("S010", "the file is empty", Span(source, 0, 0), remedy)
         return None
     builder = Builder(source, diagnostics)
     nodes: list[ast.Declaration] = []
@@ -142,7 +142,7 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
     if source.text.lstrip().startswith("{"):
         start = source.text.index("{")
         remedy = 'name a model in a file of questions: `model m from "FILE"`'
-        diagnostics.error("S011", "this is JSON, and no file of questions", Span(source, start, start + 1), remedy)
+        diagnostics.error("S011", "this is JSON, not a file of questions", Span(source, start, start + 1), remedy)
         return False
     nul = source.text.find("\0")
     if len(source.text) > LARGEST_FILE:
@@ -151,12 +151,12 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
     elif nul >= 0:
         # The excerpt of a binary file is useless, and may be long.
         shown = Span(Source(source.name, ""), 0, 0) if "\n" not in source.text else Span(source, nul, nul + 1)
-        diagnostics.error("S062", "the file holds NUL bytes, so it is not text", shown, "check the path")
+        diagnostics.error("S062", "the file contains NUL bytes, so it is not text", shown, "check the path")
     return not diagnostics.errors
 
 
 def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> list[Token]:
-    """The tokens, with every unreadable one reported, and translated, dropped or marked as broken."""
+    """The tokens. Every unreadable token is reported, and translated, dropped or marked as broken."""
     from treesens.grammar.messages.faults import span_of
     from treesens.grammar.parsing.layout import BROKEN
 
@@ -171,11 +171,11 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
         match token.type:
             case "FOREIGN":
                 if str(token) not in _TRANSLATED:
-                    diagnostics.error("S030", f"`{token}` is no operator here", span, "write a product or a number")
+                    diagnostics.error("S030", f"`{token}` is not an operator here", span, "write a product or a number")
                     kept.append(token.update(type=BROKEN))
                     continue
                 kind, meant = _TRANSLATED[str(token)]
-                diagnostics.error("S030", f"`{token}` is not how it is written here", span, f"write `{meant}`")
+                diagnostics.error("S030", f"`{token}` is written differently here", span, f"write `{meant}`")
                 kept.append(token.update(type=kind, value=meant))
             case "OPEN_QUOTE":
                 skipped_line = token.line or 0
@@ -189,13 +189,13 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
                 diagnostics.error("S005", f"`{token}` is neither a number nor a plain name", span, remedy)
                 kept.append(token.update(type=BROKEN))
             case "SINGLE_QUOTED":
-                diagnostics.error("S002", "single quotes mean nothing here", span, _instead("'"))
+                diagnostics.error("S002", "single quotes have no meaning here", span, _instead("'"))
                 kept.append(token.update(type="STRING"))
             case "UNREADABLE":
                 last = diagnostics.items[-1] if diagnostics.items else None
                 if last is None or last.code != "S002" or last.span is None or last.span.end != span.start:
                     diagnostics.error(
-                        "S002", f"{_described(str(token))} means nothing here", span, _instead(str(token))
+                        "S002", f"{_described(str(token))} has no meaning here", span, _instead(str(token))
                     )
                 else:
                     diagnostics.items.pop()

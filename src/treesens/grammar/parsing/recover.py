@@ -1,4 +1,4 @@
-"""Parses one declaration from its tokens, continuing after mistakes so that all of them are found.
+"""Parses one declaration from its tokens, and continues after mistakes to find all of them.
 
 Inside a query's constraints, parsing continues with the next line that can start a conjunct; a mistake before `such that` skips
 the rest of that header; elsewhere a declaration has at most one message. To continue, the parser is fed the harmless `a = a` in
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lark import ParseTree, Token
 
     class InteractiveParser(Protocol):
-        """Lark's class of this name, whose methods are not typed."""
+        """Lark's class of the same name, whose methods have no types."""
 
         def feed_token(self, token: Token) -> object: ...
         def feed_eof(self, last_token: Token) -> ParseTree: ...
@@ -48,12 +48,12 @@ class DeclarationParser:
         self.brackets: list[Token] = []
         self.in_constraints = False
         self.conjunct_start = 0  # index of the first token of the current conjunct
-        self.before_conjunct: InteractiveParser | None = None  # the parser's state at that token
+        self.before_conjunct: InteractiveParser | None = None  # the parser's state before this token
         self.nested = 0
         self.failed = False
 
     def parse(self) -> ParseTree | None:
-        """The tree of the declaration; after a mistake (then in `diagnostics`), of its readable parts, if any."""
+        """The tree of the declaration. After a mistake, which is in `diagnostics`, the tree of the readable parts, or None."""
         index = 0
         most = len(self.diagnostics.items) + _MOST_MESSAGES
         while index < len(self.tokens) and len(self.diagnostics.items) < most:
@@ -61,7 +61,7 @@ class DeclarationParser:
         return self._finish()
 
     def fits(self, *, new_line: bool) -> frozenset[str]:
-        """The terminals that may follow the tokens, for editors; `new_line` if they would start a line."""
+        """The terminals that may come next, for editors; `new_line` is True if they would start a line."""
         index = 0
         while index < len(self.tokens):
             index = self._step(index)
@@ -110,7 +110,7 @@ class DeclarationParser:
     def _semicolon(self, index: int) -> int:
         following = index + 1
         if following == len(self.tokens) or not may_start(self.tokens, following):
-            return following  # after the last conjunct it separates nothing
+            return following  # a break after the last conjunct separates nothing
         return following if self._separate(following, self.tokens[index]) else self._go_on(index)
 
     def _separate(self, index: int, token: Token) -> bool:
@@ -141,7 +141,7 @@ class DeclarationParser:
         return True
 
     def _too_deep(self, token: Token) -> bool:
-        # The tree of one conjunct is traversed recursively, and only these tokens make it deeper.
+        # The tree of a conjunct is traversed recursively, and only these tokens deepen it.
         self.nested += token.type in _NESTING
         if len(self.brackets) < _DEEPEST and self.nested <= _DEEPEST:
             return False
@@ -166,7 +166,7 @@ class DeclarationParser:
         return resume
 
     def _next_line(self, index: int) -> int:
-        """The next line that starts a conjunct or a clause; the token itself if it starts a line."""
+        """The index of the next line that starts a conjunct or a clause; `index` itself if its token starts such a line."""
         start = index if index > self.conjunct_start else index + 1
         for i in range(start, len(self.tokens)):
             if self.tokens[i].type == "_SEP" or (starts_line(self.tokens, i) and self._starts_again(i)):
@@ -177,7 +177,7 @@ class DeclarationParser:
         return self.tokens[index].type in TAIL or (self.in_constraints and may_start(self.tokens, index))
 
     def _after_header(self, index: int) -> int:
-        """Continues after `such that`, or at the constraints if it is missing."""
+        """Continues after `such that`, or at the constraints if `such that` is missing."""
         kinds = [t.type for t in self.tokens]
         for i in range(index, len(kinds) - 1):
             if kinds[i] == "SUCH" and kinds[i + 1] == "THAT":
@@ -199,7 +199,7 @@ class DeclarationParser:
         from lark import Token
 
         for kind in kinds:
-            # It has its own location, because trees made of it need one; at the start, where no message will point.
+            # Trees made of this text need locations; these are at the start, where no message will point.
             text = "=" if kind == "EQUAL" else "a"
             self._feed(Token(kind, text, start_pos=0, line=1, column=1, end_line=1, end_column=1, end_pos=0))
 

@@ -1,7 +1,7 @@
 """Lark with the grammar of `sens.lark`, built on first use, since only commands that read questions need it.
 
-Building the tables takes 0.1 s, loading them 0.015 s, so they are cached in the user's cache directory, under a hash of the
-grammar, Lark's version and Python's that Lark checks. If it cannot be written, they are built each time.
+Building the tables takes 0.1 s, loading them 0.015 s, so they are cached in the user's cache directory, with a hash of the
+grammar and the versions of Lark and Python, which Lark checks. If the directory cannot be written, they are built each time.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _NO_WORDS: Final = re.compile(r"\s*//|[A-Z_]+(\.-?\d+)?: */")
 _WORD: Final = re.compile(r'"([a-z]+)"')
 
 FAULTS: Final = ("FOREIGN", "SINGLE_QUOTED", "OPEN_QUOTE", "BAD_NUMBER", "UNREADABLE")
-"""Terminals used by no rule; they turn unreadable text into tokens for messages."""
+"""Terminals that no rule uses; they turn unreadable text into tokens, for messages."""
 
 
 class _KeepFaults:
-    """A post-lexer that does nothing but make Lark keep terminals that no rule uses."""
+    """A post-lexer that only makes Lark keep the terminals that no rule uses."""
 
     always_accept: ClassVar[tuple[str, ...]] = FAULTS
 
@@ -53,7 +53,7 @@ def grammar_text() -> str:
 
 @functools.cache
 def keywords() -> frozenset[str]:
-    """The words of the language, including those of constructs: all words quoted in the grammar. Needs no Lark."""
+    """The words of the language, including those of constructs: all quoted words of the grammar. Does not import Lark."""
     return _words_in(grammar_text())
 
 
@@ -64,7 +64,7 @@ def operators() -> frozenset[str]:
 
 
 def _words_in(grammar: str) -> frozenset[str]:
-    """The quoted words, outside comments and regular expressions."""
+    """The quoted words outside comments and regular expressions."""
     lines = (line for line in grammar.splitlines() if not _NO_WORDS.match(line))
     return frozenset(word for line in lines for word in _WORD.findall(line))
 
@@ -94,13 +94,13 @@ def lark() -> Lark:
 
 @functools.cache
 def _lexer() -> BasicLexer:
-    """All terminals, including those in `%ignore`: `Lark.lex` would create a lexer for every text."""
+    """A lexer for all terminals, including those in `%ignore`: `Lark.lex` would create a lexer for every text."""
     lexer = lark()._build_lexer(dont_ignore=True)
     return lexer
 
 
 def tokens(text: str, most: int | None = None) -> list[Token]:
-    """The tokens of a text, at most the first `most`, including comments and unreadable text, without white space."""
+    """The tokens of a text (at most `most`), including comments and unreadable text, without white space."""
     from lark.lexer import LexerThread
 
     found = (t for t in LexerThread.from_text(_lexer(), text).lex(None) if t.type != "SPACE")  # type: ignore[no-untyped-call]

@@ -1,1 +1,1 @@
-"""From the syntax tree to text, and the colours of editors."""
+"""From the syntax tree to text."""

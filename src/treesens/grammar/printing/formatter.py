@@ -1,8 +1,9 @@
 """`treesens fmt`: canonical spacing and indentation; the author's words, lines and comments stay.
 
-The text is laid out token by token, so nothing can get lost: declarations at the margin, the sentence of a query two spaces in,
-its constraints four, continuation lines two more, and two for every open bracket. At most one empty line separates two lines,
-none at the beginning and the end. A comment on its own line is indented like the following line.
+The text is laid out token by token, so nothing can get lost. Declarations start at the margin, the sentence of a query is
+indented by two spaces, its constraints by four, continuation lines by two more, and by two for every open bracket. At most one
+empty line separates two lines; the file has none at its beginning and end. A comment on its own line is indented like the
+following line.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def format_text(text: str, name: str = "<query>") -> str:
 
 
 def _put(done: list[str], first: Token, last_line: int, indent: int, text: str | None = None) -> int:
-    """Adds a line, after an empty one if the author left some, and records its source line."""
+    """Adds a line, after an empty line if the author left any, and returns the line number of its source."""
     line = first.line or 0
     if done and line > last_line + 1:
         done.append("")
@@ -62,7 +63,7 @@ def _put(done: list[str], first: Token, last_line: int, indent: int, text: str |
 
 
 def _belongs_above(comment: Token, indent: int, last_line: int) -> bool:
-    """An indented comment right below a line belongs to it, if what follows is a new declaration or nothing."""
+    """True if an indented comment right below a line belongs to it: the next line starts a declaration, or there is none."""
     return indent == 0 and (comment.column or 1) > 1 and (comment.line or 0) == last_line + 1
 
 
@@ -85,13 +86,13 @@ def _lines(tokens: Iterator[Token]) -> list[list[Token]]:
 
 
 def _starts(tree: ast.File) -> frozenset[int]:
-    """Starts of conjuncts: they distinguish `-a.x <= 3` on its own line from a continued difference."""
+    """Offsets at which conjuncts start: they distinguish `-a.x <= 3` on its own line from a continued difference."""
     bodies = [query.body for query in tree.queries]
     return frozenset(c.span.start for b in bodies if isinstance(b, ast.Find | ast.Count) for c in b.constraints)
 
 
 def _tails(tree: ast.File) -> frozenset[int]:
-    """Starts of parts after the constraints: only the tree has these, since the previous word may be a name."""
+    """Offsets at which parts after the constraints start: only the tree knows them, since the previous word may be a name."""
     parts: list[ast.Node | None] = []
     for query in tree.queries:
         match query.body:
@@ -108,9 +109,9 @@ def _tails(tree: ast.File) -> frozenset[int]:
 
 
 def _indents(code: list[Token], starts: frozenset[int], tails: frozenset[int]) -> Iterator[tuple[int, int]]:
-    """For every token that starts a line, its offset and its indentation."""
+    """The offset and the indentation of every token that starts a line."""
     for declaration in layout.declarations(code):
-        headers = depth = 0  # colons and brackets so far
+        headers = depth = 0  # numbers of colons and open brackets so far
         in_constraints = False
         for index, token in enumerate(declaration):
             previous = declaration[index - 1] if index else None
@@ -133,14 +134,14 @@ def _indents(code: list[Token], starts: frozenset[int], tails: frozenset[int]) -
 
 
 def _starts_case(tokens: list[Token], index: int) -> bool:
-    """True if a case of a decision begins here, or its `else`."""
+    """True if a case of a decision, or its `else`, begins at this token."""
     if tokens[0].type != "DECISION":
         return False
     return tokens[index].type == "ELSE" or (index + 1 < len(tokens) and tokens[index + 1].type == "WHEN")
 
 
 def _starts_tail(tokens: list[Token], index: int, tails: frozenset[int]) -> bool:
-    # The tree has `share of M` as only the name, and `expect share < 1 %` without its first word.
+    # The tree contains only the name of `share of M`, and `expect share < 1 %` without its first word.
     skipped = {"SHARE": (2,), "EXPECT": (0, 1)}.get(tokens[index].type, (0,))
     starts = {tokens[index + n].start_pos for n in skipped if index + n < len(tokens)}
     return tokens[index].type in layout.TAIL and not starts.isdisjoint(tails)
@@ -159,7 +160,7 @@ def _starts_conjunct(tokens: list[Token], index: int, starts: frozenset[int]) ->
 
 
 def _negations(code: list[Token], starts: frozenset[int]) -> Iterator[int]:
-    """Offsets of the minus signs that negate; the others subtract."""
+    """Offsets of the minus signs that negate; all others subtract."""
     for index, token in enumerate(code):
         if token.type == "MINUS" and (
             index == 0 or code[index - 1].type not in _OPERANDS or (token.start_pos or 0) in starts

@@ -21,7 +21,7 @@ def label(node: ast.Label) -> str:
 
 
 def value(node: ast.Expression) -> str:
-    """A quantity as a noun phrase; arithmetic stays arithmetic."""
+    """A quantity as a noun phrase; arithmetic is written as a formula."""
     match node:
         case ast.FeatureOf(point, feature):
             return f"{feature.text} of {point.text}"

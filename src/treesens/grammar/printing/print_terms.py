@@ -16,20 +16,20 @@ class Unwritable(QueryError, ValueError):
 
 
 def name_text(name: ast.Name, *, but: str = "") -> str:
-    """A name in a position where only names occur; quoted if it is not plain, is reserved, or is the word `but`."""
+    """A name where only names occur; quoted if it is not plain, is reserved, or is the word `but`."""
     plain = PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
     return name.text if plain else _quoted(name.text)
 
 
 def point_name_text(name: ast.Name) -> str:
-    """A name that starts a conjunct or is in an expression; words of the language are quoted there."""
+    """A name at the start of a conjunct or in an expression; words of the language are quoted there."""
     return name.text if PLAIN.fullmatch(name.text) and name.text not in keywords() else _quoted(name.text)
 
 
 def _quoted(text: str) -> str:
     if not text or "`" in text or "\n" in text:
         raise Unwritable(
-            f"no text can hold the name {text[:60]!r}", remedy="rename the feature; a name in backquotes is one line"
+            f"no text can express the name {text[:60]!r}", remedy="rename the feature; a name in backquotes is one line"
         )
     return f"`{text}`"
 
@@ -37,7 +37,7 @@ def _quoted(text: str) -> str:
 def string_text(text: str) -> str:
     """A path in double quotes."""
     if '"' in text or "\n" in text:
-        raise Unwritable(f"no text can hold the path {text!r}", remedy="rename the file")
+        raise Unwritable(f"no text can express the path {text!r}", remedy="rename the file")
     return f'"{text}"'
 
 
@@ -59,7 +59,7 @@ def decimal(value: Fraction) -> str:
 
 
 def _with_exponent(digits: str) -> str:
-    """Numbers with many trailing zeros stay readable, and short enough to be parsed."""
+    """The number with an exponent if it has many trailing zeros: readable, and short enough to be parsed."""
     short = digits.rstrip("0")
     zeros = len(digits) - len(short)
     return f"{short}e{zeros}" if zeros > 20 else digits
@@ -81,7 +81,7 @@ def interval_text(interval: ast.Interval) -> str:
 
 
 def label_text(label: ast.Label) -> str:
-    """A class or a category in a position where only one can occur."""
+    """A class or a category where only one of these can occur."""
     match label:
         case ast.Name():
             return name_text(label)
@@ -92,7 +92,7 @@ def label_text(label: ast.Label) -> str:
 
 
 def features_text(features: ast.Features) -> str:
-    """One feature alone, several in braces."""
+    """The features: a single one alone, several in braces."""
     texts = [name_text(name) for name in features.names]
     return texts[0] if len(texts) == 1 else f"{{{', '.join(texts)}}}"
 
@@ -147,7 +147,7 @@ def _call(function: str, point: ast.Name, argument: ast.Label | None = None) -> 
 
 
 def _right_side(node: ast.Expression, operator: ast.Operator) -> str:
-    """After an equality a word can only be a value, except `row` in `row N of DATA`."""
+    """The right side of a comparison: after an equality a word can only be a value, except `row` in `row N of DATA`."""
     if isinstance(node, ast.Name) and operator in ("=", "!="):
         return name_text(node, but="row")
     return expression_text(node)

@@ -60,7 +60,7 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
 
 
 def shown_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expression) -> str:
-    """The text of a part of a tree for display; if a model's names have no text, the reason."""
+    """The text of a part of a tree for display, or the reason if its names have no text."""
     try:
         return to_text(node)
     except Unwritable as error:
@@ -68,7 +68,7 @@ def shown_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.E
 
 
 def identity(node: ast.File | ast.Declaration | ast.Body) -> str:
-    """A text that equal nodes share: the canonical text, or their fields if their names have no text."""
+    """A text that equal nodes share: the canonical text, or their fields if names have no text."""
     try:
         return to_text(node)
     except Unwritable:
@@ -76,7 +76,7 @@ def identity(node: ast.File | ast.Declaration | ast.Body) -> str:
 
 
 def _file(declarations: tuple[ast.Declaration, ...]) -> str:
-    """One declaration per line; queries and groups of a kind are separated by an empty line."""
+    """The declarations, one per line; queries and groups of one kind are separated by an empty line."""
     lines: list[str] = []
     for index, declaration in enumerate(declarations):
         before = declarations[index - 1] if index else None
@@ -180,7 +180,7 @@ def _conjuncts(constraints: tuple[ast.Formula, ...], indent: str) -> list[str]:
 
 
 def _points(points: tuple[ast.Point, ...]) -> str:
-    """`a, b in m` if both are in one model."""
+    """The points: `a, b in m` if both are in one model."""
     models = {point.model for point in points}
     shared = next(iter(models)) if len(models) == 1 else None
     if shared is not None:
@@ -232,7 +232,7 @@ def _sensitive(body: ast.Sensitive) -> str:
 
 
 def placed(file: ast.File, name: str) -> ast.File:
-    """The tree parsed from its own text, so that messages show its lines.
+    """The tree parsed from its own text, so that messages can show lines of the text.
 
     A tree whose names have a backquote or a line break has no text, and is returned unchanged.
     """

@@ -1,4 +1,4 @@
-"""The syntax tree of a `.sens` file: frozen nodes in closed unions, each with its source location.
+"""The syntax tree of a `.sens` file: frozen nodes in closed unions, each node with its source location.
 
 Nothing is resolved here: a `Name` may be a feature, a class, a category or the parameter of a `for each`. Equality ignores
 spans, so that `parse(print(tree)) == tree`. Numbers are exact.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-# A single import for users of the tree; the nodes of constraints are in a separate file because of its length.
+# Users of the tree import this file only; the nodes of constraints are in a separate file because of their number.
 from treesens.grammar.tree.ast_terms import (
     Absolute,
     And,
@@ -247,7 +247,7 @@ class ExpectShare(Node):
 
 @node
 class Point(Node):
-    """A point of a query, `P [in MODEL]`; in `find a, b in M` both are in M."""
+    """A point of a query, `P [in MODEL]`; in `find a, b in M` both points are in M."""
 
     name: Name
     model: Name | None = None
@@ -272,7 +272,7 @@ class Find(Node):
 class Count(Node):
     """`count rows of DATA as P[, Q] [in MODEL] such that CONSTRAINTS [expect ..]`
 
-    The number of rows that P can equal; with a second point, of those for which some Q exists.
+    The number of rows that P can equal; with a second point, the number of rows for which some Q exists.
     """
 
     data: Name
@@ -331,7 +331,7 @@ class Sensitive(Node):
 
 @node
 class Monotone(Node):
-    """`expect increasing(MODEL, F [, CLASS])`, or `decreasing`: the score never falls (rises) while F alone rises."""
+    """`expect increasing(MODEL, F [, CLASS])` or `decreasing`: the score never falls (rises) if F alone rises."""
 
     direction: Literal["increasing", "decreasing"]
     model: Name
@@ -340,7 +340,7 @@ class Monotone(Node):
 
     @property
     def expect(self) -> Expect:
-        """No pair that violates it."""
+        """The expectation that no pair violates the direction."""
         return Expect("none", span=self.span)
 
 
@@ -348,14 +348,14 @@ Body: TypeAlias = Find | Count | Explain | Sensitive | Monotone
 
 
 Many: TypeAlias = Literal["features", "pairs", "protected"]
-"""Words for predefined choices of features."""
+"""Words that select features."""
 
 
 @node
 class Each(Node):
     """`for each f in {..} | features | pairs | protected:`
 
-    With one parameter over `pairs` it represents both features; with two (`for each f, g in pairs`) each represents one.
+    A single parameter over `pairs` represents both features; of two (`for each f, g in pairs`), each represents one.
     """
 
     parameters: tuple[Name, ...]
@@ -394,7 +394,7 @@ Declaration: TypeAlias = Model | Data | Feature | OneHot | DomainFrom | Measure 
 
 @node
 class File(Node):
-    """A whole file, in the order of its text."""
+    """A whole file; its declarations are in the order of the text."""
 
     declarations: tuple[Declaration, ...]
 

@@ -19,7 +19,7 @@ class Name(Node):
 
 @node
 class Text(Node):
-    """A string: the path of a file."""
+    """A string: a file path."""
 
     value: str
 
@@ -33,14 +33,14 @@ class Number(Node):
 
 @node
 class Infinity(Node):
-    """`inf` or `-inf`: the open end of a domain."""
+    """`inf` or `-inf`: an open end of a domain."""
 
     negative: bool
 
 
 @node
 class Whole(Node):
-    """A whole number that counts or indexes: a row, a number of answers."""
+    """A whole number that counts or indexes, such as a row or a number of answers."""
 
     value: int
 
@@ -69,7 +69,7 @@ class ValueSet(Node):
 
 @node
 class Features(Node):
-    """One or more features after `except`, `to` or in a `for each`; a parameter may represent several."""
+    """One or more features after `except` or `to`, or in a `for each`; a parameter may represent several."""
 
     names: tuple[Name, ...]
 
@@ -176,21 +176,21 @@ class Absolute(Node):
 
 @node
 class Negate(Node):
-    """`-E`; never around a number (that is a negative `Number`) and never around another `Negate`."""
+    """`-E`. The operand is never a number (`Number` has a sign) and never another `Negate`."""
 
     operand: Expression
 
 
 @node
 class Sum(Node):
-    """`E + E - E`: at least two terms; a subtracted term is a `Negate` or a negative `Number`."""
+    """`E + E - E`, at least two terms; a subtracted term is a `Negate` or a negative `Number`."""
 
     terms: tuple[Expression, ...]
 
 
 @node
 class Product(Node):
-    """`E * E`: at least two factors."""
+    """`E * E`, at least two factors."""
 
     factors: tuple[Expression, ...]
 
@@ -258,7 +258,7 @@ class ClassIs(Node):
 
 @node
 class Comparison(Node):
-    """`E OP E`, every comparison that has none of the forms above"""
+    """`E OP E`: every comparison without a node of its own above"""
 
     left: Expression
     operator: Operator
@@ -270,7 +270,7 @@ class Predicate(Node):
     """A constraint with its own file in `grammar/constructs/`."""
 
     def text(self) -> str:
-        """Its canonical text."""
+        """The canonical text of the constraint."""
         raise NotImplementedError
 
     def negated_text(self) -> str:
@@ -278,20 +278,20 @@ class Predicate(Node):
         return f"not {self.text()}"
 
     def english(self) -> str:
-        """A clause of an English sentence."""
+        """The constraint as a clause of an English sentence."""
         raise NotImplementedError
 
 
 @node
 class Not(Node):
-    """`not A`; `E not in S` reads as `not E in S`"""
+    """`not A`; `E not in S` is parsed as `not E in S`"""
 
     operand: Formula
 
 
 @node
 class And(Node):
-    """`A and B and C` on one line; lines of a query are its own `constraints`."""
+    """`A and B and C` on one line; the lines of a query are its `constraints`."""
 
     items: tuple[Formula, ...]
 

@@ -1,7 +1,7 @@
 """Common parts of all syntax nodes: a source location, equality that ignores it, and a short text form.
 
-Frozen, slotted dataclasses, except that comparison, hash, text form and immutability are written once here: Python compiles
-those of each dataclass separately, which for sixty nodes takes longer than reading a file.
+Nodes are frozen, slotted dataclasses, but comparison, hash, text form and immutability are written once here: Python compiles
+these methods for each dataclass separately, which for sixty classes takes longer than reading a file.
 """
 
 from __future__ import annotations

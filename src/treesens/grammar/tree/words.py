@@ -1,4 +1,4 @@
-"""The words of the language by their role.
+"""The words of the language by role.
 
 All words, including those of constructs, are terminals of the grammar (`keywords` in `grammar/parsing/terminals.py`); words
 without a role here are operators.
@@ -31,13 +31,13 @@ QUANTITIES: Final = {
     "changes": "changes(P, Q)",
     "abs": "abs(P.f - Q.f)",
 }
-"""Every function that is a quantity, with its call forms; constraints have theirs in `grammar/constructs/`."""
+"""Every function that is a quantity, with its call forms; those of constraints are in `grammar/constructs/`."""
 
 NORMS: Final = ("l0", "l1", "l2", "linf")
 NEARNESS: Final = ("likelihood", "cavities", "both", "distance")
 TYPICAL_WAYS: Final = ("chow-liu", "isolation")
 MEASURES: Final = ("uniform", "cells", "marginals", "chow-liu", "rows")
-"""Kinds of measures; the last three need a table."""
+"""Kinds of measures; the last three are learnt from a table."""
 
 ENDS_OPEN: Final = frozenset(
     (
@@ -60,4 +60,4 @@ ENDS_OPEN: Final = frozenset(
         "minimize",
     )
 )
-"""A line that ends with one of these, or with an operator, continues on the next."""
+"""If a line ends with one of these words, or with an operator, it continues on the next line."""

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def kept_schemas() -> list[str]:
-    """The commands whose schema is a file."""
+    """The commands whose schema is stored as a file."""
     places = (place.name for place in files(__name__).iterdir())
     return sorted(name.removesuffix(".json") for name in places if name.endswith(".json"))
 

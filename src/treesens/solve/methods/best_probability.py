@@ -1,9 +1,9 @@
 """The best sum of probabilities: a sequence of decisions ("is a given value reachable?") by bisection.
 
-An answer raises the reached value, and a decision without an answer lowers the bound. The next decision lies halfway between
-the two, or below one that was left open, where an answer is easier to find. The decisions use Kelley's cutting planes
+An answer raises the reached value, and a decision without an answer lowers the bound. The next value to decide lies halfway
+between the two, or below a value left open, where an answer is easier to find. The decisions use Kelley's cutting planes
 (`probability_rows.py`). A single probability is monotone in its score, and is optimised as a score. A sum begins at the best
-sum of the scores, nearly always a good answer; a bound of the difference of two scores is one of their sigmoids.
+sum of the scores, nearly always a good answer. A bound on the difference of two scores yields one on their sigmoids.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from treesens.solve.method import OpenQuestion
 from treesens.values.relations import better_than
 
 _SHARE = 0.25
-"""Share of the remaining time for one decision."""
+"""Maximum share of the remaining time for one decision."""
 _LESS = Fraction(1023, 1024)
-"""Share of the tolerance that is used, so that rounding to doubles does not exceed it."""
+"""The share of the tolerance that is used, so that rounding to doubles does not exceed the tolerance."""
 _ENOUGH = 2
 """Number of consecutive proofs after which the reached value itself is tested."""
 _LEAST = 0.1
@@ -37,7 +37,7 @@ _FIRST = 1.0
 """Maximum seconds for the best sum of scores."""
 _BITS = 64
 _CLOSE = Fraction(1, 1 << 60)
-"""Precision of a sum of probabilities, unless the tolerance is larger."""
+"""The tolerance for a sum of probabilities, unless the given tolerance is larger."""
 
 
 class BestProbability:
@@ -60,7 +60,7 @@ class BestProbability:
         self.premises: list[str] = []
 
     def run(self) -> Result:
-        """The answer with value and bound; `none` or `unknown` if that is the verdict of the question without its objective."""
+        """The answer with value and bound; the verdict `none` or `unknown` is that of the question without its objective."""
         assert self.goal.probability is not None
         score = score_of(self.goal.probability, maximize=self.goal.maximize)
         if score is not None:
@@ -74,7 +74,7 @@ class BestProbability:
         return self._result()
 
     def _by_margins(self, row: ProbabilitySum) -> Result | None:
-        """Starts from the best sum of the scores that the probabilities increase with; None for functions of several."""
+        """Starts from the best sum of the scores that the probabilities increase with; None if there is no such sum."""
         goal = scores_of(row, maximize=self.goal.maximize)
         if goal is None:
             return None
@@ -85,7 +85,7 @@ class BestProbability:
             limit = Fraction(outward(outward(told.bound, NumberType.FLOAT64), NumberType.FLOAT64))
             # Of all u - v <= d with d >= 0, s(u) - s(v) is largest at u = d / 2 = -v, where it is 2 s(d / 2) - 1.
             half = max(self.sign * limit / apart, Fraction(0)) / 2
-            # An exact decision settles if more than 0 is reached.
+            # An exact decision settles whether a value above 0 is reached.
             bound = max(apart * (2 * share_bounds(-half, _BITS)[1] - 1), 2 * _CLOSE)
             if bound < self.bound:
                 self.bound = bound
@@ -121,7 +121,7 @@ class BestProbability:
             if all(finished):
                 break
             if below == self.bound:
-                # The value has not changed while the bound fell: it may be the best one.
+                # The value has not changed while the bound fell: it may be the best value.
                 wanted = self.value + close if proved >= _ENOUGH else (self.value + below) / 2
             else:
                 upper = finished[0] or (not finished[1] and self.bound - above > below - self.value)
@@ -147,17 +147,17 @@ class BestProbability:
                 below, above = min(below, wanted), (wanted if below == self.bound else max(above, wanted))
 
     def _allowed(self, value: Fraction) -> Fraction:
-        """The largest distance of the bound from a value that counts as optimal."""
+        """The largest difference between value and bound at which the value counts as optimal."""
         allowed, shown = self.question.options.closeness, abs(value + self.sign * self.goal.offset)
         return max(_CLOSE, _LESS * max(Fraction(allowed.relative) * shown, Fraction(allowed.absolute)))
 
     def _decide(self, wanted: Fraction, *, strict: bool) -> Result:
-        """Decides if an answer reaches this value, or exceeds it if `strict`."""
+        """Decides whether an answer reaches `wanted`, or exceeds it if `strict`."""
         constraint = better_than(self.goal, self.sign * wanted, strict=strict)
         return self._ask(replace(self.query, objective=None, constraints=(*self.query.constraints, constraint)))
 
     def _ask(self, query: Query, budget: Budget | None = None) -> Result:
-        """Answers one question within the budget, or a part of it; keeps a better answer."""
+        """Answers one question within `budget`, by default a share of the remaining time; keeps a better answer."""
         part = budget or self.budget.share(_SHARE).at_least(_LEAST)
         found = self.question.ask(query, self.question.options, part)
         self.attempts += found.attempts
@@ -190,7 +190,7 @@ class BestProbability:
 
 
 def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
-    """The score that a single probability increases with (minus its exponent) as an objective; None for sums and multiclass."""
+    """The score that a single probability increases with, or the negative of its exponent, as an objective; None otherwise."""
     if len(row.terms) != 1:
         return None
     (term,) = row.terms
@@ -203,7 +203,7 @@ def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
 
 
 def scores_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
-    """The weighted sum of the scores that the probabilities increase with; None if some term has none."""
+    """The weighted sum of the scores that the probabilities increase with; None if some term has no such score."""
     offset, sums = Fraction(0), dict[tuple[int, int], Fraction]()
     for term in row.terms:
         if (lead := term.lead()) is None:
@@ -220,7 +220,7 @@ def scores_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
 
 
 def _difference_of(row: ProbabilitySum) -> Fraction | None:
-    """The factor f > 0 of f s(u) - f s(v), a difference of two sigmoids; None for other sums."""
+    """The factor f > 0 if the sum is f s(u) - f s(v), a difference of two sigmoids; None for other sums."""
     factors = [term.factor for term in row.terms if isinstance(term, Probability) and len(term.exponents) == 1]
     return max(factors) if len(factors) == len(row.terms) == 2 and sum(factors) == 0 else None
 

@@ -1,8 +1,8 @@
 """The best largest distance (linf) by decisions on the native engine: is a given value reachable?
 
 A largest distance is not a sum, and maximising a ladder of levels proves little before it ends. Decisions are fast, and a dozen
-of them close in on the best value. Without relations the best value is the best distance of a cell, or of a pair of cells, and
-each decision is about one of these; with relations and few values, it is one of the values' distances.
+of them close in on the best value. Without relations, the best value is the best distance of a cell or a pair of cells, so each
+decision tests such a distance; with relations and few values, it tests a distance between values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from treesens.values.relations import relates_values
 from treesens.values.verify import Witness, verify_cells
 
 MOST_PAIRS = 20_000
-"""Values or cells, and pairs of them, whose distances are listed; for more, the interval is halved."""
+"""Maximum number of values or cells, and of pairs of them, whose distances are listed; for more, the interval is halved."""
 
 _SHARE = 0.5
 _LEAST = 1.0
@@ -32,7 +32,7 @@ _LEAST = 1.0
 
 @dataclass
 class Bisection:
-    """Objective values: `better` is the best one found, `worse` one that is proved out of reach.
+    """Objective values: `reached` is the best one found, and no value reaches `ceiling`.
 
     For a minimised distance all signs are flipped, so that more is always better.
     """
@@ -57,12 +57,12 @@ class Bisection:
         self.best: Result | None = None
         self.reached = Fraction(0)
         self.granted: Fraction | None = None
-        """The best mark that the cells allow; values may be worse."""
+        """The best mark reached by the cells of an answer; the values of the answer may be worse."""
         self.proofs: list[Result] = []
         self.ceiling: Fraction | None = None
 
     def run(self) -> Result:
-        """The answer with value and bound; `none` or `unknown` if that is the verdict without the objective."""
+        """The answer with value and bound; the verdict `none` or `unknown` is that of the question without its objective."""
         first = self.ask(replace(self.query, objective=None), self.left())
         if first.verdict is not Verdict.FOUND:
             return first
@@ -73,7 +73,7 @@ class Bisection:
         return self._result()
 
     def _next(self) -> Fraction | None:
-        """The next value to decide; None if nothing lies between the reached value and the refuted one."""
+        """The next mark to decide; None if nothing lies between the reached value and the ceiling."""
         at_least = self.reached if self.granted is None else max(self.reached, self.granted)
         if self.marks is not None:
             low = bisect_right(self.marks, at_least)
@@ -83,14 +83,14 @@ class Bisection:
         return None if ceiling - at_least <= self.close else (at_least + ceiling) / 2
 
     def _top(self) -> Fraction:
-        """An upper bound of the distance: a row may lie outside the domain by more than the domain's width."""
+        """An upper bound on the distance: a row may lie outside the domain by more than the domain's width."""
         low, high = objective_range(self.query)
         assert low is not None
         assert high is not None
         return -low if self.sign < 0 else high
 
     def _decide(self, mark: Fraction) -> bool:
-        """Decides one value; False if no answer was found."""
+        """Decides whether `mark` is reached; False if the decision stays open."""
         assert self.goal.reaching is not None
         wanted = (*self.query.constraints, self.goal.reaching(self.sign * mark))
         seconds = max(_LEAST, _SHARE * self.left())
@@ -103,7 +103,7 @@ class Bisection:
         return found.verdict is not Verdict.UNKNOWN
 
     def _keep(self, found: Result, mark: Fraction | None) -> None:
-        """The better of two answers, with the best values that their cells allow."""
+        """Keeps the better of two answers, with the best values that its cells allow."""
         assert found.witness is not None
         again = verify_cells(
             self.query, found.witness.cells, near=self.options.near, library_predict=self.options.library_predict
@@ -118,7 +118,7 @@ class Bisection:
             self.granted = mark
 
     def _bound(self) -> Fraction:
-        """The best value that is not refuted."""
+        """The best value that is not ruled out."""
         at_least = self.reached if self.granted is None else max(self.reached, self.granted)
         if self.marks is None:
             return self._top() if self.ceiling is None else max(at_least, self.ceiling)

@@ -2,7 +2,7 @@
 
 `auto` is the portfolio: the native engine first, then also the exact solvers, racing it in worker processes.
 
-The first proof or verified witness wins; the losers are killed at once. With an objective, the race goes on until a runner
+The first proof or verified witness wins; the losers are killed at once. With an objective, the race continues until a runner
 proves optimality or time runs out, and the best witness of all runners is kept.
 """
 
@@ -44,12 +44,12 @@ from treesens.values.verify import Witness
 RACERS = ("cpsat", "highs", "z3")
 """Solvers of the default installation, in the order in which they are given cores."""
 HEAD_START = 2.0
-"""Seconds that the native engine runs alone: it decides most questions in milliseconds, while a worker needs half a second to
+"""Seconds that the native engine runs alone: it answers most questions in milliseconds, while a worker needs half a second to
 start."""
 WORTH_A_WORKER = 0.5
-"""Minimum seconds left for a solver: its worker takes as many to start."""
+"""Minimum seconds left for a solver: its worker takes this long to start."""
 NONZEROS_PER_SECOND = 100_000
-"""Throughput of passes, a writer and a reader: solvers do not start if the module alone would use up the time."""
+"""Nonzeros per second through passes, writer and reader: solvers are not started if the module alone would use up the time."""
 _ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.INFEASIBLE))
 _COMES_BACK = 1.0
 """Seconds within which the engine stops after a stop request, on a busy machine."""
@@ -81,13 +81,13 @@ class EngineRun:
             self.over.set()
 
     def is_set(self) -> bool:
-        """True if the other runners lose; False if the engine returned without an answer (out of memory)."""
+        """True if the engine has an answer, so the other runners lose; False if it ended without an answer (out of memory)."""
         if not self.over.is_set():
             return False
         return self.outcome is None or self.outcome.termination in _ANSWERS
 
     def result(self) -> RawOutcome:
-        """The outcome; requests the engine to stop if it still runs."""
+        """The outcome; stops the engine if it is still running."""
         self.end()
         if self.error is not None:
             raise self.error
@@ -95,10 +95,10 @@ class EngineRun:
         return self.outcome
 
     def end(self) -> None:
-        """Requests the engine to stop, and waits until it has.
+        """Requests the engine to stop, and waits until it has stopped.
 
-        An interruption is raised after the engine returns or `_COMES_BACK` has passed: Python treats a thread whose `join` was
-        interrupted as ended, and a process that exits while the engine works aborts.
+        An interruption is raised after the engine has returned or `_COMES_BACK` seconds have passed: Python treats a thread
+        whose `join` was interrupted as ended, and a process that exits while the engine works aborts.
         """
         self.stop.set()
         interruption: KeyboardInterrupt | None = None
@@ -113,7 +113,7 @@ class EngineRun:
 
 
 class _Either:
-    """Set when one of several flags is set; `run_all` polls it."""
+    """A flag that is set if one of several flags is set; `run_all` polls it."""
 
     def __init__(self, *flags: Flag | None) -> None:
         self.flags = [flag for flag in flags if flag is not None]
@@ -208,8 +208,8 @@ class _Race:
         return self._result()
 
     def _go_on(self, engine: EngineRun | None) -> None:
-        """The race against the solvers. Compiling and writing for them takes long; a Ctrl-C in that time keeps the engine's
-        answer.
+        """Races the engine against the solvers. Compiling for the solvers and writing their models takes long; a Ctrl-C in that
+        time keeps the engine's answer.
         """
         try:
             self._race_solvers(engine)
@@ -220,7 +220,7 @@ class _Race:
         self._clear_of_band()
 
     def _clear_of_band(self) -> None:
-        """Requests an answer that the library confirms, if the engine's holds only in exact arithmetic."""
+        """Searches for an answer that the library confirms, if the engine's answer is valid only in exact arithmetic."""
         if self._decided() or self._stopped() or self._cleared or not self.ledger.best.wants_clearance:
             return
         self._cleared = True
@@ -247,7 +247,7 @@ class _Race:
         return self.budget.stopped
 
     def _decided(self) -> bool:
-        """An answer, or a candidate to learn from before the search goes on (`solve/methods/refine.py`)."""
+        """True if there is an answer, or a candidate to learn from before the search continues (`solve/methods/refine.py`)."""
         return self.winner is not None or bool(self.ledger.best.refuted)
 
     def _race_solvers(self, engine: EngineRun | None) -> None:
@@ -287,7 +287,7 @@ class _Race:
                 self.ledger.note(worker.backend, "stopped", words=words, seconds={"solve": worker.child.seconds})
 
     def _racers(self, seats: int) -> list[Backend]:
-        """Installed solvers, at most one per core."""
+        """The installed solvers, at most `seats` of them."""
         return [b for b in map(get_backend, RACERS) if b.available() is None][:seats]
 
     def _written_for(self, backends: list[Backend], engine: EngineRun | None) -> dict[str, Artifact]:

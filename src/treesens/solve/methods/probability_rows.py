@@ -1,8 +1,8 @@
 """Questions about sums of probabilities: linear relaxations that every wrong candidate tightens (Kelley's method).
 
-A relaxation without these sums, implied by the question, goes to any backend. If it has no answer, neither has the question. A
-candidate is judged on the question itself, exactly and by the library; one that violates a sum of probabilities is cut off,
-with all others that the proof covers, and the search continues. The number of scores is finite.
+A backend solves a relaxation without these sums, which the question implies. If the relaxation has no answer, neither has the
+question. A candidate is judged on the question itself, exactly and by the library; if it violates a sum of probabilities, it is
+cut off with all others that the proof covers, and the search continues. The search ends: the number of scores is finite.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Cutting:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def search(self, query: Query) -> tuple[Result, Rejected | None]:
-        """The answer to a question at least as strong as that of this search, and why its last candidate was rejected."""
+        """The answer to `query`, as strong as this search's question or stronger, and why its last candidate failed."""
         while True:
             constraints = (*map(relaxed, query.constraints), *self.cuts)
             result = self.ask(replace(query, constraints=constraints), self.options, self.budget.at_least(LEAST))
@@ -78,7 +78,7 @@ class _Cutting:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
     def settle(self, query: Query) -> Result:
-        """The answer; if only the library's rounding rejects it, one that clears the numerical band."""
+        """The answer; if only the library's rounding rejects it, an answer that clears the numerical band."""
         result, rejected = self.search(query)
         if rejected is None or not rejected.numerical:
             return result
@@ -106,7 +106,7 @@ class _Cutting:
         return replace(candidate, objective=replace(shown_objective(goal, value, None), bound=bound))
 
     def done(self, result: Result) -> Result:
-        """A result with all attempts made for it."""
+        """A result with all attempts made for it, and the additional evidence of its proof."""
         note = f"{len(self.cuts)} rows were added to the linear relaxation of its probabilities"
         notes = (*result.notes, note) if self.cuts else result.notes
         lines = any(map(has_float_rows, sums_in(self.query.constraints)))

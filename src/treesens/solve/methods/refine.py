@@ -1,8 +1,8 @@
 """Refinement: excludes cells without values that satisfy the relations, and refines step objectives, until all is proved.
 
-A search over cells enforces relations between values only as far as single cells allow. If the cells it finds hold no values
-that satisfy all relations at once, they are excluded, with as many others as the proof covers, and the search repeats. For a
-ladder objective, the steps are refined towards the best answer.
+A search over cells enforces relations between values only as far as single cells allow. If the cells of a point contain no
+values that satisfy all relations at once, they are excluded, with as many others as the proof covers, and the search repeats.
+For a ladder objective, the steps are refined towards the best answer.
 
 Stronger questions turn a distance between two points into bounds on single features. A sum over all features couples all of
 them, so that a local search can hardly move; bounds on single features with the same consequence leave each one free in its own
@@ -40,7 +40,7 @@ from treesens.values.verify import Witness, verify_values
 _SHARE = 0.25
 """Share of the remaining time for stronger questions."""
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
-"""Distances in widths: thresholds are crossed between neighbouring floats, or features have few values."""
+"""Distances, in widths, to try first: thresholds are crossed between neighbouring floats, or features have few values."""
 _NOTE = "found through a stronger question: features bounded one by one"
 _VALUES = ("changes", "features", "distance l0", "distance l1", "distance l2", "distance linf")
 
@@ -74,8 +74,7 @@ class _Refinement:
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
 
     def _within_range(self, result: Result) -> Result:
-        """Sets a bound that is possible for the objective and consistent with its value; else raises
-        ContradictoryBound.
+        """The result with a bound that is possible for the objective. Raises ContradictoryBound if the value contradicts it.
 
         The objective's a-priori range is a bound that needs no search.
         """
@@ -95,7 +94,7 @@ class _Refinement:
         return replace(result, objective=replace(shown, bound=None if abs(bound) == inf else bound))
 
     def _seeded(self) -> Result | None:
-        """An answer through a stronger question; with an objective, a better or proved optimal one, or the search's own.
+        """An answer found through a stronger question, improved if there is an objective; None if no stronger question has one.
 
         For a minimised distance, the limits of `_LIMITS` are tried in increasing order.
         """
@@ -118,9 +117,9 @@ class _Refinement:
         return None
 
     def _at_limit(self, goal: Objective) -> Result | None:
-        """A count as good as the constraints on this same sum allow, so that no search has to prove it; else None.
+        """A count as good as the constraints on the same sum allow, so that no search has to prove it optimal; otherwise None.
 
-        Features also have limits by their domains; a limit that values approach without reaching it counts as well.
+        Domains limit a sum over features, too; a limit that values approach without reaching it counts as well.
         """
         limit, within = objective_range(self.query)[goal.maximize], [Fraction(0), Fraction(CLOSE) / 2]
         if goal.counts:
@@ -140,7 +139,7 @@ class _Refinement:
         return replace(found, objective=shown_objective(goal, reached, limit))
 
     def _by_stronger(self, query: Query) -> Result | None:
-        """A verified answer to this search's question through stronger ones, within a share of the time."""
+        """A verified answer found through stronger questions, within a share of the time; None if there is none."""
         part = self.budget.share(_SHARE)
         for stronger in stronger_questions(query):
             if not part.worthwhile:
@@ -160,10 +159,10 @@ class _Refinement:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
     def _search(self, query: Query, seconds: float = inf, *, keep: bool = True) -> Result:
-        """The answer after excluding all cells without values.
+        """The answer after all cells without values have been excluded.
 
-        Without `keep` they are excluded only in this search: its additional constraints may be the reason. A search for better
-        answers than a known one may keep them, since later searches only look for still better ones.
+        Without `keep`, cells are excluded only in this search, since its additional constraints may be the reason. A search for
+        answers better than a known one may keep them, since later searches only seek still better answers.
         """
         part = self.budget.within(seconds)
         cuts, proved = list(self.cuts), self.proved
@@ -183,7 +182,7 @@ class _Refinement:
 
     @staticmethod
     def _honest(result: Result, proved: bool) -> Result:
-        """A result without claims that depend on cells excluded without a proof."""
+        """The result without claims that depend on cells excluded without a proof."""
         if proved:
             return result
         if result.verdict is Verdict.NONE:
@@ -214,7 +213,7 @@ class _Refinement:
         return result
 
     def _improved(self, goal: Objective, result: Result) -> Result | None:
-        """A clearly better answer, or a proof, as the bound, that none exists; None if neither is known."""
+        """A clearly better answer, or a bound that proves that there is none; None if neither is known."""
         assert result.witness is not None
         assert result.objective is not None
         reached = objective_form_value(goal, inputs_of(self.query, result.witness.values))
@@ -235,7 +234,7 @@ class _Refinement:
 
 
 def _open(result: Result) -> ObjectiveValue | None:
-    """The objective of an answer whose value and bound are not close yet; None if it is done."""
+    """The objective of an answer whose value and bound are not close yet; None if they are close."""
     objective = result.objective
     if result.verdict is not Verdict.FOUND or objective is None or objective.bound is None:
         return None
@@ -246,7 +245,7 @@ def _open(result: Result) -> ObjectiveValue | None:
 
 
 def _joined(one: Result, other: Result) -> Result:
-    """Combines two answers if the second has a bound: without one the refinement cannot continue."""
+    """Both answers combined, or the first alone if the second has no bound, without which refinement cannot continue."""
     first, second = one.objective, other.objective
     if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
         return one
@@ -318,7 +317,7 @@ def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> C
 
 
 def _bounds(query: Query, relation: ValueSum, terms: Sequence[DistanceTerm], moving: frozenset[int]) -> Constraint:
-    """The points agree on the distance's features, except for the moving ones: each has an equal share of the limit."""
+    """The points agree on the distance's features; each of the `moving` ones gets an equal share of the limit instead."""
     counted = {term.feature for term in terms}
     moving_terms = [term for term in terms if term.feature in moving]
     if not moving_terms or relation.limit < 0:

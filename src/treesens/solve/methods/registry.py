@@ -68,7 +68,7 @@ METHODS: Final = (
     ),
     Method(
         name="any answer",
-        questions="objectives over values beside constraints that cells decide, by the tree path",
+        questions="objectives over values, with constraints that cells decide, by the tree path",
         fits=lambda query, options: fits.on_trees(options) and fits.is_plain_but_for_values(query),
         proves="verdict, from the question without its objective; the searches below begin at the answer",
         run="treesens.solve.methods.steps:search_any_answer",
@@ -151,7 +151,7 @@ def all_methods() -> tuple[Method, ...]:
 
 
 def searches() -> tuple[Method, ...]:
-    """The methods of one search, without the preceding steps."""
+    """The methods of one search, without the steps that precede a search."""
     return tuple(method for method in all_methods() if method.stage is not Stage.STEP)
 
 

@@ -1,4 +1,4 @@
-"""Short methods: answers known without a search, searches with little time, and case splits of a disjunction."""
+"""Short methods: answers known without a search, brief searches, and case splits of a disjunction."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from treesens.values.verify import Witness, verify_values
 
 
 def state_contradiction(question: OpenQuestion, _: Budget) -> Result:
-    """`none`: `without_clashes` has found a contradiction."""
+    """A `none` result: `without_clashes` has found a contradiction."""
     reason = "compiler: constraints on one sum contradict each other"
     contradiction = conclude_contradiction(question.query.name, Contradiction(reason))
     return replace(contradiction, pipeline=question.options.pipeline)
 
 
 def search_any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
-    """The answer, or `none`, of the question without its objective, with its value; None if neither is known.
+    """The answer, or `none`, of the question without its objective, with the objective's value; None if the verdict is unknown.
 
     Optimising searches may end without an answer, and all of them profit from a known one.
     """
@@ -56,10 +56,10 @@ Search = Callable[[Query, Budget], Result]
 
 
 def answer_by_cases(query: Query, options: Options, cases: list[Query], search: Search, budget: Budget) -> Result:
-    """The answer from the question's cases, which share the time; time that a case leaves goes to the next ones.
+    """The answer from the question's cases, which share the time; the next cases get the time that a case leaves.
 
-    A case is often far simpler than the whole: `changes(a, b) = 0` merges two points, and `margin(a) <= -9` may be infeasible.
-    The cases cover the question: it has no answer if no case has one, and its optimum is the best of theirs.
+    A case is often far simpler than the question: `changes(a, b) = 0` merges two points, and `margin(a) <= -9` may be
+    infeasible. The cases cover the question: it has no answer if no case has one, and its optimum is the best of theirs.
     """
     results: list[Result] = []
     for number, case in enumerate(cases):

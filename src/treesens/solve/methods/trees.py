@@ -29,7 +29,7 @@ from treesens.values.verify import Rejected, Witness
 
 
 def answer_on_trees(query: Query, options: Options, budget: Budget) -> Result | None:
-    """A final answer; None if the question is still open.
+    """A final answer; None if the question is still open and takes the compiled path.
 
     Large models are answered here only: the compiled path takes several times the time and memory, and only the engine could
     read its output. For them an open question is `unknown`.
@@ -70,7 +70,7 @@ def search_trees(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _wants_clearance(found: TreeOutcome, judged: Result | Rejected) -> bool:
-    """True if only rounding rejects a point: others may pass clearly. The trees are available already."""
+    """True if only rounding rejects the point: other points may satisfy all constraints clearly."""
     return found.reason == "rounding" or (isinstance(judged, Rejected) and judged.numerical)
 
 
@@ -80,7 +80,7 @@ def _facts(found: TreeOutcome) -> Facts:
 
 
 def _ended(found: TreeOutcome) -> str:
-    """The termination of the search."""
+    """The termination recorded for the search."""
     if found.none:
         return "infeasible"
     if found.cells is not None or found.reason == "rounding":
@@ -110,7 +110,7 @@ def _decide(query: Query, options: Options, budget: Budget) -> TreeOutcome | Non
         return every[0] if every else None
     left = next((found for found in every if not found.none), every[-1])
     nodes = sum(found.statistics.get("nodes", 0.0) for found in every)
-    # A case's progress says nothing about the others.
+    # A case's near miss says nothing about the other cases.
     return replace(left, near=None, statistics={**left.statistics, "nodes": nodes, "cases": float(len(every))})
 
 

@@ -1,1 +1,1 @@
-"""Tasks around one answer: rows of tables, several answers, shares, second opinions, conjuncts that clash."""
+"""Tasks around one answer: rows of tables, second opinions, conjuncts that clash."""

@@ -38,17 +38,17 @@ _HINTS = 32
 
 
 def table_in_play(query: ResolvedQuestion) -> tuple[str, FloatArray] | None:
-    """The table that an answer is compared with: the first that the question or its domains use."""
+    """The table that an answer is compared with: the first table that the question or its domains use."""
     name = next(iter([*query.tables, *query.rows]), None)
     return None if name is None else (name, query.rows[name])
 
 
 _LEGAL: WeakKeyDictionary[Space, tuple[FloatArray, Int64Array]] = WeakKeyDictionary()
-"""Per space, the table used last, with its legal rows: studies run many questions on one table."""
+"""For each space, the last table used, with its legal rows: studies run many questions on one table."""
 
 
 def legal_rows(query: Query, rows: FloatArray) -> Int64Array:
-    """The numbers of the rows that are inputs of the question: all values legal, none missing unless allowed."""
+    """The indices of the rows that are legal inputs: all values legal, none missing unless allowed."""
     kept = _LEGAL.get(query.space)
     if kept is not None and kept[0] is rows:
         return kept[1]
@@ -76,8 +76,8 @@ def sweep_rows(
 ) -> Flips:
     """Extremes of all legal rows over all combinations of the sensitive features' cells, up to `combinations`.
 
-    `walks` limits the number of tree walks: to evenly spread rows (`MOST_ROWS` at most) and, if even few rows are too many, to
-    evenly spread combinations.
+    `walks` limits the number of tree walks: only evenly spread rows (at most `MOST_ROWS`) are used and, if even few rows are
+    too many, only evenly spread combinations.
     """
     index = legal_rows(query, rows)
     model = query.models[question.model]
@@ -95,8 +95,8 @@ def sweep_rows(
 class EventRows(ABC):
     """A table's rows for a question about two points: which lie on which side, which flip, and with which partner.
 
-    `index` int64[rows] numbers the legal rows in their table float64[.., features]; `complete` is False if rows may flip that
-    were not found.
+    `index`, int64[rows], has the legal rows' numbers in `table`, float64[.., features]; `complete` is False if rows that flip
+    may have been missed.
     """
 
     index: Int64Array
@@ -110,22 +110,22 @@ class EventRows(ABC):
 
     @abstractmethod
     def order(self) -> Int64Array:
-        """Positions of rows that flip, best first: rows that lie on one side unchanged, then the largest margins."""
+        """Positions of the rows that flip, best first: rows that lie on one side unchanged, then the largest margins."""
 
     @abstractmethod
     def pair(self, place: int) -> FloatArray:
-        """A row with the varied features' values for each of the two points, float64[2, features]."""
+        """A row with the varied features' values for each of the two points: float64[2, features]."""
 
     @abstractmethod
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
-        """Rows that satisfy the first and the second point unchanged, bool[rows]; None if only a pair can be judged."""
+        """Masks, bool[rows]: rows that satisfy the first and the second point unchanged; None if only pairs can be judged."""
 
     def candidates(self) -> Int64Array:
-        """Positions of rows that flip, in the order of replay."""
+        """Positions of the rows that flip, in the order of replay."""
         return self.order()
 
     def hints(self) -> Int32Array | None:
-        """Cells int32[hints, points, features] of the rows that come closest to being an answer, if known."""
+        """The cells, int32[hints, points, features], of the rows that come closest to being an answer; None if unknown."""
         return None
 
     def witness(self, options: Options) -> tuple[int, Witness] | None:
@@ -141,13 +141,13 @@ class EventRows(ABC):
         return self.query.space.grid[0].number_type.cast(self.table[self.index[place]])
 
     def value(self, feature: int, cell: int, row: FloatArray) -> float:
-        """A cell's legal value nearest to the row's."""
+        """The legal value in a cell that is nearest to the row's value."""
         space, near = self.query.space, None if np.isnan(row[feature]) else float(row[feature])
         return pick_value(space.domains[feature], space.grid[feature], cell, near)
 
 
 class ScoreRows(EventRows):
-    """Rows judged by one score: by its extremes over the varied features."""
+    """Rows judged by one score: by its extremes over all values of the varied features."""
 
     def __init__(self, query: Query, question: FlipQuestion, found: Flips, table: FloatArray) -> None:
         super().__init__(query, table)
@@ -155,7 +155,7 @@ class ScoreRows(EventRows):
         self.index, self.complete = found.index, found.complete
 
     def order(self) -> Int64Array:
-        """Orders rows: those on one side unchanged first, then by the margin."""
+        """Rows that lie on one side unchanged come first, then those with the largest margins."""
         question, found = self.question, self.found
         places = np.flatnonzero(question.flipping(found))
         clear = question.clearance(found)[places]
@@ -165,11 +165,11 @@ class ScoreRows(EventRows):
         return places[np.lexsort((-clear, ~own))]
 
     def candidates(self) -> Int64Array:
-        """The pairs closest to typical inputs first, if both have to be typical."""
+        """The pairs closest to typical inputs come first, if both points have to be typical."""
         return self._least_untypical(self.order())
 
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
-        """Compares with the score's thresholds."""
+        """The rows that pass the score's thresholds unchanged."""
         question = self.question
         if question.high is None or question.low is None:
             return None
@@ -177,7 +177,7 @@ class ScoreRows(EventRows):
         return (falls, rises) if question.upper == 0 else (rises, falls)
 
     def pair(self, place: int) -> FloatArray:
-        """Adds the cells of both extremes; the row itself is one of the two points if its own score is on one side."""
+        """The extremes' cells give the values; the row itself is one of the points if its own score is on one side."""
         question, found, row = self.question, self.found, self.row(place)
         values = np.array([row, row])
         falls, rises = bool(question.falling(found)[place]), bool(question.rising(found)[place])
@@ -189,7 +189,7 @@ class ScoreRows(EventRows):
         return values
 
     def hints(self) -> Int32Array:
-        """Orders rows that flip first, then by the least deficit."""
+        """Rows that flip come first, then those with the smallest deficit."""
         question, found = self.question, self.found
         places = np.argsort(-question.clearance(found), kind="stable")
         flipping = np.count_nonzero(question.flipping(found))
@@ -198,7 +198,7 @@ class ScoreRows(EventRows):
         return self._with_cells(places, found.highest_cells[places], found.lowest_cells[places])
 
     def _with_cells(self, places: Int64Array, high: Int32Array, low: Int32Array) -> Int32Array:
-        """Cells int32[places, points, features] of rows with other sensitive cells at both points."""
+        """The cells, int32[places, points, features], of rows with other cells of the varied features at both points."""
         cells = cells_of_rows(self.query.space.grid, self.table[self.found.index[places]])
         result = np.repeat(cells[:, None, :], 2, axis=1)
         result[:, self.question.upper, list(self.question.features)] = high
@@ -206,7 +206,7 @@ class ScoreRows(EventRows):
         return result.astype(np.int32)
 
     def _least_untypical(self, places: Int64Array) -> Int64Array:
-        """Orders positions by how far their pairs are from satisfying the typicality constraints; otherwise unchanged."""
+        """The positions in the order of their pairs' typicality deficit; unchanged without typicality constraints."""
         typical = [c for c in self.query.constraints if isinstance(c, AtLeast) and c.form.forests and not c.form.scores]
         if not typical or len(places) == 0:
             return places
@@ -228,7 +228,7 @@ class ScoreRows(EventRows):
 
 
 def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None, Options]:
-    """An answer that is itself a row, or None and options with hints, if the question uses a table."""
+    """An answer that is itself a row; otherwise None, and options with rows as hints if the question uses a table."""
     table, question = table_in_play(query), flip_question(query.query)
     if table is None or question is None:
         return None, options

@@ -1,8 +1,8 @@
-"""Checks if a `none` holds in the library's own arithmetic: `--confirm library`.
+"""Checks whether a `none` holds in the library's own arithmetic: `--confirm library`.
 
 `none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
-numerical band may meet it there. The question is repeated, relaxed by the library's maximum rounding error: if that has no
-answer, the library has none either. If it has one, the library itself evaluates it.
+numerical band may satisfy it there. The question is repeated, relaxed by the library's maximum rounding error: if the relaxed
+question has no answer, the library has none either. If it has one, the library itself evaluates it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIBRARY = "library"
 
 
 def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget], Result], budget: Budget) -> Result:
-    """A `none`, confirmed if no rounding of the library can create an answer, and `unknown` if an answer is known.
+    """The `none`, confirmed if no rounding of the library can create an answer, and `unknown` if the library may have one.
 
     A found input has passed the library's arithmetic already. Other results are returned unchanged.
     """
@@ -29,7 +29,7 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
         return _confirm_reason(query, first, first.explanation, ask, budget)
     if first.verdict is not Verdict.NONE:
         return first
-    if query.explained is not None:  # an input of another class proves it, verified in the library's arithmetic
+    if query.explained is not None:  # proved by an input of another class, verified in the library's arithmetic
         return replace(first, confirmed_by=LIBRARY)
     second = ask(replace(soften(query), objective=None), budget)
     joined = replace(first, attempts=(*first.attempts, *second.attempts))
@@ -50,7 +50,7 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
 def _confirm_reason(
     query: Query, first: Result, explanation: Explanation, ask: Callable[[Query, Budget], Result], budget: Budget
 ) -> Result:
-    """A reason, confirmed if no rounding gives another class to an input that agrees with it."""
+    """The reason, confirmed if no rounding gives another class to an input that agrees with it."""
     assert query.explained is not None
     for agreeing_query in agreeing(query.explained, explanation.features or frozenset()):
         second = confirm_in_library(agreeing_query, ask(agreeing_query, budget), ask, budget)

@@ -1,7 +1,7 @@
 """Unsatisfiable cores: a minimal set of a question's conjuncts that no inputs satisfy together.
 
-By deletion: a conjunct is dropped if the rest is still proved to have no answer, and belongs to the core if an answer appears
-without it. A search that times out keeps its conjunct; the core is not minimal then.
+The core is found by deletion: a conjunct is dropped if the rest is still proved to have no answer, and belongs to the core if
+there is an answer without it. If a search times out, its conjunct stays in the core, which may then not be minimal.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _scored(conjunct: Conjunct) -> bool:
 
 
 def diagnostic_of(core: Core) -> Diagnostic:
-    """A core as a message with every conjunct's location."""
+    """A message about a core, with every conjunct's location."""
     code = "E309" if core.model_free else "E501"
     why = "whatever the model says" if core.model_free else "for this model"
     if not core.spans:

@@ -78,13 +78,13 @@ class _Facts:
 
 
 def _facts_of_cells(module: Module, adapted: Adapted, allowed: BoolArray) -> _Facts:
-    """The module's statements about allowed cells; bool[cells], the engine's variables concatenated."""
+    """Facts for the module from `allowed`, bool[cells], the allowed cells of all engine variables, concatenated."""
     start = indptr_of(adapted.problem.size)
     literals: list[int] = []
     holes: list[tuple[int, int]] = []
     members = np.zeros(module.variables, bool)
     for table in module.ops_of(Membership):
-        members[table.members] = True  # members represent cells of a feature, and follow from them
+        members[table.members] = True  # members represent cells of a feature, whose facts determine them
     for block in module.blocks:
         if isinstance(block, Order) and len(block.variables):
             engine = int(adapted.places.variable[block.variables[0]])

@@ -44,7 +44,7 @@ class WarmStart:
             return PassResult(module, statistics={"starts": 0})
         point = with_leaves(module, adapted.assignment(result.assignment, module.variables))
         if not satisfies(module, point[None, :])[0]:
-            # Rows were rounded for the engine, or a pass has dropped leaves with a fact of its own.
+            # Rows were rounded for the engine, or a pass has dropped leaves through facts that the engine does not have.
             return PassResult(module, statistics={"starts": 0})
         start = Start(np.flatnonzero(point).astype(np.int32))
         return PassResult(replace(module, warm_start=start), statistics={"starts": 1})

@@ -2,8 +2,8 @@
 
 How CatBoost evaluates (version 1.2): inputs are cast to float32; a split is `x > border`, which goes right here, so that
 `x <= border` goes left; NaN is below all borders, or above them where its feature says `AsTrue`. A tree is oblivious: split
-i gives bit i of the leaf's number. Sums are float64 from 0 in the order of the trees, the bias comes last. Categories are
-known by their hashes; their names are in the file if it was saved with its pool.
+i gives bit i of the leaf's number. Sums are float64, from 0, in the order of the trees; the bias is added last. The trees
+identify categories by their hashes; the file has their names if it was saved with its pool.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class CatBoostFrontend:
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """The features of a model; its splits number floats and categories separately, which map to columns here."""
+    """The features of a model. Its splits number floats and categories separately; `floats` and `coded` give their columns."""
 
     features: tuple[Feature, ...]
     floats: Mapping[int, int]
@@ -185,7 +185,7 @@ def _inputs(info: Field, tables: Field | None) -> _Inputs:
         if treatment not in ("AsIs", "AsFalse", "AsTrue"):
             raise field["nan_value_treatment"].error(f"unknown treatment `{treatment[:20]}`")
         if treatment == "AsTrue" and field["has_nans"].value is not True:
-            # The library then compares missing values as they are, whatever the treatment.
+            # The library then compares NaN itself, and ignores the treatment.
             raise field["has_nans"].error("missing values are treated, and training had none")
         nan_left[column] = treatment != "AsTrue"
     labels = names_of_categories(info, tables, coded)
@@ -236,7 +236,7 @@ def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
         classes = (0, 1)  # trained on probabilities, it predicts 0 and 1
     kind = info["class_params"].get("class_label_type")
     if kind is not None and kind.value == "Integer" and not all(isinstance(c, int) for c in classes):
-        raise given.error("the classes are whole numbers, but a name is not")
+        raise given.error("the classes are whole numbers, but one of their names is not")
     if len(set(classes)) < len(classes):
         raise given.error("two classes have the same name")
     if len(classes) < 2 or (task is Task.BINARY) != (len(classes) == 2):
@@ -273,7 +273,7 @@ def _scale_and_bias(field: Field) -> tuple[float, NDArray[np.float64]]:
 
 
 def _trees(root: Field, inputs: _Inputs, outputs: int) -> tuple[list[Nodes], NDArray[np.float64], bool]:
-    """The trees, the file's leaf values [L, W] in its order, and True if the library's leaf ids are those of the nodes."""
+    """The trees, the leaf values [L, W] in file order, and True if the library's leaf ids are the node numbers."""
     question = partial(_question, inputs=inputs, splits=_numbered(root, inputs))
     found: list[Nodes] = []
     leaves: list[float] = []
@@ -294,7 +294,7 @@ def _trees(root: Field, inputs: _Inputs, outputs: int) -> tuple[list[Nodes], NDA
 
 
 def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
-    """All splits by number, as in the library's symmetric trees: on numbers, then categories, then statistics of categories."""
+    """All splits in the library's numbering: splits on numbers, on categories, and on statistics of categories."""
     info = root["features_info"]
     floats, coded, ctrs = (
         list(info[kind].items()) if kind in info else [] for kind in ("float_features", "categorical_features", "ctrs")
@@ -315,7 +315,7 @@ def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
 
 
 def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Question:
-    """The split of a node. It is given twice, by number and by fields, which must agree."""
+    """The split of a node. The file gives each split by number and by its fields, which must agree."""
     kind, number = split["split_type"].text(), split["split_index"].integer()
     if not 0 <= number < len(splits):
         raise split["split_index"].error("a split that does not exist")
@@ -323,7 +323,7 @@ def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Ques
     said = _said(split, kind, inputs)
     agree = isinstance(found, Table | Among) if said is None else _same(found, said)
     if not agree:
-        raise split["split_index"].error(f"the split of the number {number} is another one than the node says")
+        raise split["split_index"].error(f"the node's fields differ from the split of its number, {number}")
     return found
 
 

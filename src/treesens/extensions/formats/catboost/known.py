@@ -2,7 +2,7 @@
 
 from treesens.frontends.documents import ANY, Table, inside, irrelevant, optional, refused, used
 
-_OTHER = "a question of another kind"
+_OTHER = "a split of another kind"
 
 TABLE: Table = {
     "model": {
@@ -14,8 +14,8 @@ TABLE: Table = {
         **optional("not a statistic of a category", {"ctr_data": inside("tables")}),
     },
     "features": {
-        **optional("no column of numbers", {"float_features": inside("float_feature")}),
-        **optional("no column of categories", {"categorical_features": inside("categorical_feature")}),
+        **optional("the model has no numeric columns", {"float_features": inside("float_feature")}),
+        **optional("the model has no categories", {"categorical_features": inside("categorical_feature")}),
         **optional("saved without rows, so that categories have no names", {"cat_features_hash": inside("hash")}),
         **optional("not a statistic of a category", {"ctrs": inside("ctr")}),
         **refused("its values are neither numbers nor categories", ("text_features", "embedding_features")),
@@ -48,10 +48,10 @@ TABLE: Table = {
         **optional("the second of two classes is predicted from 1/2 on", used("binclass_probability_threshold")),
         **optional("no classes", {"class_params": inside("classes")}),
         **irrelevant(
-            "of training, or about the file", ("training", "output_options", "train_finish_time", "model_guid")
+            "a record of training, or about the file", ("training", "output_options", "train_finish_time", "model_guid")
         ),
         **irrelevant("the version that wrote it", ("catboost_version_info",)),
-        # `get_metadata()` is a dictionary in which users may keep whatever they like.
+        # Users may store any keys in `get_metadata()`.
         **irrelevant("a user's own metadata", (ANY,)),
     },
     "classes": {
@@ -68,7 +68,7 @@ TABLE: Table = {
     "split": {
         **used("split_index", "split_type"),
         **optional(_OTHER, used("border", "cat_feature_index", "float_feature_index", "value")),
-        **irrelevant("given by the split of this number", ("ctr_target_border_idx",)),
+        **irrelevant("the split with this number has it", ("ctr_target_border_idx",)),
     },
     "node": {
         **optional("a split", used("value")),

@@ -20,7 +20,7 @@ class NativeCatBoost:
     """Predictions of the catboost library itself, from the JSON document.
 
     Its JSON reader rounds decimals inexactly and changes leaf values and bias in the last bit, so that a reloaded model does
-    not predict exactly the same; `leaves` [L, outputs] of the file, in its order, and `bias` correct them.
+    not predict exactly the same. The file's leaf values `leaves`, [L, outputs] in file order, and `bias` replace them.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class NativeCatBoost:
             known = [*map(str, names), unseen]
             codes = x[:, column]
             if np.isnan(codes).any():
-                raise ModelError("catboost takes no missing categories", remedy="give them a name")
+                raise ModelError("catboost accepts no missing categories", remedy="give them a name")
             inside = (codes >= 0) & (codes < len(names))
             mixed[:, column] = [known[int(code)] for code in np.where(inside, codes, len(names))]
         return mixed
@@ -78,7 +78,7 @@ class NativeCatBoost:
         return self._call("predict", rows, prediction_type="RawFormulaVal").reshape(len(rows), len(self._bias))
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
-        """Probabilities, exponents or raw values, and the class, in CatBoost's names of prediction types."""
+        """Probabilities, exponentials or raw values, by CatBoost's prediction type, and the class."""
         kind = {Exp(): "Exponent", Identity(): "RawFormulaVal"}.get(ensemble.link, "Probability")
         found = self._call("predict", rows, prediction_type=kind).reshape(len(rows), -1)
         if not ensemble.classes:

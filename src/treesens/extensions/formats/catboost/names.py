@@ -1,4 +1,4 @@
-"""The categories of a CatBoost model: their columns, by hashes and names."""
+"""The categories of each column of a CatBoost model: their hashes and names."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
 
 
 def as_number(name: str) -> str | int:
-    """A category written as an integer is a number: the library turns integers into texts."""
+    """The name as a number if it is written as an integer, because the library turns integers into texts."""
     return int(name) if _WHOLE.fullmatch(name) else name
 
 
 def names_of_categories(
     info: Field, tables: Field | None, coded: Mapping[int, int]
 ) -> dict[int, list[tuple[str, int]]]:
-    """Names and 32-bit hashes per column, in the order of the names; `coded` are the columns of the categories.
+    """Names and 32-bit hashes per column, in the order of the names. `coded` maps categorical features to their columns.
 
-    A name belongs to the columns whose splits or whose tables of one feature know its hash. A column without such a table gets
-    the names that no table knows: its other categories all go one way. A column used in combinations only gets all names.
+    A name belongs to each column whose splits or whose tables of one feature contain its hash. A column without such a table
+    also gets the names that no table contains: they all go one way. A column used only in combinations gets all names.
     """
     if not coded:
         return {}
     if "cat_features_hash" not in info:
         raise info.error(
-            "the model has hashes of categories, and not their names",
+            "the model has the hashes of its categories, but not their names",
             "save it with its rows and load that file: model.save_model('model.json', format='json', "
             "pool=catboost.Pool(X, cat_features=[..]))",
         )
@@ -37,7 +37,7 @@ def names_of_categories(
     for entry in info["cat_features_hash"].items():
         value = entry["hash"].integer() & 0xFFFFFFFF
         if named.setdefault(value, entry["value"].text()) != entry["value"].text():
-            raise entry.error("two categories have one hash", "rename one of them and train again")
+            raise entry.error("two categories have the same hash", "rename one of them and train again")
     if len(named) > MAX_CATEGORIES:
         raise info["cat_features_hash"].error(f"{len(named)} categories are too many")
     asked: dict[int, set[int]] = {column: set() for column in coded.values()}
@@ -53,7 +53,7 @@ def names_of_categories(
         asked[column] |= found
         of_tables |= found
     for column in set(coded.values()) - set(alone):
-        # The keys of combinations do not reveal their parts: every category may be one.
+        # The keys of combinations do not reveal their parts: any category may be a part.
         asked[column] |= set(named) if column in together else _of_the_kind(asked[column], named, of_tables)
     unnamed = set().union(*asked.values()) - set(named)
     if unnamed:
@@ -64,14 +64,14 @@ def names_of_categories(
 
 
 def _of_the_kind(values: set[int], named: Mapping[int, str], of_tables: set[int]) -> set[int]:
-    """The categories in no table that are numbers or texts like those of the column."""
+    """The categories that no table contains and that are numbers, or texts, like those of the column."""
     kinds = {isinstance(as_number(named[value]), int) for value in values if value in named}
     rest = {value for value in named if value not in of_tables}
     return rest if len(kinds) != 1 else {value for value in rest if isinstance(as_number(named[value]), int) in kinds}
 
 
 def _column_of(number: Field, coded: Mapping[int, int]) -> int:
-    """The column of a categorical feature. ModelError for an unknown number."""
+    """The column of a categorical feature. Raises ModelError if the number is unknown."""
     if number.integer() not in coded:
         raise number.error(
             f"categorical feature {number.integer()} does not exist", "the file is damaged; save it again"
@@ -82,7 +82,7 @@ def _column_of(number: Field, coded: Mapping[int, int]) -> int:
 def _columns_of_tables(
     info: Field, tables: Field | None, coded: Mapping[int, int]
 ) -> tuple[dict[int, set[int]], set[int]]:
-    """The keys of the tables of one feature per column, and the columns that are in tables of several."""
+    """The keys of the tables of one feature, by column, and the columns that occur in tables of several features."""
     alone: dict[int, set[int]] = {}
     together: set[int] = set()
     for ctr in info["ctrs"].items() if "ctrs" in info else ():

@@ -23,7 +23,7 @@ from treesens.frontends.documents import Field
 Bools = NDArray[np.bool_]
 
 MAX_TABLE = 1 << 20
-"""Maximum of combinations in a table."""
+"""The maximum number of combinations in a table."""
 
 _MULTIPLIER = 0x4906BA494954CB65
 _WORD = (1 << 64) - 1
@@ -43,7 +43,7 @@ class Above:
 
 @dataclass(frozen=True, eq=False)
 class Among:
-    """True if the category in a column is marked; bool[codes + 1], the last entry for all other categories."""
+    """True if the category in a column is marked in `yes`, bool[codes + 1], whose last entry is for all other categories."""
 
     column: int
     yes: Bools
@@ -55,7 +55,7 @@ class Among:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The outcome per combination: `yes` [codes + 1 of each of `categories`, .., 2 per question of `conditions`, ..]."""
+    """The outcome `yes` per combination: an axis of codes + 1 for each of `categories`, and of 2 for each of `conditions`."""
 
     categories: tuple[int, ...]
     conditions: tuple[Above | Among, ...]
@@ -81,7 +81,7 @@ class Categories:
 
 
 def signed(value: int) -> int:
-    """A 32-bit hash in the form of the file's tables and splits."""
+    """A 32-bit hash as the signed number that tables and splits contain."""
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
@@ -94,7 +94,7 @@ def combined(parts: Sequence[int]) -> int:
 
 
 def key_of(entry: Field) -> int:
-    """A 64-bit key of a table, a text in the file."""
+    """A 64-bit key of a table, which the file writes as text."""
     text = entry.value
     if not isinstance(text, str) or not text.isascii() or not text.isdigit() or len(text) > 20:
         raise entry.error("expected a hash")
@@ -119,14 +119,14 @@ def border_of(border: Field) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
-    """A CTR: its combination, and the statistic of every combination as float32[..] in the shape of a Table."""
+    """A CTR: its features, and the statistic `value` of every combination, float32 with the axes of a `Table`."""
 
     categories: tuple[int, ...]
     conditions: tuple[Above | Among, ...]
     value: NDArray[np.float32]
 
     def above(self, border: float) -> Question:
-        """The split that compares it with a border."""
+        """The split that compares the statistic with a border."""
         yes = self.value > np.float32(border)
         if len(self.categories) == 1 and not self.conditions:
             return Among(self.categories[0], yes)
@@ -136,7 +136,7 @@ class Statistic:
 def statistic(
     ctr: Field, tables: Field, floats: Mapping[int, int], coded: Mapping[int, int], known: Categories
 ) -> Statistic:
-    """A CTR with its table; `floats` and `coded` are the columns of the numbers and of the categories."""
+    """A CTR with its table. `floats` and `coded` map numeric and categorical features to their columns."""
     categories: list[int] = []
     conditions: list[Above | Among] = []
     for element in ctr["elements"].items():
@@ -146,13 +146,13 @@ def statistic(
             continue
         number = element["cat_feature_index"].integer()
         if number not in coded or kind not in ("cat_feature_value", "cat_feature_exact_value"):
-            raise element.error("a combination of something that is not known")
+            raise element.error("unknown element of a combination")
         if kind == "cat_feature_value":
             categories.append(coded[number])
         else:
             conditions.append(known.among(coded[number], element["value"].integer() & 0xFFFFFFFF))
     if not categories or len(set(categories)) < len(categories):
-        raise ctr["elements"].error("a combination without categories, or with one twice")
+        raise ctr["elements"].error("a combination has no categories, or one of them twice")
     sizes = [len(known.hashes[column]) + 1 for column in categories] + [2] * len(conditions)
     if math.prod(sizes) > MAX_TABLE:
         raise ctr["elements"].error(
@@ -170,7 +170,7 @@ def statistic(
 
 
 class _Table:
-    """The table of a CTR: counts by key, and the rule that makes a statistic of them."""
+    """The table of a CTR: counts by key, and the formula of the statistic."""
 
     def __init__(self, ctr: Field, data: Field) -> None:
         self.kind = ctr["ctr_type"].text()
@@ -194,11 +194,11 @@ class _Table:
                 Field([entry.value], entry.place, entry.path).floats()[0]
                 for entry in entries[start + 1 : start + stride]
             ]
-            # An empty slot of the table has the key of all bits.
+            # The key of an empty slot has all bits set.
             if key != _WORD:
                 self.rows[key] = [float(count) for count in counts]
         if self.kind in ("Borders", "Buckets") and not 0 <= self.border < stride - 1:
-            raise ctr["target_border_idx"].error("a class that the table does not count")
+            raise ctr["target_border_idx"].error("the table has no counts of this class")
         if self.kind == "BinarizedTargetMeanValue" and stride != 3:
             raise data["hash_stride"].error("expected a sum and a count")
 

@@ -1,7 +1,7 @@
 """The trees of a CatBoost model as nodes.
 
-A split that is met goes right, and gives the bit 1 of a symmetric tree's leaf. A split over a combination of features becomes
-several nodes, one per feature, with a copy of the subtree for each outcome.
+If a split holds, an input goes right, and its bit of the leaf's number in a symmetric tree is 1. A split over a combination of
+features becomes several nodes, one per feature, with a copy of the subtree for each outcome.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from treesens.frontends.documents import Field
 
 MAX_DEPTH = 20
 MAX_NODES = 1 << 18
-"""Maximum of nodes that combinations of features make of one tree."""
+"""The maximum number of nodes of a tree with splits over combinations of features."""
 
 
 @dataclass(frozen=True)
 class State:
-    """Known facts on the way down: marked codes of categories, and numbers as (at least this border, not above this one)."""
+    """Facts known at a node: possible codes by column, and for numbers the greatest border below and the least border above."""
 
     codes: dict[int, Bools] = field(default_factory=dict)
     numbers: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def outcome(self, question: Above | Among) -> bool | None:
-        """The answer, if it is known."""
+        """The outcome of the split; None if it is not known."""
         if isinstance(question, Above):
             low, high = self.numbers.get(question.column, (-np.inf, np.inf))
             return True if low >= question.border else False if high <= question.border else None
@@ -39,7 +39,7 @@ class State:
         return bool(met[0]) if met.all() or not met.any() else None
 
     def after(self, question: Above | Among, yes: bool) -> State:
-        """With one more outcome."""
+        """The facts after one more outcome."""
         if isinstance(question, Above):
             low, high = self.numbers.get(question.column, (-np.inf, np.inf))
             new = (max(low, question.border), high) if yes else (low, min(high, question.border))
@@ -50,7 +50,7 @@ class State:
 
 
 def oblivious(splits: Sequence[Question], values: NDArray[np.float64], nan_left: Bools) -> Nodes:
-    """A symmetric tree; `values` [leaves, W]. Split k gives bit k of the number of a leaf."""
+    """A symmetric tree with leaf values `values`, [leaves, W]. Split k gives bit k of a leaf's number."""
     simple = [split for split in splits if not isinstance(split, Table)]
     if len(simple) == len(splits):
         return _levels(simple, values, nan_left)
@@ -66,7 +66,7 @@ def oblivious(splits: Sequence[Question], values: NDArray[np.float64], nan_left:
 
 
 def _levels(splits: Sequence[Above | Among], values: NDArray[np.float64], nan_left: Bools) -> Nodes:
-    """A symmetric tree with one feature per split. Node j of level k is 2**k - 1 + j; j are the bits of the k splits above."""
+    """A symmetric tree with one feature per split. Node j of level k is node 2**k - 1 + j; the k splits above give j's bits."""
     depth = len(splits)
     level = np.repeat(np.arange(depth), 1 << np.arange(depth))
     within = np.arange(len(level)) - ((1 << level) - 1)
@@ -99,7 +99,7 @@ def _inner(tree: Field) -> Iterator[Field]:
 
 
 def nested_leaves(tree: Field) -> list[float]:
-    """The leaf values of a tree of another growing policy, in the order of the library: from left to right."""
+    """The leaf values of a tree that is not symmetric, in the library's order, from left to right."""
     found: list[float] = []
     todo = [tree]
     while todo:
@@ -112,13 +112,13 @@ def nested_leaves(tree: Field) -> list[float]:
 
 
 def _values(given: Field) -> NDArray[np.float64]:
-    """The values of a leaf, which are a list if the model has several scores."""
+    """The values of a leaf; the file has a list if the model has several scores."""
     listed = given.value if isinstance(given.value, list) else [given.value]
     return Field(listed, given.place, given.path).floats()
 
 
 def nested(tree: Field, question: Callable[[Field], Question], outputs: int, nan_left: Bools) -> Nodes:
-    """A tree of another growing policy: nested objects, left and right."""
+    """A tree that is not symmetric, from nested objects."""
     splits = [question(node["split"]) for node in _inner(tree)]
     growing = _Growing(nan_left, outputs, combinations=any(isinstance(split, Table) for split in splits))
 
@@ -141,10 +141,10 @@ def nested(tree: Field, question: Callable[[Field], Question], outputs: int, nan
 
 
 class _Growing(Growing):
-    """One tree while it grows; the root comes first.
+    """A tree under construction; the root comes first.
 
-    Subtrees below a combination are copied, so known outcomes there make no node. Trees without `combinations` keep all nodes:
-    their thresholds are the cells of the model.
+    Subtrees below a combination are copied, so splits with known outcomes are left out. Trees without `combinations` keep all
+    nodes, because thresholds define the cells of the model.
     """
 
     def __init__(self, nan_left: Bools, outputs: int, *, combinations: bool) -> None:
@@ -154,7 +154,7 @@ class _Growing(Growing):
     def inner(self, feature: int, threshold: float, *, missing_left: bool) -> int:
         if len(self) >= MAX_NODES:
             raise ModelError(
-                f"combinations of features make more than {MAX_NODES} nodes of one tree",
+                f"combinations of features turn one tree into more than {MAX_NODES} nodes",
                 remedy="train with max_ctr_complexity=1, or with fewer levels",
             )
         return super().inner(feature, threshold, missing_left=missing_left)
@@ -178,7 +178,7 @@ class _Growing(Growing):
         return node
 
     def _table(self, table: Table, yes: Bools, axis: int, state: State, below: Callable[[bool, State], int]) -> int:
-        """Splits on the features of a combination in turn; `yes` is the remaining table, without its first axes."""
+        """Splits on the features of a combination, one after the other; `yes` is the table without the first `axis` axes."""
         if yes.all() or not yes.any():
             return below(bool(yes.flat[0]), state)
         if axis < len(table.categories):
@@ -191,7 +191,7 @@ class _Growing(Growing):
     def _categories(
         self, table: Table, yes: Bools, axis: int, state: State, below: Callable[[bool, State], int]
     ) -> int:
-        """Categories with equal rows of the table form groups, which are separated one by one."""
+        """Groups categories with equal rows of the table, and separates the groups one by one."""
         column = table.categories[axis]
         allowed = state.codes.get(column, np.ones(len(yes), dtype=np.bool_))
         flat = yes.reshape(len(yes), -1)

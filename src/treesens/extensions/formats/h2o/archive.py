@@ -15,7 +15,7 @@ _DAMAGED = "save the model again with h2o"
 
 @dataclass
 class Mojo:
-    """The content of the index: texts by name, the columns, and per column the number of its categories with their file."""
+    """The content of the index: texts by name, the columns, and for each column the number of its categories and their file."""
 
     archive: Archive
     place: str
@@ -27,20 +27,20 @@ class Mojo:
         return ModelError(message, place=f"{self.place}: {INDEX}", remedy=remedy)
 
     def text(self, name: str) -> str:
-        """A text of the index. ModelError if it is missing."""
+        """A text of the index. Raises ModelError if it is missing."""
         if name not in self.info:
             raise self.error(f"`{name}` is missing")
         return self.info[name]
 
     def flag(self, name: str) -> bool:
-        """`true` or `false`. ModelError if it is missing."""
+        """True for `true`, False for `false`. Raises ModelError for any other text, or if it is missing."""
         value = self.text(name).lower()
         if value not in ("true", "false", "null"):
             raise self.error(f"`{name}` is neither true nor false: {value[:40]}")
         return value == "true"
 
     def count(self, name: str, most: int) -> int:
-        """An integer from 0 on."""
+        """An integer from 0 to `most`."""
         text = self.text(name)
         if not (text.isascii() and text.isdigit()) or len(text) > 12 or int(text) > most:
             raise self.error(f"`{name}` is not a number up to {most}: {text[:40]}")
@@ -57,7 +57,7 @@ class Mojo:
         return value
 
     def numbers(self, name: str, count: int) -> list[float]:
-        """A number of finite numbers in brackets."""
+        """A list of `count` finite numbers in brackets."""
         text = self.text(name)
         parts = text[1:-1].split(",") if text[:1] == "[" and text[-1:] == "]" and len(text) <= 40 * count + 2 else []
         try:
@@ -69,13 +69,13 @@ class Mojo:
         return values
 
     def labels(self, column: int) -> tuple[str, ...]:
-        """The categories of a column, in the order of their codes. ModelError if the file has more or fewer."""
+        """The categories of a column, in the order of their codes. Raises ModelError if their number differs from the index."""
         count, name = self.domains[column]
         lines = self.archive.text(f"domains/{name}").split("\n")
         lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
         if len(lines) != count:
             raise ModelError(
-                f"{len(lines)} categories where the index says {count}",
+                f"the file has {len(lines)} categories, but the index says {count}",
                 place=f"{self.place}: domains/{name}",
                 remedy=_DAMAGED,
             )
@@ -88,7 +88,7 @@ def open_mojo(data: bytes, place: str) -> Mojo:
     mojo = Mojo(archive, place)
     text = archive.text(INDEX)
     if len(text) > _MOST_OF_INDEX:
-        raise mojo.error(f"an index of {len(text)} characters", "this is not a model")
+        raise mojo.error(f"the index has {len(text)} characters", "this is not a model")
     section = ""
     for line in (raw.strip() for raw in text.split("\n")):
         if line.startswith("#") or not line:
@@ -98,7 +98,7 @@ def open_mojo(data: bytes, place: str) -> Mojo:
         elif section == "[info]":
             name, equals, value = line.partition("=")
             if not equals or name.strip() in mojo.info:
-                raise mojo.error(f"a line that says nothing, or says something twice: {line[:60]}")
+                raise mojo.error(f"the line has no value, or repeats a name: {line[:60]}")
             mojo.info[name.strip()] = value.strip()
         elif section == "[columns]":
             mojo.columns.append(line)
@@ -106,19 +106,19 @@ def open_mojo(data: bytes, place: str) -> Mojo:
             _read_domain(mojo, line)
     if len(mojo.columns) != mojo.count("n_columns", MAX_FEATURES + 1):
         raise mojo.error(
-            f"{len(mojo.columns)} columns where it says {mojo.text('n_columns')}; a name may begin with `#`"
+            f"there are {len(mojo.columns)} columns, but `n_columns` is {mojo.text('n_columns')}; a name may begin with `#`"
         )
     if len(mojo.domains) != mojo.count("n_domains", MAX_FEATURES + 1):
-        raise mojo.error(f"{len(mojo.domains)} domains where it says {mojo.text('n_domains')}")
+        raise mojo.error(f"there are {len(mojo.domains)} domains, but `n_domains` is {mojo.text('n_domains')}")
     return mojo
 
 
 def _read_domain(mojo: Mojo, line: str) -> None:
-    """A line `COLUMN: COUNT FILE`."""
+    """Reads a line `COLUMN: COUNT FILE`."""
     column, colon, rest = line.partition(":")
     count, _, name = rest.strip().partition(" ")
     if not (colon and column.isdigit() and count.isdigit() and name and len(column) < 8 and len(count) < 8):
-        raise mojo.error(f"a domain that says nothing: {line[:60]}")
+        raise mojo.error(f"the line does not describe a domain: {line[:60]}")
     if int(column) in mojo.domains or int(column) >= len(mojo.columns) or int(count) > MAX_CATEGORIES:
-        raise mojo.error(f"a domain twice, of no column, or with more than {MAX_CATEGORIES} categories: {line[:60]}")
+        raise mojo.error(f"a domain is repeated, of no column, or above {MAX_CATEGORIES} categories: {line[:60]}")
     mojo.domains[int(column)] = int(count), name

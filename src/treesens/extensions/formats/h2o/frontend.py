@@ -1,17 +1,17 @@
-"""MOJO files of H2O-3: gradient boosting and random forests of classes, or of a number (h2o 3.22 and later).
+"""MOJO files of H2O-3: gradient boosting and random forests, classifiers and regressors (h2o 3.22 and later).
 
 How H2O scores (h2o-genmodel 3.46): inputs are float64 and thresholds float32; leaves are float32 and sums float64, from 0, in
 the order of the trees. Boosting adds `init_f` at the end, and the link comes after it. A forest divides the sum by the number
-of its trees; for two classes that is the probability of the first one, and 1 less it that of the second. The second class is
-predicted from `default_threshold` on, which training chose and which is seldom 1/2.
+of its trees; for two classes that is the probability of the first class, and 1 minus it that of the second. The second class
+is predicted if its probability is at least `default_threshold`, which training chooses and which is seldom 1/2.
 
-Three or more classes have separate trees. Boosting has a softmax of their sums, without `init_f`; a forest divides the sums by
-their total, which varies, so its scores here are the sums over the number of trees rather than probabilities. Ties are broken
-by a hash of the row (`HashedTies`).
+Three or more classes have separate trees. Boosting applies a softmax to their sums, without `init_f`. A forest divides the sums
+by their total, which varies, so its scores here are the sums divided by the number of trees, not probabilities. A hash of the
+row breaks ties (`HashedTies`).
 
-A model with balanced classes multiplies each probability by the share of its class in the data, over that in training, and
-divides by the sum of these. Of two classes these are other odds (`Odds`). Of more a sum of boosting begins at the logarithm of
-that quotient, rounded to float64, and the sums of a forest are multiplied by it.
+A model with balanced classes multiplies each probability by the quotient of the class's shares in the data and in training, and
+divides by the sum of these products. For two classes this multiplies the odds (`Odds`). For more classes, the sums of boosting
+begin at the logarithm of the quotient, rounded to float64, and the sums of a forest are multiplied by the quotient.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
 _LEAST = 2.0**-40
-"""Least ratio of class shares; the error of its logarithm is far below the digits of probabilities."""
+"""The least ratio of class shares; the error of its logarithm is far below the precision of probabilities."""
 _DAMAGED = "save the model again with h2o"
 _SHARES = (
     "H2O divides the scores of the classes by their sum, which varies: use margins (the means over the trees) and "
     "classes instead of probabilities"
 )
 _TIES = (
-    "at a tie of the best classes H2O draws one by a hash of the row, which may be none of the best: what is found is no such "
-    "tie, and `none` covers them, too"
+    "at a tie of the best classes H2O draws a class by a hash of the row, which may be none of the best: `found` excludes such "
+    "ties, and `none` covers them"
 )
 _BOTH = (
     "the second class is predicted if its share of the sum of both scores reaches the cut-off; where only the last "
     "digits of the share decide, the class is open"
 )
-_BALANCED = "prob(P) is corrected for balanced classes, margin(P) is the score before that"
+_BALANCED = "prob(P) is corrected for balanced classes; margin(P) is the score before the correction"
 _FAMILIES = {
     "bernoulli": ("logit", Logistic()),
     "gaussian": ("identity", Identity()),
@@ -75,7 +75,7 @@ _FAMILIES = {
     "gamma": ("log", Exp()),
     "tweedie": ("log", Exp()),
 }
-"""Links of the supported families: H2O's name, and ours."""
+"""Links of the supported families: H2O's name and the class here."""
 _ENCODINGS = ("AUTO", "Enum", ONE_HOT)
 _ANOTHER = "convert it to PMML (jpmml-h2o); PMML is supported; compare both on your rows"
 _ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}
@@ -104,7 +104,7 @@ class H2OFrontend(OfFiles):
         trees = mojo.count("n_trees", _MOST_TREES)
         if not trees:
             raise mojo.error("the model has no trees", "train it again")
-        # Columns made by an encoding are numbers.
+        # The columns of an encoding are numbers.
         categories = [0] * len(encoding.made) if encoding is not None else [feature.categories for feature in features]
         several = len(classes) > 2 or _doubled(mojo, len(classes))
         scoring = _many_classes(mojo, len(classes), encoding) if several else _one_score(mojo, classes)
@@ -149,9 +149,9 @@ class H2OFrontend(OfFiles):
 
 @dataclass(frozen=True)
 class _Scoring:
-    """How trees are summed: their files, the score of each (-1: all, times `signs`), and the final step.
+    """How trees are summed: their files, the score that each feeds (-1: every score, times `signs`), and the final step.
 
-    `weighted`: a whole sum is multiplied; `shares_only`: leaves must lie between 0 and 1 (negated here).
+    If `weighted`, finished sums are multiplied by `weights`. If `shares_only`, leaves must lie between 0 and 1 (negated here).
     """
 
     names: list[str]
@@ -167,7 +167,7 @@ class _Scoring:
 
 
 def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
-    """A number, or the score of the second of two classes; an unbalanced forest has one for each class."""
+    """The score of a number or of the second of two classes; an unbalanced forest has a score for each class."""
     forest, trees = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
     names, ones = [f"trees/t00_{number:03d}.bin" for number in range(trees)], [1.0] * trees
     if classes and mojo.flag("balance_classes"):
@@ -180,7 +180,7 @@ def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
             names, [0] * trees, ones, [start], Calibrated(odds), (sign,), shares_only=forest, notes=(_BALANCED,)
         )
     if forest and classes:
-        # The trees of a forest give the first class's probability; the second gets the rest to 1.
+        # The trees of a forest sum to the first class's probability; the second class gets 1 minus it.
         return _Scoring(names, [-1] * trees, ones, [0.0, 1.0], Identity(), (1.0, -1.0))
     base = [0.0] if forest else [mojo.number("init_f")]
     return _Scoring(names, [0] * trees, ones, base, Identity() if forest else _link(mojo))
@@ -192,7 +192,7 @@ def _doubled(mojo: Mojo, classes: int) -> bool:
 
 
 def _many_classes(mojo: Mojo, classes: int, encoding: Encoding | None) -> _Scoring:
-    """Sums of three or more classes, or of both of two. A class may lack a tree, and its file, in a round: nothing is added."""
+    """Sums of three or more classes, or of both of two classes. A class may have no tree, and no file, in a round."""
     forest, rounds = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
     if rounds * classes > _MOST_TREES:
         raise mojo.error(f"{rounds} rounds of {classes} trees are more than {_MOST_TREES}")
@@ -240,7 +240,7 @@ def _corrections(mojo: Mojo, classes: int) -> list[float]:
 
 
 def _plain(text: str) -> object:
-    """Marks of an empty field."""
+    """The text; None for marks of an empty field."""
     return None if text in ("null", "[]", "") else text
 
 
@@ -250,7 +250,7 @@ def _refuse(mojo: Mojo) -> None:
     if algorithm not in _ALGORITHMS:
         if algorithm == "xgboost":
             raise mojo.error(
-                "a MOJO of `xgboost` holds a model in XGBoost's old binary format, over columns that H2O has made",
+                "a MOJO of `xgboost` contains a model in XGBoost's old binary format, over columns that H2O has made",
                 f"train H2O's own gradient boosting, or XGBoost by itself; or {_ANOTHER}",
             )
         raise mojo.error(
@@ -274,7 +274,7 @@ def _refuse(mojo: Mojo) -> None:
     several = classes if classes > 2 or _doubled(mojo, classes) else 1
     per_class = mojo.info.get("n_trees_per_class", str(several))
     if per_class != str(several):
-        raise mojo.error(f"{per_class[:40]} trees of each round for {classes} classes")
+        raise mojo.error(f"each round has {per_class[:40]} trees for {classes} classes")
 
 
 def _link(mojo: Mojo) -> Link:
@@ -294,7 +294,7 @@ def _features(mojo: Mojo, encoding: Encoding | None) -> tuple[tuple[Feature, ...
     """The columns of rows, and notes for users."""
     count = mojo.count("n_features", MAX_FEATURES)
     if not 0 < count < len(mojo.columns):  # columns of weights and folds precede the target, the last one
-        raise mojo.error(f"{count} features of {len(mojo.columns)} columns, the last of which is the target")
+        raise mojo.error(f"there are {count} features, but {len(mojo.columns)} columns with the target")
     names = mojo.columns[:count] if encoding is None else encoding.names
     features, notes = list(feature_tuple(names, mojo.place)), []
     for column in range(len(names)):
@@ -303,27 +303,27 @@ def _features(mojo: Mojo, encoding: Encoding | None) -> tuple[tuple[Feature, ...
         if labels is None:
             continue
         if any('"' in label or "\\" in label for label in labels):
-            notes.append(f"categories of `{names[column]}` have quotes or backslashes: they are known by their codes")
+            notes.append(f"categories of `{names[column]}` have quotes or backslashes: use their codes")
         features[column] = as_categorical(features[column], len(labels), _labels(labels))
     if "calib_method" in mojo.info:
-        notes.append("H2O's additional calibrated probabilities (cal_p1) are not those of questions")
+        notes.append("questions use H2O's uncalibrated probabilities, not its additional calibrated ones (cal_p1)")
     return tuple(features), tuple(notes)
 
 
 def _labels(texts: tuple[str, ...]) -> tuple[str, ...] | tuple[int | float, ...] | None:
-    """Categories in the form of tables; None if they are unknown."""
+    """The categories as they appear in tables; None if they are unknown."""
     return None if any('"' in text or "\\" in text for text in texts) else labels_of_texts(texts)
 
 
 def _classes(mojo: Mojo) -> tuple[str | int, ...]:
-    """The classes, of which the score is about the second of two; none for a number."""
+    """The classes; none for a number. Of two classes, the score is that of the second."""
     category, count = mojo.text("category"), mojo.count("n_classes", _MOST_CLASSES)
     if (category, count) == ("Regression", 1):
         return ()
     told, family = ("Binomial", "bernoulli") if count == 2 else ("Multinomial", "multinomial")
     if category != told or count < 2 or (mojo.text("algo") == "gbm" and mojo.text("distribution") != family):
         kind = mojo.info.get("distribution", "")
-        raise mojo.error(f"{count} classes of the category {category[:40]} {kind[:40]} are not read", _ANOTHER)
+        raise mojo.error(f"{count} classes of a {category[:40]} {kind[:40]} model are not read", _ANOTHER)
     target = len(mojo.columns) - 1
     if target not in mojo.domains:
         raise mojo.error("the classes have no names")
@@ -335,7 +335,7 @@ def _classes(mojo: Mojo) -> tuple[str | int, ...]:
 
 
 def _cutoff(mojo: Mojo) -> Fraction:
-    """The probability from which the second class is predicted."""
+    """The least probability at which the second class is predicted."""
     threshold = mojo.number("default_threshold")
     if not 0 < threshold < 1:
         raise mojo.error(f"a threshold of {threshold:g}: the same class is predicted for every row", "train it again")

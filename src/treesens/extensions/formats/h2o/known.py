@@ -2,7 +2,7 @@
 
 from treesens.frontends.documents import Table, irrelevant, optional, refused, used
 
-_BESIDE = "calibrated probabilities are additional, and decide no class"
+_BESIDE = "calibrated probabilities are additional, and no class depends on them"
 _ENCODED = ("_orig_projection_array", "_n_orig_names", "_n_orig_domain_values")
 _EXPLICIT = "categories are encoded before the trees see them"
 
@@ -36,6 +36,6 @@ TABLE: Table = {
     "encoded": {
         **_MODEL,
         **used(*_ENCODED[1:]),
-        **irrelevant("of another encoding (`Eigen`)", _ENCODED[:1]),
+        **irrelevant("it belongs to another encoding (`Eigen`)", _ENCODED[:1]),
     },
 }

@@ -1,10 +1,11 @@
-"""How H2O chooses among classes that are tied, and among two that share a sum.
+"""The classes that H2O predicts at a tie, and by the shares of two classes in their sum.
 
 h2o-genmodel 3.46 draws the class of a tie by a hash of the input (`GenModel.getPredictionMultinomial`). It iterates over the
-classes and keeps the best so far. A class that equals it is added to a list, which begins with the first class and is never
-emptied. If the best is not unique in the end, a class of the list is drawn by the shares of the classes in the data, with a
-Java generator whose seed is a hash of the row. So of 0, 1/2 and 1/2 the first class may be predicted, and the second may not.
-The class depends on every digit of the row, even in columns that no tree splits on.
+classes and keeps the best so far. A class that equals the best is added to a list, which begins with the first class and is
+never emptied. If several classes are best in the end, a class of the list is drawn by the shares of the classes in the data,
+with a Java generator whose seed is a hash of the row. So for the scores 0, 1/2 and 1/2 the first class may be predicted, and
+the second may not.
+The class depends on all digits of the row, also in columns that no tree splits on.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _MULTIPLIER, _ADDED = 0x5DEECE66D, 0xB
 
 @dataclass(frozen=True)
 class HashedTies(Ties):
-    """`shares`: the shares of the classes in the data, one per class. `ones` maps the library's columns to features, if they
-    differ: the feature, the category for which the column is 1 (-1: it is a number), and the number of categories.
+    """`shares` are the shares of the classes in the data. `ones` maps the library's columns to features if they differ: the
+    feature, the category for which the column is 1 (-1 for a number), and the number of categories.
     """
 
     drawn: ClassVar[bool] = True
@@ -42,7 +43,7 @@ class HashedTies(Ties):
         return (Fraction(1),) * len(self.shares)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:
-        """The class of an input: the best of `scores` float64[classes], or one drawn by a hash of `row` float64[features]."""
+        """The class of an input: the best of `scores`, float64[classes], or one drawn by a hash of `row`, float64[features]."""
         best, tied, listed = 0, 0, [0]
         for number in range(1, len(scores)):
             if scores[best] < scores[number]:
@@ -63,14 +64,14 @@ class HashedTies(Ties):
             reached += self.shares[number] / total if total else float("nan")
             if drawn <= reached:
                 return number
-        # The shares were rounded down, or are 0: one of the best is chosen by the last 32 bits.
+        # The shares were rounded down, or are 0: the last 32 bits of the hash choose one of the best classes.
         low = (seed + (1 << 31)) % (1 << 32) - (1 << 31)
         left = abs(low) % (tied + 1) * (1 if low >= 0 else -1)
         equal = np.flatnonzero(scores == scores[best])
         return int(equal[max(left, 0)])
 
     def _made(self, row: FloatArray) -> FloatArray:
-        """The library's columns for features float64[features]. An unlisted category is treated as missing."""
+        """The library's columns for a row, float64[features]. An unlisted category is treated as missing."""
         if not self.ones:
             return row
         made = []
@@ -80,7 +81,7 @@ class HashedTies(Ties):
         return np.array(made)
 
     def may_stray(self, wanted: int) -> bool:
-        """True if a class may be predicted that is not among the best ones."""
+        """True if the class `wanted` may be predicted although it is not among the best."""
         return wanted == 0 or wanted < len(self.shares) - 2
 
 
@@ -88,8 +89,8 @@ class HashedTies(Ties):
 class CutShares(Ties):
     """The second of two classes is predicted if its share of the sum of both scores reaches a cut-off t.
 
-    That is: (1 - t) times its score is at least t times that of the first class. `corrections` are factors applied before, for
-    balanced classes. The share is rounded: a decision by its last digits is open.
+    That is, (1 - t) times its score is at least t times the score of the first class. `corrections` are factors of these scores
+    for balanced classes. The share is rounded, so a decision by its last digits is open.
     """
 
     cut: Fraction
@@ -97,7 +98,7 @@ class CutShares(Ties):
 
     @property
     def coarse(self) -> Fraction:
-        """Relative error of the share as a lead of scores: the smaller, the closer the cut-off is to 1."""
+        """Relative rounding error of the share, as a lead of scores; it grows as the cut-off approaches 1."""
         return 1 + 1 / (1 - self.cut)
 
     @property
@@ -107,7 +108,7 @@ class CutShares(Ties):
         return self.cut * one, (1 - self.cut) * two
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `Ties.choose`
-        """The class of `scores` float64[2], independent of the input. For two zeros it is the first one."""
+        """The class for `scores`, float64[2], independent of the row; the first class if both scores are 0."""
         one, two = (Fraction(float(score)) * weight for score, weight in zip(scores, self.factors, strict=True))
         return int(two >= one and two > 0)
 

@@ -1,14 +1,14 @@
-"""The trees of a MOJO: bytes, in which every node is followed by its left side and then by its right side.
+"""The trees of a MOJO, in bytes: every node is followed by its left side and then by its right side.
 
 A node is its type (one byte: bits 0 to 5 and 6, 7 give the kinds of its sides, bits 2 and 3 the kind of split), the column (two
 bytes; 65535: a leaf) and the direction of missing values (one byte). Then come the split, a float32 or a set of categories, and
-the length of its left side unless that is a leaf. A number goes right if it is not below the float; a category goes right if it
-is in the set, and where missing values go if the set does not reach it or the column does not list it
+the length of the left side unless that is a leaf. A number goes right if it is not below the float. A category goes right if it
+is in the set; if the set does not reach it, or the column does not list it, it goes in the direction of missing values
 (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
 
 H2O may encode categories before its trees see them (`categorical_encoding="OneHotExplicit"`). A category becomes a column for
 each of its labels, 1 for this label and 0 for others, and one more, `NAME.missing(NA)`, for missing values; they follow the
-columns of numbers (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label is a missing one, if the library accepts it at all.
+columns of numbers (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label counts as missing, if the library accepts it.
 So a threshold on such a column is a set of categories.
 """
 
@@ -34,13 +34,13 @@ _DAMAGED = "the file is damaged; save the model again"
 
 @dataclass(frozen=True)
 class _Set:
-    """Categories that go right: `members` bool[n] of codes from `first` on."""
+    """The categories that go right: `members`, bool[n], for the codes from `first` on."""
 
     first: int
     members: NDArray[np.bool_]
 
     def goes_left(self, categories: int, missing_left: bool) -> NDArray[np.bool_]:
-        """bool[categories + 1] of codes, the last one for unlisted categories."""
+        """True for codes that go left, bool[categories + 1]; the last entry is for unlisted categories."""
         left = np.full(categories + 1, missing_left)
         end = min(self.first + len(self.members), categories)
         if self.first < end:
@@ -60,13 +60,13 @@ class _Open:
 
 
 class _Bytes:
-    """The bytes of a tree, read from the start; ModelError where they end too early."""
+    """The bytes of a tree, read from the start. Raises ModelError if they end too early."""
 
     def __init__(self, data: bytes, place: str) -> None:
         self.data, self.place, self.at = data, place, 0
 
     def number(self, size: int) -> int:
-        """An unsigned integer of so many bytes, lowest first."""
+        """A little-endian unsigned integer of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def real(self) -> float:
@@ -84,10 +84,10 @@ class _Bytes:
 
 
 def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[float] = (1.0,)) -> Nodes:
-    """The tree of a file; `categories` of every column (0: a number). A leaf feeds one score per entry of `signs`, times it."""
+    """The tree of a file; `categories` are counts per column (0: a number). A leaf adds `signs[k]` times its value to k."""
     source, growing = _Bytes(data, place), Growing(len(signs))
     waiting: list[_Open] = []
-    below: list[tuple[_Open, bool]] = []  # whose side the next node is
+    below: list[tuple[_Open, bool]] = []  # the parent and the side of the next node
 
     def attach(number: int) -> None:
         if not below:
@@ -111,7 +111,7 @@ def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[
                 waiting.append(opened)
                 below.append((opened, False))
                 continue
-        # A side has ended: the right side of the last open node begins here, or nowhere.
+        # A side has ended: the right side of the last open node must begin here.
         if not waiting:
             break
         last = waiting.pop()
@@ -120,7 +120,7 @@ def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[
         below.append((last, True))
         leaf, seen = last.leaf, last.seen
     if source.at != len(data):
-        raise source.error("something follows the tree")
+        raise source.error("further bytes follow the tree")
     return growing.nodes()
 
 
@@ -132,14 +132,14 @@ def _node(
         raise source.error(f"a node splits on column {column} of {len(categories)}")
     direction = source.number(1)
     if direction not in _DIRECTIONS:
-        raise source.error(f"missing values go to {direction}, which is nowhere")
+        raise source.error(f"unknown direction {direction} of missing values")
     missing_left = direction in (_NA_LEFT, _LEFT)
     asked = kind & 12
     if asked == 4 or (asked and not categories[column]):
         raise source.error("a node has an unknown kind of split")
     swapped = direction == _NA_VS_REST and not categories[column]
     if direction == _NA_VS_REST:
-        # The reference uses the range of the last set on the path, if this node has the type of a set.
+        # h2o-genmodel uses the range of the last set on the path if the type of this node is a set.
         old = seen if asked else None
         node = growing.inner(column, -math.inf if swapped else 0.0, missing_left=swapped)
         if not swapped:
@@ -167,7 +167,7 @@ def _node(
         size = source.number(left + 1)
         start = source.at + size
     elif left != 48:
-        raise source.error("a node has a side that is not known")
+        raise source.error("a side of a node has an unknown kind")
     right = (kind & 0xC0) >> 2
     return _Open(node, start, bool(right & 16), swapped, seen), left == 48, seen
 
@@ -179,7 +179,7 @@ def _values(source: _Bytes, signs: Sequence[float]) -> list[float]:
 
 
 def _set(source: _Bytes, *, short: bool) -> _Set:
-    """Categories as bits: 32 from the first one on, or a given number from a given start."""
+    """Reads categories as bits: 32 from the first category on, or a given number from a given start."""
     first, bits = (0, 32) if short else (source.number(2), source.number(4))
     if bits > 8 * len(source.data):
         raise source.error(f"a set of {bits} categories is longer than the tree")
@@ -194,14 +194,14 @@ _MISSING = "missing(NA)"
 
 @dataclass(frozen=True)
 class Encoding:
-    """Columns of the table: their names, and their labels (None: a number)."""
+    """The columns of the table before their encoding: their names, and their labels (None for a number)."""
 
     names: tuple[str, ...]
     labels: tuple[tuple[str, ...] | None, ...]
 
     @property
     def made(self) -> list[tuple[int, int]]:
-        """Each column that trees see: the table's column it is made of, and its category (-1: a number).
+        """For each column that trees see: the column of the table it is made from, and its category (-1 for a number).
 
         Numbers come before categories.
         """
@@ -215,7 +215,7 @@ class Encoding:
 
     @property
     def ones(self) -> tuple[tuple[int, int, int], ...]:
-        """The same, with the number of labels (0: a number)."""
+        """The entries of `made`, each with the number of labels of its column (0 for a number)."""
         return tuple((number, code, len(self.labels[number] or ())) for number, code in self.made)
 
     def before(self, nodes: Nodes, place: str) -> Nodes:
@@ -236,14 +236,14 @@ class Encoding:
 
 
 def encoding_of(mojo: Mojo) -> Encoding | None:
-    """The columns of the table, if trees see others; None if they are the same. ModelError for contradictions in the file."""
+    """The columns of the table if trees see others, or None. Raises ModelError if the file contradicts itself."""
     if mojo.info.get("_genmodel_encoding", "AUTO") != ONE_HOT:
         return None
-    # The target is the last of the columns here, too.
+    # The last of these columns is the target, too.
     count = mojo.count(f"_n{_NAMES}", MAX_FEATURES + 1)
     names = _lines(mojo, _NAMES, count)[:-1]
     if mojo.count(f"_n{_LABELS}", MAX_FEATURES + 1) != count or not names:
-        raise mojo.error(f"{count} columns before their encoding, and labels of another number")
+        raise mojo.error(f"there are {count} columns before their encoding, but labels for another number of columns")
     labels = []
     for number in range(len(names)):
         size = mojo.count(f"{_COUNT}{number}", MAX_CATEGORIES)
@@ -254,7 +254,7 @@ def encoding_of(mojo: Mojo) -> Encoding | None:
     encoded, seen = _encoded(found), mojo.columns[: mojo.count("n_features", MAX_FEATURES)]
     if encoded != seen or len(seen) != len(mojo.columns) - 1:
         raise mojo.error(
-            "the columns of the trees are not those that the encoders of h2o-genmodel make (numbers, then categories)",
+            "the columns of the trees differ from those of h2o-genmodel's encoders (numbers, then categories)",
             "train without a column of weights or folds, or with categorical_encoding=Enum",
         )
     return found
@@ -273,10 +273,10 @@ def _lines(mojo: Mojo, name: str, count: int) -> tuple[str, ...]:
     lines = mojo.archive.text(name).split("\n")
     lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
     if len(lines) != count:
-        raise mojo.error(f"`{name}` has {len(lines)} lines, and the index says {count}")
+        raise mojo.error(f"`{name}` has {len(lines)} lines, but the index says {count}")
     return tuple(lines)
 
 
 def without_encoding(names: Iterable[str]) -> list[str]:
-    """The fields of the index other than numbers of labels."""
+    """The fields of the index, without those that count labels."""
     return [name for name in names if not (name.startswith(_COUNT) and name.removeprefix(_COUNT).isdigit())]

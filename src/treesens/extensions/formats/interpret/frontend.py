@@ -1,9 +1,9 @@
-"""Explainable boosting machines: the JSON of `to_json`, and live estimators of InterpretML.
+"""Explainable boosting machines: the JSON that `to_json` writes, and live estimators of InterpretML.
 
-How it evaluates (interpret-core 0.6 and 0.7): a number is in bin k + 1 if k of the cuts are at most the number. Missing values
-are in bin 0, categories that were not in the training part in the last one. A score is the intercept plus one number per term,
-in float64, in the order of the terms. Of two classes the second is predicted if the score is above 0, of several the first of
-the greatest (Nori, Jenkins, Koch and Caruana 2019).
+How InterpretML evaluates (interpret-core 0.6 and 0.7): a number is in bin k + 1 if k cuts are at most the number. Missing
+values are in bin 0, categories unseen in training in the last bin. A score is the intercept plus one number per term, in
+float64, in the order of the terms. The second of two classes is predicted if the score is above 0; of more classes, the first
+with the greatest score (Nori, Jenkins, Koch and Caruana 2019).
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class InterpretFrontend:
         if not getattr(obj, "has_fitted_", False):
             raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the library says its JSON may change; a table knows its fields
-            # As in a file: integers of numpy become numbers.
+            warnings.simplefilter("ignore")  # a warning that the JSON may change; a table lists its fields
+            # A round trip turns numpy's integers into numbers, as in a file.
             document = json.loads(json.dumps(obj.to_jsonable("minimal")))
         return self._read(document, ModelSource("interpret", path=place), "model", obj)
 
@@ -139,7 +139,7 @@ def _objective(output: Field, outputs: int) -> tuple[Task, Link, tuple[str | int
         raise output.error(f"{outputs} outputs are not plausible")
     if task is Task.REGRESSION:
         if outputs != 1:
-            raise output.error(f"{outputs} intercepts for one value")
+            raise output.error(f"{outputs} intercepts for a regressor of one value")
         return task, kind, ()
     given = output["classes"]
     if not isinstance(given.value, list) or not all(isinstance(c, bool | int | float | str) for c in given.value):
@@ -151,7 +151,7 @@ def _objective(output: Field, outputs: int) -> tuple[Task, Link, tuple[str | int
 
 
 def _features(fields: Field) -> tuple[list[list[Axis]], list[str], dict[int, list[Any]]]:
-    """The bins of every feature by level (level k for terms of k + 1 features), the names, and the labels of categories."""
+    """The bins of each feature per level (level k is for terms of k + 1 features), the names, and the labels of categories."""
     axes: list[list[Axis]] = []
     names: list[str] = []
     labels: dict[int, list[Any]] = {}
@@ -180,7 +180,7 @@ def _cuts(level: Field) -> NDArray[np.float64]:
 
 
 def _categories(column: int, field: Field) -> tuple[list[Axis], list[Any]]:
-    """The levels of a feature with categories, whose codes are those of the finest level."""
+    """The levels of a categorical feature, and its labels; the codes are those of the finest level."""
     levels = [_bins(level) for level in field.items()]
     if not levels:
         raise field.error("a feature without bins")
@@ -195,7 +195,7 @@ def _categories(column: int, field: Field) -> tuple[list[Axis], list[Any]]:
 
 
 def _bins(level: Field) -> dict[str, int]:
-    """The bin of every category, from 1 on. Categories that share a bin are a list."""
+    """The bin of every category, from 1 on. The file lists categories that share a bin."""
     found: dict[str, int] = {}
     for number, entry in enumerate(level.items(), start=1):
         for name in entry.texts() if isinstance(entry.value, list) else [entry.text()]:
@@ -208,7 +208,7 @@ def _bins(level: Field) -> dict[str, int]:
 
 
 def _plain(names: list[str]) -> list[Any]:
-    """Categories as numbers if all are written like the library's numbers: it identifies categories by text."""
+    """Categories as numbers if all texts are written as the library writes numbers; it identifies categories by text."""
     if names and all(_WHOLE.fullmatch(name) for name in names):
         return [int(name) for name in names]
     return list(names)
@@ -221,8 +221,8 @@ def _terms(fields: Field, axes: list[list[Axis]], names: list[str], outputs: int
         asked = field["term_features"].texts()
         unknown = [name for name in asked if name not in columns]
         if unknown or not asked or len(set(asked)) < len(asked):
-            raise field["term_features"].error("a term is about features that do not exist, or about one twice")
-        # The library uses coarser bins for terms of more features, and the coarsest if levels run out.
+            raise field["term_features"].error("a term has features that do not exist, or one of them twice")
+        # The library uses coarser bins for terms of more features, and the coarsest level for all further ones.
         used = [axes[columns[name]][min(len(axes[columns[name]]), len(asked)) - 1] for name in asked]
         leaves += leaves_of(used)
         if leaves > MAX_LEAVES:
@@ -234,19 +234,19 @@ def _terms(fields: Field, axes: list[list[Axis]], names: list[str], outputs: int
 
 
 def _scores(field: Field, axes: list[Axis], outputs: int) -> NDArray[np.float64]:
-    """float64[bins of the first feature, .., outputs]; missing values are the first bin, unseen ones the last."""
+    """The scores of a term, float64[bins of the first feature, .., outputs]; the first bin is for missing values."""
     try:
         found = np.asarray(field.value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise field.error("the scores of a term are not a table of finite numbers") from None
     shape = tuple(_size(axis) for axis in axes) + ((outputs,) if outputs > 1 else ())
     if found.shape != shape:
-        raise field.error(f"the scores have the shape {found.shape} and the bins of the features {shape}")
+        raise field.error(f"the scores have the shape {found.shape}, but the features' bins have {shape}")
     if not np.isfinite(found).all():
         raise field.error("a score is not finite", "such a model predicts probabilities of 0 or 1 for all other values")
     return found.reshape(*shape[: len(axes)], outputs)
 
 
 def _size(axis: Axis) -> int:
-    """Bins, including those of missing and unseen values."""
+    """The number of bins, including those of missing and unseen values."""
     return len(axis.cuts) + 3 if isinstance(axis, Numbers) else int(axis.bin_of[-1]) + 1

@@ -1,4 +1,4 @@
-"""Every field of InterpretML's JSON of an explainable boosting machine (0.6, 0.7)."""
+"""Every field of the JSON that InterpretML (0.6, 0.7) writes for an explainable boosting machine."""
 
 from treesens.frontends.documents import Table, inside, irrelevant, optional, used
 
@@ -27,8 +27,8 @@ TABLE: Table = {
     },
     "feature": {
         **used("name", "type"),
-        **optional("a feature of categories", used("cuts")),
-        **optional("a feature of numbers", used("categories")),
+        **optional("the feature is categorical", used("cuts")),
+        **optional("the feature is numeric", used("categories")),
         **irrelevant(_MEASURED, ("histogram_weights", "max", "min", "num_unique_vals")),
     },
     "term": {

@@ -1,4 +1,4 @@
-"""Predictions of InterpretML itself, from a live estimator or from the JSON of one."""
+"""Predictions of InterpretML itself, from a live estimator or its JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NativeAdditive:
     def __init__(self, document: Any, live: Any, labels: Mapping[int, Sequence[Any]], outputs: int) -> None:
         self._document, self._live, self._outputs = document, live, outputs
         self.rows = RowMaker(labels, None)
-        """float64 rows with codes, in the estimator's form."""
+        """Turns float64 rows with codes into the estimator's form."""
 
     def _estimator(self) -> Any:
         if self._live is None:
@@ -35,7 +35,7 @@ class NativeAdditive:
             classifier = self._document["ebm"]["outputs"][0]["task"] == "classification"
             kind = glassbox.ExplainableBoostingClassifier if classifier else glassbox.ExplainableBoostingRegressor
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the library says its JSON may change; a table knows its fields
+                warnings.simplefilter("ignore")  # a warning that the JSON may change; a table lists its fields
                 self._live = kind()._from_jsonable(_complete(self._document))
         return self._live
 
@@ -61,7 +61,7 @@ class NativeAdditive:
 
 
 def _complete(document: Any) -> Any:
-    """The document with statistics that the library's reader requires and no prediction uses; some files lack them."""
+    """The document, completed by statistics that the library's reader requires, but no prediction uses."""
     ebm = {"bag_weights": [], "best_iteration": [], "implementation": "python"} | document["ebm"]
     output = {"link_param": "nan", "min_target": "nan", "max_target": "nan"}
     feature = {"num_unique_vals": 0, "min": 0.0, "max": 1.0, "histogram_weights": [0.0] * 3}

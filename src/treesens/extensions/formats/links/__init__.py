@@ -1,1 +1,1 @@
-"""Links that only calibrated models and models of models need, and the functions in their sums of probabilities."""
+"""Links of calibrated models and of models of models, and the functions in their sums of probabilities."""

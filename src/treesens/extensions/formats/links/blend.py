@@ -1,10 +1,9 @@
-"""Models of models: votes, stacks, bags and folds, whose prediction is a weighted mean of several ensembles' predictions.
+"""Models of models: votes, stacks, bags and folds, which predict a weighted mean of the predictions of several ensembles.
 
 If every member is a sum of its leaves, so is the mean (`is_sum`): one ensemble over all trees, weighted by member. If some
 member has a link or a calibration, each member keeps separate scores, and the probability is a sum of functions of several
-scores (`curve_sums.py`). If the members' predicted classes are counted, each keeps separate scores, too.
-
-Libraries differ in how they add, so each member keeps its own arithmetic.
+scores (`curve_sums.py`). If the members' predicted classes are counted, each keeps separate scores, too. Libraries add numbers
+in different ways, so each member keeps its own arithmetic.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ if TYPE_CHECKING:
 
 
 class Way(Enum):
-    """How a library combines the members' predictions."""
+    """The way in which a library combines the members' predictions."""
 
     SUM = "one after the other, then divided by their number"
     AVERAGE = "the average over a stack of tables"
     ROWS = "the average of each row"
     LINEAR = "a product with coefficients, and an intercept"
-    DECISION = "the same, for a classifier"
+    DECISION = "a product with coefficients, and an intercept, of a classifier"
     MATRIX = "a product of all predictions with a matrix of coefficients, and intercepts: a score for each class"
-    SPARSE = "products of what is not 0, one after the other, and an intercept"
+    SPARSE = "products of non-zero predictions, one after the other, and an intercept"
     SINGLE = "products with coefficients that are added to an intercept one after the other, in float32"
     COUNT = "votes for the classes that the members predict, one after the other; the first of the best wins"
-    COUNT_FIRST = "the same, and of the best that class wins which was voted for first"
-    COMPARE = "a calibrated score of each class, divided by the sum of all; the first of the best wins"
+    COUNT_FIRST = "votes like COUNT; of the best classes, the one that got a vote first wins"
+    COMPARE = "each class's calibrated score divided by the sum of all; the first of the best wins"
 
     @property
     def counts(self) -> bool:
@@ -55,8 +54,8 @@ class Way(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Weighted(Blend):
-    """`weights` are the library's factors (None: a plain mean), `shares` each member's exact share: as written, so that 0.3 and
-    0.7 are 3/10 and 7/10.
+    """A weighted mean of `members`. `weights` are the library's factors, or None for a plain mean; `shares` are the exact
+    weights as written: 0.3 and 0.7 are 3/10 and 7/10.
     """
 
     members: tuple[Ensemble, ...]
@@ -68,7 +67,7 @@ class Weighted(Blend):
     is_sum: bool = False
 
     def margins(self, whole: Ensemble, reached: NDArray[np.int32]) -> FloatArray:
-        """The library's raw output before the link of the whole: leaves int32[rows, T] -> float64[rows, n_outputs]."""
+        """The library's raw output before the link of the ensemble, float64[rows, n_outputs], for the leaves int32[rows, T]."""
         if self.way is Way.MATRIX:
             return self._scores_of_classes(reached)
         own = self._margins_of_members(whole, reached)
@@ -84,7 +83,7 @@ class Weighted(Blend):
         return own
 
     def _scores_of_classes(self, reached: NDArray[np.int32]) -> FloatArray:
-        """Each member is the score of a class, a sum over shared predictions: the library computes one product."""
+        """The scores of all classes, one per member: sums over shared predictions, computed as one product by the library."""
         inner = [members_of(member) for member in self.members]
         own = inner[0]._margins_of_members(self.members[0], reached[:, : self.trees[0][1]])
         columns = np.concatenate([m.probabilities(o) for m, o in zip(inner[0].members, own, strict=True)], axis=1)
@@ -92,7 +91,7 @@ class Weighted(Blend):
         return np.asarray(columns @ weights.T + np.asarray(intercepts), np.float64)
 
     def probabilities(self, margins: FloatArray, classes: int) -> FloatArray:
-        """Probabilities of all classes from the scores of all members, float64[rows, classes]."""
+        """The probabilities of all classes, float64[rows, classes], from the scores of all members."""
         tables = []
         for member, first, end in self.parts():
             shown = _shown(member, margins[:, first:end])
@@ -100,7 +99,7 @@ class Weighted(Blend):
         return self.combined(tables)
 
     def combined(self, tables: Sequence[NDArray[Any]]) -> FloatArray:
-        """The library's combination of its members' predictions, each [rows, n], by the same calls as the library's."""
+        """The combination of the members' predictions, each [rows, n], by the same calls as in the library."""
         match self.way:
             case Way.SUM:
                 total = np.zeros(tables[0].shape)
@@ -142,14 +141,14 @@ class Weighted(Blend):
         return (self,) if self.is_sum else ()
 
     def winners(self, margins: FloatArray, classes: int) -> Int64Array:
-        """The winning class, int64[rows], by the scores of all members: by their predictions, or directly."""
+        """The winning classes, int64[rows], from the scores of all members."""
         if self.way is Way.COMPARE:
             return np.asarray(self.probabilities(margins, classes).argmax(axis=1), np.int64)
         votes = [member.predicted_classes(margins[:, first:end]) for member, first, end in self.parts()]
         return self.elected(np.stack(votes, axis=1), classes)
 
     def elected(self, votes: NDArray[np.int64], classes: int) -> Int64Array:
-        """The winning class, int64[rows], of the members' predicted classes, int64[rows, members]: weights are added in the
+        """The winning classes, int64[rows], for the members' classes `votes`, int64[rows, members]. Weights are added in the
         library's order, member by member.
         """
         weights = self.weights or (1.0,) * len(self.members)
@@ -162,7 +161,7 @@ class Weighted(Blend):
         return np.asarray(counted.argmax(axis=1), np.int64)
 
     def bands(self) -> tuple[Fraction, ...]:
-        """Bounds on |library's margin - exact margin| per output of the whole."""
+        """Bounds on |library's margin - exact margin|, one per output of the ensemble."""
         bands = [member.bands() for member in self.members]
         if not self.is_sum:
             return tuple(band for of_member in bands for band in of_member)
@@ -174,7 +173,7 @@ class Weighted(Blend):
             size = abs(Fraction(self.intercept)) + sum(
                 (abs(s) * _largest(m, place) for s, m in zip(self.shares, self.members, strict=True)), Fraction(0)
             )
-            # A weight, its product, the sums and the division are rounded; the written weight is rounded too.
+            # The written weight, its product, the sums and the division are all rounded.
             kind = NumberType.FLOAT32 if self.way is Way.SINGLE else NumberType.FLOAT64
             steps, unit = 4 * len(self.members) + 16, Fraction(1, 1 << kind.precision)
             if self.way is Way.SINGLE and 2 * (size + moved) > Fraction(kind.max):
@@ -187,7 +186,7 @@ class Weighted(Blend):
 
 
 def members_of(ensemble: Ensemble) -> Weighted:
-    """The models inside an ensemble that has them."""
+    """The blend of an ensemble that has members."""
     assert isinstance(ensemble.blend, Weighted)
     return ensemble.blend
 

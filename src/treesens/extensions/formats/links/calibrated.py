@@ -34,7 +34,7 @@ class Calibrated(Link):
     function: Calibration
 
     name = "calibrated"
-    advice = "prob(P), which is calibrated, and class(P); margin(P) is the score before it"
+    advice = "prob(P), which is calibrated, and class(P); margin(P) is the score before calibration"
     is_probability = True
     prefers_gaps = True
     leads_by_margin, leads_by_factor = False, True
@@ -74,8 +74,8 @@ class Calibrated(Link):
         return self.function.after(given)
 
     def validate(self, ensemble: Ensemble, require: Require) -> None:
-        require(ensemble.n_outputs == 1 and len(ensemble.classes) == 2, "calibration is for one margin of two classes")
-        require(ensemble.decides_at is None, "a score that decides is for two classes, and for them alone")
+        require(ensemble.n_outputs == 1 and len(ensemble.classes) == 2, "calibration needs one margin of two classes")
+        require(ensemble.decides_at is None, "a calibrated model has no score that decides")
 
     def probability_of(self, ensemble: Ensemble, wanted: int) -> tuple[int, bool]:  # noqa: ARG002
         return 1, wanted == 0
@@ -101,5 +101,5 @@ class Calibrated(Link):
 
 
 def calibration_of(ensemble: Ensemble) -> Calibration | None:
-    """The function from the score to the probability, if it was fitted after training."""
+    """The function from the score to the probability; None if the model is not calibrated."""
     return ensemble.link.function if isinstance(ensemble.link, Calibrated) else None

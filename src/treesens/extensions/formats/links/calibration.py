@@ -1,15 +1,15 @@
-"""Calibrations: from a model's score to a probability fitted afterwards, by Platt's sigmoid, an isotonic function, or odds.
+"""Calibrations, functions from a model's score to a probability: Platt's sigmoid, isotonic functions, and odds.
 
 Sigmoid (Platt, *Probabilistic outputs for support vector machines*, 1999): p = 1 / (1 + exp(slope * f + intercept)) with a
 negative slope. Isotonic: the piecewise linear function through the knots, constant beyond the first and the last one. Odds: a
 model trained on other class shares has its odds multiplied by a number (Elkan, *The foundations of cost-sensitive learning*,
 2001). All of them are non-decreasing and continuous in f, the model's margin or its uncalibrated probability.
 
-So p >= c holds from some score on, and p > c beyond some score, exactly (`least_margin`). The sigmoid gives
+So p >= c holds from some score on, and p > c beyond some score; `least_margin` returns it exactly. The sigmoid gives
 f >= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; on a flat step at c, p >= c holds
-from its first score on, p > c beyond its last one. If f is itself the probability 1 / (1 + exp(-m)) of a margin m, then f >= t
-is m >= ln(t / (1 - t)).
-Knots have their written values (0.3, not the double below it): comparisons are about the numbers that a library prints.
+from its first score on, p > c beyond its last score. If f is the probability 1 / (1 + exp(-m)) of a margin m, then f >= t
+means m >= ln(t / (1 - t)). Knots have their written values (0.3, not the double below it), so that comparisons are about the
+numbers that a library prints.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Sigmoid:
     of_probability: bool = False
 
     def after(self, scores: NDArray[Any]) -> FloatArray:
-        """The probabilities of f, in float64 like the library's."""
+        """The probabilities for f, in float64 like the library's."""
         with np.errstate(over="ignore"):
             return np.asarray(1 / (1 + np.exp(self.slope * scores.astype(np.float64) + self.intercept)))
 
 
 @dataclass(frozen=True)
 class Isotonic:
-    """p is linear between knots: `scores` ascend, `values` never fall; `single` if the library stores float32."""
+    """p is linear between knots: `scores` ascend, `values` never fall. `single` is True if the library stores float32."""
 
     scores: tuple[float, ...]
     values: tuple[float, ...]
@@ -52,11 +52,11 @@ class Isotonic:
 
     @cached_property
     def exact(self) -> tuple[list[Fraction], list[Fraction]]:
-        """Scores and values of the knots as exact numbers; values as written, 0.3 and not the double below it."""
+        """Scores and values of the knots as exact numbers; values as written: 0.3, not the double below it."""
         return [Fraction(s) for s in self.scores], [Fraction(repr(v)) for v in self.values]
 
     def after(self, scores: NDArray[Any]) -> FloatArray:
-        """The library's probabilities of f: numpy's interpolation, rounded to the type of the knots."""
+        """The library's probabilities for f: numpy's interpolation, rounded to the type of the knots."""
         kind = np.float32 if self.single else np.float64
         found = np.interp(scores.astype(kind), self.scores, self.values)
         return np.asarray(found.astype(kind), np.float64)
@@ -64,7 +64,7 @@ class Isotonic:
 
 @dataclass(frozen=True)
 class Odds:
-    """p = second * f / (first * (1 - f) + second * f) of a probability f of the second class from 0 to 1; factors above 0."""
+    """p = second * f / (first * (1 - f) + second * f), for a probability f of the second class; both factors are above 0."""
 
     first: float
     second: float
@@ -76,7 +76,7 @@ class Odds:
         return Fraction(self.second) / Fraction(self.first)
 
     def after(self, scores: NDArray[Any]) -> FloatArray:
-        """The probabilities of f: products, a sum and a quotient in float64."""
+        """The probabilities for f: products, a sum and a quotient in float64."""
         f = scores.astype(np.float64)
         one, two = (1 - f) * self.first, f * self.second
         return np.asarray(two / (one + two))
@@ -87,8 +87,8 @@ Calibration: TypeAlias = Learnt | Odds
 
 
 def least_margin(calibration: Calibration, probability: Fraction, *, strict: bool) -> LogRational | bool:
-    """The margin from which p >= probability holds (beyond which p > probability holds, if `strict`); True or False if all
-    margins satisfy it, or none.
+    """The margin from which p >= probability holds, or, if `strict`, beyond which p > probability holds. True if all margins
+    satisfy the comparison, False if none does.
     """
     match calibration:
         case Sigmoid():
@@ -113,9 +113,9 @@ def least_margin(calibration: Calibration, probability: Fraction, *, strict: boo
 
 
 def bound_of_second(calibration: Calibration, probability: Fraction) -> Fraction:
-    """A bound on the first class's probability as one on the second class's, 1 minus it.
+    """The bound on the second class's probability for a bound on the first class's.
 
-    A library prints 1 - p of the first class, rounded once more. A bound that equals such a number refers to its knot.
+    A library prints 1 - p for the first class, rounded once more. A bound that equals such a number refers to its knot.
     """
     if isinstance(calibration, Isotonic):
         for value in calibration.values:
@@ -126,7 +126,7 @@ def bound_of_second(calibration: Calibration, probability: Fraction) -> Fraction
 
 def _least_score(calibration: Isotonic, probability: Fraction, strict: bool) -> LogRational | bool:
     values = [Fraction(repr(v)) for v in calibration.values]
-    # The knots before `place` are those that fail the comparison.
+    # The knots before `place` fail the comparison.
     place = (bisect_right if strict else bisect_left)(values, probability)
     if place in (0, len(values)):
         return place == 0
@@ -136,7 +136,7 @@ def _least_score(calibration: Isotonic, probability: Fraction, strict: bool) -> 
 
 
 def _margin_of(score: LogRational) -> LogRational | bool:
-    """The margin m at which 1 / (1 + exp(-m)) is a score; True if every probability exceeds it, False if none reaches it."""
+    """The margin m with 1 / (1 + exp(-m)) = score; True if every probability exceeds the score, False if none reaches it."""
     other = LogRational(Fraction(1)) + -score
     if _sign(score) <= 0:
         return True
@@ -146,7 +146,7 @@ def _margin_of(score: LogRational) -> LogRational | bool:
 
 
 def _sign(number: LogRational) -> int:
-    """The sign of a rational number, or of an irrational one, which is never 0."""
+    """The sign of a number; irrational numbers are never 0."""
     bits = 64
     while True:
         low, high = number.enclose(bits)

@@ -1,9 +1,9 @@
 """Calibrated probabilities as terms of sums, and the rows of these sums.
 
 Each term is a non-decreasing function of one score (`curves.py`), or a share of a softmax. An input at which the sum is too
-small gives a row that excludes it: each function is below a line on the range of its score, and the lines together must reach
-the bound. For a convex part of a function the line may be too far above it. Then the line covers only a part of the range, and
-the row holds unless some score is outside that part.
+small gives a row that excludes the input: each function is below a line on the range of its score, and the sum of the lines
+must reach the bound. Above a convex part of a function the line may be too far away. In that case the line covers only a part
+of the range, and the row holds unless some score is outside that part.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from treesens.extensions.formats.links.curves import (
 from treesens.links import ScorePlace
 
 _HALVINGS = 12
-"""Maximum halvings of a line's range towards the input to exclude."""
+"""The maximum number of times that a line's range is halved towards the excluded input."""
 _GRID = 1 << 40
-"""Denominator of the constants of lines, which are rounded up to multiples of it."""
+"""The denominator of the constants of lines, which are rounded up."""
 
 Range = tuple[float, float, float]
-"""A line's point of contact, and the range on which it is above its function."""
+"""A line's point of contact, and the range on which the line is above its function."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def curve(place: ScorePlace, output: int, factor: Fraction, calibration: Learnt)
 
 
 def curves_of(row: ProbabilitySum) -> list[Linear]:
-    """The functions of single scores of a sum, and the scores themselves."""
+    """The terms of a sum that are functions of one score, or scores."""
     return [term for term in row.terms if isinstance(term, Linear)]
 
 
@@ -104,7 +104,7 @@ def first_row(row: ProbabilitySum) -> Constraint:
 
 
 def cut_off(row: ProbabilitySum, scores: Scores) -> Constraint | None:
-    """A constraint implied by a sum and violated by scores; None if lines are not close enough to the functions."""
+    """A constraint that the sum implies and `scores` violate; None if lines are not close enough to the functions."""
     terms = curves_of(row)
     at = [float(term.arguments(scores)[0]) for term in terms]
     for halving in range(_HALVINGS + 1):
@@ -124,13 +124,13 @@ def cut_off(row: ProbabilitySum, scores: Scores) -> Constraint | None:
 
 
 def on_lines(row: ProbabilitySum, ranges: Sequence[Range]) -> AtLeast:
-    """The sum of lines above the functions (below subtracted ones) reaches the bound; shares count as 0 or 1."""
+    """The row that says that the sum of lines above the functions reaches the bound; shares count as 0 or 1."""
     terms = curves_of(row)
     return line_row(row, {term: _line(term, place) for term, place in zip(terms, ranges, strict=True)})
 
 
 def _line(term: Linear, place: Range) -> tuple[Fraction, Fraction]:
-    """Slope and constant of a line above the function, or below it if it is subtracted."""
+    """Slope and constant of a line above the function, or, if the function is subtracted, below it."""
     if not isinstance(term, Curve):
         return Fraction(1), Fraction(0)
     at, low, high = place
@@ -157,13 +157,13 @@ def _knots(calibration: Learnt) -> FloatArray:
 
 
 def _range(term: Linear, share: float) -> Range:
-    """The whole range of a score, with the point of contact at this share of it, from the end at which the term is least."""
+    """The whole range of a score; the point of contact is at this share of it, from the end at which the term is least."""
     low, high = float(term.low), float(term.high)
     return (low + (high - low) * (share if term.factor > 0 else 1 - share)), low, high
 
 
 def _total(row: ProbabilitySum, places: Sequence[float], lift: float) -> float:
-    """The sum in floats, with shares at their best values."""
+    """The sum of the terms in floats, with shares of softmaxes at their best values."""
     total = sum(max(float(t.factor), 0.0) for t in row.terms if isinstance(t, Probability))
     for term, at in zip(curves_of(row), places, strict=True):
         up = lift if term.factor > 0 else -lift

@@ -1,11 +1,11 @@
-"""Calibrated probabilities, non-decreasing functions of one score: their values and the lines above them.
+"""Calibrated probabilities as non-decreasing functions of one score: their values, and lines above them.
 
-At one input such a term is a rational number, a share 1 / (1 + e**v) of one, or a sigmoid of a probability. Over all inputs it
-is bounded by lines (`least_constant`), which give linear rows for a sum: for a slope b >= 0 the least a with f(s) <= a + b s.
-On a piece [u, v] f(s) - b s is at most f(v) - b u, since f is non-decreasing. If f is smooth there, it is also at most its
-greater end plus a second-derivative term. Halving the pieces that are above the best value so far converges to the maximum from
-above, which is what a row needs (Piyavskii, U.S.S.R. Comput. Math. Math. Phys. 12, 1972; with derivatives Breiman and Cutler,
-Mathematical Programming 58, 1993).
+At one input such a term is a rational number, a share 1 / (1 + e**v), or a sigmoid of a probability. Over all inputs lines
+bound the term (`least_constant`) and give linear rows for a sum: for a slope b >= 0, the least a with f(s) <= a + b s. On a
+piece [u, v] f(s) - b s is at most f(v) - b u, since f is non-decreasing. If f is smooth on the piece, f(s) - b s is also at
+most the greater of its values at the ends plus a second-derivative term. Halving the pieces that exceed the best value
+converges to the maximum from above, so the row is valid at any time (Piyavskii, U.S.S.R. Comput. Math. Math. Phys. 12, 1972;
+with derivatives Breiman and Cutler, Mathematical Programming 58, 1993).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from treesens.compiler.query.exact_sums import ONE, Member, Value, share_bounds
 from treesens.extensions.formats.links.calibration import Isotonic, Learnt, Sigmoid
 
 ROUNDING = 1e-11
-"""Upper bound on the floating-point error of such a function: an exponential or two and a product."""
+"""Upper bound on the floating-point error of such a function: one or two exponentials and a product."""
 _LIFT = 1e-14
 """Upper bound on the relative error of an argument."""
 _CLOSE = 1e-7
-"""Precision of a line: its distance from the maximum of f(s) - b s."""
+"""Precision of a line: the allowed distance of its constant from the maximum of f(s) - b s."""
 _MOST_PIECES = 1 << 16
 _FAR = 4096
 _KNOT_WIDTH = 1e-13
@@ -72,7 +72,7 @@ def add_value(value: Value, factor: Fraction, calibration: Learnt, score: Fracti
 
 
 def _add_isotonic(value: Value, factor: Fraction, calibration: Isotonic, score: Fraction) -> None:
-    """The score's piece: a constant, or a line, which for a probability is a multiple of a share."""
+    """Adds the value on the score's piece: a constant, or a line, which for a probability is a multiple of a share."""
     scores, values = calibration.exact
     place = _place_of_share(scores, score) if calibration.of_probability else bisect_right(scores, score)
     if place in (0, len(scores)):
@@ -94,7 +94,7 @@ def value_of(calibration: Learnt, score: Fraction) -> Value:
 
 
 def _place_of_share(scores: list[Fraction], margin: Fraction) -> int:
-    """How many scores are at most the probability 1 / (1 + e**-margin)."""
+    """The number of scores that are at most the probability 1 / (1 + e**-margin)."""
     if margin == 0:
         return bisect_right(scores, Fraction(1, 2))
     bits = 64
@@ -105,14 +105,14 @@ def _place_of_share(scores: list[Fraction], margin: Fraction) -> int:
         if first == last:
             return first
         if bits > _FAR:
-            # It is closer to 0 or 1 than the supported precision, where the function is flat or has its ends.
+            # The probability is closer to 0 or 1 than the supported precision, where the function is flat or ends.
             return first if margin > 0 else last
         bits *= 2
 
 
 def floats_of(calibration: Learnt, lift: float = 0.0) -> Callable[[FloatArray], FloatArray]:
-    """The function in floats. With `lift` 1 (or -1) it is nowhere below (above) the exact function by more than ROUNDING: a
-    steep piece would amplify the rounding of its argument.
+    """The function in floats. With `lift` 1 (or -1) its values are never below (above) the exact ones by more than ROUNDING,
+    although a steep piece amplifies the rounding of its argument.
     """
 
     def f(s: FloatArray) -> FloatArray:
@@ -140,7 +140,7 @@ def steepest(calibration: Learnt) -> Fraction:
 
 
 def slope_above(f: Callable[[FloatArray], FloatArray], low: float, high: float, at: float, knots: FloatArray) -> float:
-    """The slope at `at` of the least concave function above f on [low, high], estimated from a few hundred points."""
+    """The slope, at `at`, of the least concave function above f on [low, high]; estimated from a few hundred points."""
     places = np.unique(np.concatenate([np.linspace(low, high, 257), knots[(knots > low) & (knots < high)], [at]]))
     # Python lists are several times faster than numpy arrays for element access.
     x, y = places.tolist(), f(places).tolist()
@@ -176,10 +176,10 @@ def _above(number: Fraction) -> float:
 def least_constant(
     f: Callable[[FloatArray], FloatArray], low: float, high: float, slope: float, knots: FloatArray, curvature: float
 ) -> Fraction:
-    """A number a, close to the least one, with f(s) <= a + slope * s for all s in [low, high]; slope >= 0.
+    """A number a, close to the least possible, with f(s) <= a + slope * s for all s in [low, high]; slope >= 0.
 
-    On a piece of width w without a knot f(s) - slope * s is also at most the greater of its values at the ends plus `curvature`
-    * w**2 / 8, so that few pieces have to be halved. A knot's rounding does not matter: it is in a separate piece.
+    On a piece of width w without a knot, f(s) - slope * s is also at most the greater of its values at the ends plus
+    `curvature` * w**2 / 8, so that few pieces have to be halved. The rounding of a knot is harmless: a separate piece has it.
     """
     around = _KNOT_WIDTH * (1 + np.abs(knots))
     places = np.concatenate([np.linspace(low, high, 65), knots - around, knots + around])
@@ -194,7 +194,7 @@ def least_constant(
         at_left, at_right = f(left) - slope * left, f(right) - slope * right
         width = right - left
         bent = np.maximum(at_left, at_right) + curvature / 8 * width * width
-        # The second is NaN if the curvature is infinite and the square of a width is 0.
+        # `bent` is NaN if the curvature is infinite and the square of a width is 0.
         most = np.where(smooth, np.fmin(at_right + slope * width, bent), at_right + slope * width)
         best = max(best, float(at_left.max()), float(at_right.max()))
         middle = left + width / 2
@@ -202,7 +202,7 @@ def least_constant(
         if not open_.any() or len(left) + int(open_.sum()) > _MOST_PIECES:
             size = 1 + float(np.abs(most).max()) + slope * max(abs(low), abs(high))
             return Fraction(max(best, float(most.max())) + ROUNDING * size)
-        # Pieces that are pruned remain below the best value, and so below the result.
+        # Pruned pieces are below the best value, and so below the result.
         kept = ~open_ & (most > best)
         left, right, smooth = (
             np.concatenate([left[open_], middle[open_], left[kept]]),

@@ -1,14 +1,13 @@
 """Quotients of functions of several scores, as terms of a sum of probabilities.
 
-A calibration of several classes applies f_c(s_c) to the score of each class, and divides each by the sum of all. So a term is a
-mean of weights w_c, weighted by f_c(s_c). It increases in the scores of weights above it and decreases in those of weights
-below it.
+A calibration of several classes computes f_c(s_c) for the score of each class, and divides each value by the sum of all. So a
+term is a mean of weights w_c, weighted by f_c(s_c). The mean increases in the scores of weights above it and decreases in the
+scores of weights below it.
 
-Over a box of scores let q be the quotient, U the sum of all f_c, and M the sum of (w_c - t) f_c for any number t.
-Then q - t = M / U, and U lies between L and H. So q - t is at most M / H if M <= 0, and at most M / L if not, and it is never
-more than the greatest quotient of the box less t. A line in M above all this is a sum of functions of one score each, for which
-there are rows of scores (`curve_sums.py`). For another part of the box there is another line: it makes a row that holds unless
-some score is beyond that part.
+Over a box of scores let q be the quotient, U the sum of all f_c, between L and H, and M the sum of (w_c - t) f_c for any number
+t. Since q - t = M / U, q - t is at most M / H if M <= 0, and at most M / L otherwise, and it is never more than the greatest
+quotient of the box minus t. A line in M above these bounds is a sum of functions of one score each, for which there are rows of
+scores (`curve_sums.py`). A line for a part of the box gives a row that holds unless some score is beyond that part.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ Box: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 
 _BITS = 96
 _COARSE, _FINE = 1 << 12, 1 << 30
-"""Denominators of free parameters: of initial rows, and of rows that exclude an input."""
+"""Denominators of the free parameters of initial rows, and of rows that exclude an input."""
 _CONSTANT = 1 << 48
-"""Denominator of constants, which are rounded up to multiples of it."""
+"""The denominator of constants, which are rounded up."""
 _HALVINGS = 12
 _STEPS = 30
 
@@ -118,7 +117,7 @@ class Quotient(Summand):
         return np.min(means, axis=0), np.max(means, axis=0)
 
     def better(self, arguments: Sequence[Fraction], name: str) -> list[AtLeast]:
-        """Strictly better in some part, or only different if the weight is neither the greatest nor the least."""
+        """Rows of which each better input satisfies one: some part is better, or, if its weight is a middle one, differs."""
         sides = []
         for weight, part, place in zip(self.own, self.parts, arguments, strict=True):
             if weight > min(self.own):
@@ -128,7 +127,7 @@ class Quotient(Summand):
         return sides
 
     def toward(self, arguments: Sequence[Fraction], share: Fraction) -> tuple[Fraction, ...]:  # noqa: ARG002
-        """As they are: a part of a middle weight has no best end."""
+        """The arguments, unchanged: a part with a middle weight has no best end."""
         return tuple(arguments)
 
     def relax(self, row: ProbabilitySum) -> Constraint:
@@ -138,9 +137,9 @@ class Quotient(Summand):
         return cut_off_quotients(row, scores)
 
     def error(self, ensemble: Ensemble, off: Callable[[ScoreTerm], Fraction]) -> Fraction:
-        """The sum of the errors of its parts, divided by their least sum.
+        """The sum of the errors of the parts, divided by the least sum of the parts.
 
-        If the sum may be 0, or so small that rounding dominates, any mean of the weights is possible.
+        If that sum may be 0, or so small that rounding dominates, any mean of the weights is possible.
         """
         spread = max(self.own) - min(self.own)
         moves = (sum(map(off, part.scores), Fraction(0)) * steepest(part.calibration) for part in self.parts)
@@ -149,7 +148,7 @@ class Quotient(Summand):
         return spread if least <= 2 * total else spread * (2 * total / least + ensemble.link.least_lead)
 
     def plus(self, other: Summand) -> Quotient | None:
-        """Quotients of the same functions are one, with the sums of their weights."""
+        """The sum of two quotients of the same functions, a quotient whose weights are added; None for other summands."""
         if not isinstance(other, Quotient) or other.parts != self.parts:
             return None
         return Quotient(Fraction(1), tuple(a + b for a, b in zip(self.own, other.own, strict=True)), self.parts)
@@ -178,7 +177,7 @@ def _part_at(part: Curve, score: Fraction) -> Part:
 def mean_bounds(
     weights: Sequence[Fraction], low: Sequence[Fraction], high: Sequence[Fraction]
 ) -> tuple[Fraction, Fraction]:
-    """The least and the greatest mean of weights if each one's coefficient is between `low` and `high`; if all are 0, equal.
+    """The least and the greatest mean of weights with coefficients between `low` and `high`; a plain mean if all are 0.
 
     The maximum gives all weights above some threshold their greatest coefficient, and those below it their least.
     """
@@ -204,8 +203,8 @@ def _part_ends(part: Curve, scores: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def first_line(row: ProbabilitySum) -> Constraint:
-    """A row of scores implied by a sum with quotients: by lines above them that touch where equal shares of all ranges reach
-    the bound.
+    """A row of scores that a sum with quotients implies. The lines above the quotients touch them where equal shares of all
+    ranges reach the bound.
     """
     boxes = [_whole_box(term) for term in quotients_of(row)]
     ends = [_ends_on(term, box) for term, box in zip(quotients_of(row), boxes, strict=True)]
@@ -220,7 +219,7 @@ def first_line(row: ProbabilitySum) -> Constraint:
 
 
 def _without_curves(row: ProbabilitySum) -> Constraint:
-    """The rest of a sum whose quotients count as numbers, with probabilities at their best values."""
+    """True or false as a constraint: the sum, with probabilities at their best values, reaches the bound or does not."""
     most = sum(map(_most_of, row.terms), Fraction(0))
     return AllOf(()) if most >= row.bound else AnyOf(())
 
@@ -234,9 +233,9 @@ def _most_of(term: Summand) -> Fraction:
 
 
 def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
-    """A constraint implied by a sum with quotients and violated by scores; None if lines are not close enough to it.
+    """A constraint that the sum implies and `scores` violate; None if lines are not close enough to the quotients.
 
-    First the range of a score is limited in the direction in which it helps, then on both sides.
+    The range of a score is limited first in the direction in which it helps, then on both sides.
     """
     terms, curves = quotients_of(row), curves_of(row)
     targets = [_target(term, scores) for term in terms]
@@ -258,7 +257,7 @@ def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
         for c in curves_of(lines):
             c.add_to(value, c.arguments(scores))
         if value.bounds(64)[0] >= 0:
-            continue  # no row of scores is closer than the lines themselves
+            continue  # rows of scores are no closer than the lines
         places = [(float(c.arguments(scores)[0]), float(c.low), float(c.high)) for c in curves_of(lines)]
         found = on_lines(lines, [(at, min(low, at), max(high, at)) for at, low, high in places])
         if breaks(found, scores):
@@ -269,8 +268,8 @@ def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
 def _narrowed(
     part: Linear, place: Fraction, halving: int, gain: Fraction, both: bool, name: str
 ) -> tuple[tuple[Fraction, Fraction], list[AtLeast]]:
-    """A part of a score's range around a position, and the condition for being outside it: in the direction in which it gains,
-    or in both.
+    """A part of a score's range around its position, and rows of which a score outside it satisfies one. The part is limited
+    in the direction in which the term gains, or, if `both`, on both sides.
     """
     low, high = min(part.low, place), max(part.high, place)
     if not halving:
@@ -295,7 +294,7 @@ def _whole_box(term: Quotient) -> Box:
 
 
 def _values_on(term: Quotient, box: Box) -> tuple[list[Fraction], list[Fraction]]:
-    """Bounds of each f on a box."""
+    """The least and the greatest value of each f on a box."""
     ends = [
         (value_of(part.calibration, low).bounds(_BITS)[0], value_of(part.calibration, high).bounds(_BITS)[1])
         for part, (low, high) in zip(term.parts, box, strict=True)
@@ -308,7 +307,7 @@ def _ends_on(term: Quotient, box: Box) -> tuple[Fraction, Fraction]:
 
 
 def _target(term: Quotient, scores: Scores) -> Fraction:
-    """The quotient at an input, approximately."""
+    """The approximate quotient at an input."""
     value = Value()
     term.add_to(value, term.arguments(scores))
     return Fraction(round(value.bounds(64)[0] * _FINE), _FINE)
@@ -321,7 +320,7 @@ def _with_lines(
     grid: int,
     ranges: Sequence[tuple[Fraction, Fraction]] | None = None,
 ) -> ProbabilitySum:
-    """A sum implied on these boxes, with lines in place of its quotients. Other functions of scores have the `ranges`."""
+    """A sum that the row implies on these boxes, with lines in place of quotients. Other functions have the `ranges`."""
     bound, curves = row.bound, curves_of(row)
     if ranges is not None:
         curves = [replace(c, low=low, high=high) for c, (low, high) in zip(curves, ranges, strict=True)]
@@ -339,8 +338,8 @@ def _with_lines(
 def line_above(
     weights: Sequence[Fraction], low: Sequence[Fraction], high: Sequence[Fraction], grid: int
 ) -> tuple[Fraction, Fraction]:
-    """a >= 0 and b with M / U <= a M + b, where M is the sum of weight * f, U the sum of f, and each f is between `low` and
-    `high`.
+    """Numbers a >= 0 and b with M / U <= a M + b, where M is the sum of weight * f, U the sum of f, and each f is between
+    `low` and `high`.
     """
     most = mean_bounds(weights, low, high)[1]
     constant = Fraction((most * _CONSTANT).__ceil__(), _CONSTANT)
@@ -349,7 +348,7 @@ def line_above(
         return Fraction(0), constant
     worst = sum((w * (a if w > 0 else b) for w, a, b in zip(weights, low, high, strict=True)), Fraction(0))
     best = sum((w * (b if w > 0 else a) for w, a, b in zip(weights, low, high, strict=True)), Fraction(0))
-    # Up to the bend M / L is the smaller one, from there on the greatest quotient is.
+    # Up to the bend M / L is the smaller bound; from the bend on, the greatest quotient is.
     bend = min(best, smallest * most)
     at_bend = bend / smallest
     if worst >= bend:

@@ -1,4 +1,4 @@
-"""Links of models of models: the weighted mean of their probabilities, or their votes for classes (`blend.py`)."""
+"""Links of models of models: the weighted mean of the members' probabilities, or their votes for classes (`blend.py`)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SIGMOID = Sigmoid(-1.0, 0.0)
 
 @dataclass(frozen=True)
 class Mean(Link):
-    """One probability per class (for two classes, of the second one) of `Ensemble.blend`."""
+    """The weighted mean of the members' probabilities: one per class, or of two classes that of the second."""
 
     name = "blended"
     advice = (
@@ -69,7 +69,7 @@ class Mean(Link):
         return (1, True) if len(ensemble.classes) == 2 and wanted == 0 else (wanted, False)
 
     def refuse_margin(self, point: str) -> Refusal:
-        return "the model predicts the mean of what several models predict, and has no margin", f"write `prob({point})`"
+        return "the model predicts the mean of several models' predictions, and has no margin", f"write `prob({point})`"
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:
         blend, first = members_of(place.model), place.first
@@ -80,7 +80,7 @@ class Mean(Link):
             if own is None:
                 raise InternalError("a mean of models that predict no probabilities")
             if member.link == Logistic():
-                # Lines above a sigmoid of one score are closer than its ends, 0 and 1.
+                # Lines above a sigmoid of one score are tighter bounds than 0 and 1.
                 own = (curve(inside, 0, factor * share, _SIGMOID),)
             result += own
             first += member.n_outputs
@@ -98,14 +98,14 @@ class Mean(Link):
 
 
 def require_members(ensemble: Ensemble, require: Require) -> None:
-    """Checks that an ensemble has the members that its link combines."""
-    require(ensemble.blend is not None, "a link of several models needs them")
+    """Requires the members that the link of an ensemble combines."""
+    require(ensemble.blend is not None, "a link of several models needs members")
     require(not ensemble.ranks_scores, "the scores of several models are not compared")
 
 
 @dataclass(frozen=True)
 class Votes(Link):
-    """The class that most members predict. There is no other prediction."""
+    """The class that most members predict; the model has neither probabilities nor margins."""
 
     name = "counted"
     advice = (
@@ -122,7 +122,7 @@ class Votes(Link):
         return members_of(ensemble).winners(np.asarray(scores, np.float64), len(ensemble.classes))
 
     def sure_winners(self, ensemble: Ensemble, scores: FloatArray) -> list[int | None] | None:
-        """The classes that win for all predictions of the members that are not certain."""
+        """The class of each row that wins whatever the uncertain members predict; None if there is none."""
         count = len(ensemble.classes)
         votes = [sure_classes(member, scores[:, first:end]) for member, first, end in members_of(ensemble).parts()]
         result: list[int | None] = []
@@ -133,7 +133,7 @@ class Votes(Link):
         return result
 
     def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending:  # noqa: ARG002
-        """The class has the most votes, or (`positive` False) another one has."""
+        """The class `wanted` has the most votes; with `positive=False`, another class has."""
         blend, classes = members_of(voter.model), len(voter.model.classes)
         members = [replace(voter, model=m, first=voter.first + first) for m, first, _ in blend.parts()]
         shape = (classes,) * len(members)
@@ -154,7 +154,7 @@ class Votes(Link):
         return self.lacks, f"write `class({point}) = C`, or {self.instead}"
 
     def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:
-        message = f"the {self.decide}, and no class leads by a probability or a margin"
+        message = f"the {self.decide}: leads are neither probabilities nor margins"
         return None if factor == 1 and not margin else (message, f"write `class({point}) = C` alone")
 
 
@@ -164,7 +164,7 @@ class Compared(Votes):
 
     compares_members = True
     least_lead = Fraction(2.0**-40)
-    """If all scores are near the smallest double, an exponent of 745 is wrong in its last digits."""
+    """The least relative lead: if all scores are near the smallest double, exponents near 745 have wrong last digits."""
     several = "compares the calibrated scores of its classes"
     lacks = "the model compares the calibrated scores of its classes: no probability or margin can be asked about"
     inside, instead = "the model inside", "calibrate one class against the others"
@@ -177,7 +177,7 @@ class Compared(Votes):
         return [int(b) if lead > self.least_lead else None for b, lead in zip(best, ahead, strict=True)]
 
     def slack(self, ensemble: Ensemble, term: ScoreTerm) -> Fraction:
-        """The difference of sigmoid arguments that may vanish in the sigmoids."""
+        """The greatest difference of scores that may vanish in the rounded sigmoids."""
         largest, slope = 0.0, Fraction(1)
         for number, member in enumerate(members_of(ensemble).members):
             own = calibration_of(member)
@@ -189,7 +189,7 @@ class Compared(Votes):
         return unit_of(term, ensemble) / slope * len(ensemble.classes) * self.least_lead * (2 + flatness)
 
     def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending:  # noqa: ARG002
-        """The class's calibrated score exceeds every other: the common divisor, the sum of all scores, cancels."""
+        """The class's calibrated score exceeds all others; the common divisor, the sum of all scores, cancels."""
         ensemble, parts = voter.model, []
         name, mine = f"class.{scope.points[voter.point]}", calibration_of(members_of(ensemble).members[wanted])
         for other, member in enumerate(members_of(ensemble).members):
@@ -221,7 +221,7 @@ def score_of_class(place: ScorePlace, number: int, factor: Fraction = Fraction(1
 
 
 def _formula(table: BoolArray, members: Sequence[ScorePlace], of_member: OfMember) -> Pending:
-    """Constraints on the predictions of these members, for a table that is neither true nor false everywhere."""
+    """A formula over the members' classes that is true where `table` is; the table is not constant."""
     parts: list[Pending] = []
     for rest in {left.tobytes(): left for left in table if left.any()}.values():
         allowed = [bool(left[rest].all()) for left in table]
@@ -231,7 +231,7 @@ def _formula(table: BoolArray, members: Sequence[ScorePlace], of_member: OfMembe
 
 
 def _one_of(member: ScorePlace, allowed: list[bool], of_member: OfMember) -> Pending:
-    """The member predicts one of the allowed classes, expressed by the allowed or the excluded ones, whichever are fewer."""
+    """The member predicts an allowed class, in terms of the allowed or the excluded classes, whichever are fewer."""
     positive = 2 * sum(allowed) <= len(allowed)
     named = [of_member(member, c, positive) for c, fine in enumerate(allowed) if fine is positive]
     return (any_of if positive else all_of)(named)

@@ -1,1 +1,1 @@
-"""Numbers that reach a score by a coefficient: tables of their values, steps of an interval, and their questions."""
+"""Models in which a number reaches the score by a coefficient: tables of the number's values over a domain."""

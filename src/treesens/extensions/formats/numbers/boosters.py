@@ -1,8 +1,8 @@
-"""Linear boosters of XGBoost as ensembles that are open in every feature.
+"""Linear boosters of XGBoost as ensembles in which each feature is an open number.
 
-How XGBoost evaluates linear boosters (gblinear.cc of versions 1.3 to 3.2): the sum starts from bias + base margin, takes the
-columns in their order, leaves out those that are missing, and rounds to float32 after each. Whether a product is rounded before
-it is added depends on the compiler, so the sum is only known up to a bound.
+How XGBoost evaluates linear boosters (gblinear.cc of versions 1.3 to 3.2): the sum starts from bias + base margin, adds the
+weighted columns in their order without missing ones, and is rounded to float32 after each addition. The compiler decides if
+products are rounded, too, so the sum is only known up to a bound.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read_linear(
     narrow: Callable[[NDArray[np.float64], Field], NDArray[np.float64]],
     **facts: Any,
 ) -> Ensemble:
-    """The open ensemble of a linear booster; `base` float32[outputs]. ModelError for several outputs, and for categories."""
+    """The open ensemble of a linear booster with `base`, float32[outputs]. ModelError for categories or several outputs."""
     field = model["weights"]
     if len(base) != 1:
         raise field.error("a linear booster of several outputs is not supported", _ONE)
@@ -45,7 +45,7 @@ def read_linear(
     if not len(weights):
         raise field.error("a linear booster without training rounds has no weights", "train it for a round or more")
     if len(weights) != len(features) + 1:
-        raise field.error(f"{len(weights)} weights for {len(features)} features and a bias")
+        raise field.error(f"there are {len(weights)} weights for {len(features)} features and a bias")
     if not np.isfinite(weights).all():
         raise field.error("a weight is not finite")
     numbers = [number_term(OpenNumber(f, _as_read, 0.0), features, place) for f in range(len(features))]

@@ -20,7 +20,7 @@ from treesens.visible import declaration
 
 
 def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
-    """The model over its numbers' domain; unchanged without open numbers. Unbound after a message if a domain is not finite."""
+    """The model over its numbers' domain, or unchanged. Raises Unbound, after a diagnostic, if a domain is not finite."""
     names = model.ensemble.open_features
     values = {name: values_of(specs[name]) for name in names}
     wrong = [name for name, known in values.items() if known is None]
@@ -33,7 +33,7 @@ def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, Feat
 
 
 def values_of(spec: FeatureSpec) -> FloatArray | None:
-    """All values of a domain, float64[n] ascending; None for more than MOST_VALUES, such as any real interval."""
+    """All values of a domain, float64[n] ascending; None if there are more than MOST_VALUES, as in a real interval."""
     domain = spec.domain
     if isinstance(domain, ValueDomain):
         return domain.values if len(domain.values) <= MOST_VALUES else None
@@ -48,7 +48,7 @@ def values_of(spec: FeatureSpec) -> FloatArray | None:
 def _why(spec: FeatureSpec, names: list[str]) -> str:
     listed = ", ".join(f"`{name}`" for name in names[:5]) + (" and others" if len(names) > 5 else "")
     reaches = "reaches" if len(names) == 1 else "reach"
-    many = f"more than {MOST_VALUES:,} values" if getattr(spec.domain, "whole", True) else "no end of values"
+    many = f"more than {MOST_VALUES:,} values" if getattr(spec.domain, "whole", True) else "infinitely many values"
     if spec.width is not None and not getattr(spec.domain, "whole", True):
         many = "all real values between two ends"
     return f"{listed} {reaches} the score as a number, a coefficient times its value, and `{spec.name}` has {many} here"

@@ -1,4 +1,4 @@
-"""Models with a coefficient times a number, over a domain: each number becomes a table of its values.
+"""Models with coefficients of numbers, over a domain: each number becomes a table of its values.
 
 The library's image of a value (scaled, filled) is computed element by element in its own arithmetic, so that a cell holds the
 float that the library multiplies. The library's order of additions depends on the machine: the band of the model covers every
@@ -24,7 +24,7 @@ from treesens.frontends.columns import ensemble_of
 from treesens.links import Identity
 
 MOST_TERMS = 2000
-"""Maximum of numbers in a file's sum; the time to read one grows with their square."""
+"""The maximum number of coefficients of numbers in a file; the time to read a file grows with its square."""
 _TREES = (
     "tree_offset", "node_feature", "threshold", "left", "right", "default_left", "node_leaf", "leaf_value", "leaf_tree",
     "leaf_node", "tree_output", "tree_weight", "category_set", "set_offset", "set_codes", "zero_missing", "base",
@@ -34,12 +34,12 @@ _TREES = (
 
 
 def number_term(number: OpenNumber, features: tuple[Feature, ...], place: str) -> Ensemble:
-    """A number as an open model of its own."""
+    """A number as a separate open model."""
     return replace(_table(number, features, place, np.zeros(1)), number=number)
 
 
 def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
-    """As for `compiler.model.numbers.closed_over`."""
+    """See `compiler.model.numbers.closed_over`."""
     if not ensemble.open_features:
         return ensemble
     place = ensemble.source.path
@@ -61,20 +61,20 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensembl
         name=ensemble.name,
         source=ensemble.source,
         classes=ensemble.classes,
-        # Fields behind the sum belong to the whole.
+        # Steps after the sum belong to the ensemble, not to its members.
         link=Identity() if blend.is_sum else ensemble.link,
         task=ensemble.task,
     )
     tables = {name: values[name] for name in ensemble.open_features}
     closed = replace(ensemble, tables=tables, **{key: getattr(whole, key) for key in _TREES})
     if blend.way is Way.SINGLE:
-        # Sums of float32 that may be infinite have no bands.
+        # Raises ModelError if a float32 sum may be infinite.
         closed.bands()
     return closed.validate()
 
 
 def _renamed(member: Ensemble, names: Sequence[str]) -> Ensemble:
-    """A member with the whole's names for its features; usually they are its own."""
+    """A member with the ensemble's names for its features; usually the member has them already."""
     if member.feature_names == tuple(names):
         return member
     return replace(
@@ -83,7 +83,7 @@ def _renamed(member: Ensemble, names: Sequence[str]) -> Ensemble:
 
 
 def _table(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> Ensemble:
-    """A tree with a cell per value, and one for the numbers between two of them, which no domain holds."""
+    """A tree with a cell per value, and cells between neighbouring values, which contain no value of the domain."""
     made = _made(number, features, place, values)
     after = np.nextafter(values, np.inf)
     cuts = np.unique(np.concatenate([values[1:], after[:-1]]))
@@ -92,7 +92,7 @@ def _table(number: OpenNumber, features: tuple[Feature, ...], place: str, values
 
 
 def _made(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> FloatArray:
-    """The library's images of values, float64[n]. ModelError if one is infinite."""
+    """The library's images of values, float64[n]. Raises ModelError if an image is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         made = np.asarray(number.made(np.asarray(values, np.float64)), np.float64)
     if not np.isfinite(made).all():
@@ -105,15 +105,15 @@ def _made(number: OpenNumber, features: tuple[Feature, ...], place: str, values:
 def _tree(
     number: OpenNumber, features: tuple[Feature, ...], place: str, cuts: FloatArray, table: FloatArray
 ) -> Ensemble:
-    """A tree of one feature: `table` float64[cuts + 1] holds its values between the cuts."""
+    """A model of one tree over one feature, with the values `table`, float64[cuts + 1], between the cuts."""
     return table_of_feature(Numbers(number.feature, cuts), table, number.missing, features, place)
 
 
 def table_of_feature(
     axis: Axis, values: FloatArray, missing: float, features: tuple[Feature, ...], place: str
 ) -> Ensemble:
-    """A model of one tree over one feature: `values` float64[bins] are its values in the bins of an axis, and `missing` that of
-    a missing value; NaN if the library predicts nothing then.
+    """A model of one tree over one feature, with `values`, float64[bins], in the bins of `axis`, and `missing` for a missing
+    value (NaN if the library makes no prediction for a missing value).
     """
     missing = 0.0 if np.isnan(missing) else missing
     nodes = term_tree([axis], np.concatenate([[missing], values])[:, None])

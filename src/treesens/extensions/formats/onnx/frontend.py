@@ -1,4 +1,4 @@
-"""ONNX models: one TreeEnsembleClassifier or TreeEnsembleRegressor, read with the onnx package, replayed in onnxruntime.
+"""ONNX models with one TreeEnsembleClassifier or TreeEnsembleRegressor, read with onnx and replayed in onnxruntime.
 
 How onnxruntime evaluates (tree_ensemble_common.h, tree_ensemble_aggregator.h): float32 inputs against float32 values by the
 mode of each node; NaN takes the false branch unless missing_value_tracks_true. Scores are summed in float32 from 0 in the order
@@ -23,14 +23,14 @@ from treesens.frontends.base import LoadedModel
 
 
 class ONNXFrontend:
-    """Reads graphs whose trees see the input as it is, or scaled and filled."""
+    """Reads graphs whose trees take the input unchanged, or scaled and imputed."""
 
     name = "onnx"
     library = "onnxruntime"
     reads_with = "onnx"
 
     def recognises_bytes(self, head: bytes) -> bool:
-        # ModelProto: field 1 (ir_version), a small varint, then a length-delimited field. The operator names it.
+        # A ModelProto begins with field 1 (ir_version); the name of the operator, or of the library, tells it apart.
         return head[:1] == b"\x08" and (b"TreeEnsemble" in head or b"ai.onnx" in head or b"onnx" in head[:200])
 
     def recognises_object(self, obj: object) -> bool:
@@ -43,7 +43,7 @@ class ONNXFrontend:
         return self._read(obj, obj.SerializeToString(), "<ModelProto>", "model")
 
     def _read(self, model: Any, data: bytes, place: str, name: str) -> LoadedModel:
-        # Other formats are recognised without this reader's packages.
+        # Imported late: other formats are recognised without this reader's packages.
         from treesens.extensions.formats.onnx.steps import before_steps, longest, steps_of
         from treesens.extensions.formats.onnx.trees import Attributes, read_trees
         from treesens.frontends.columns import MAX_FEATURES, ensemble_of, feature_tuple
@@ -56,7 +56,11 @@ class ONNXFrontend:
         if width is None:
             width = largest + 1
         elif largest >= width:
-            raise ModelError(f"a split uses feature {largest} of {width}", place=place, remedy="the file is damaged")
+            raise ModelError(
+                f"a split uses feature {largest}, but the input has only {width} features (numbered from 0)",
+                place=place,
+                remedy="the file is damaged",
+            )
         steps = steps_of(model.graph, before, width, place)
         ensemble = ensemble_of(
             before_steps(read.nodes, steps, place) if steps else read.nodes,

@@ -1,7 +1,7 @@
-"""The graph of an ONNX file: the operator with the trees, and the operators before and behind it.
+"""The graph of an ONNX file: the operator with the trees, and the operators before and after it.
 
-Operators behind the trees may only copy scores and rewrite labels: a graph that rounds its scores, selects some or renames
-classes differs from its trees.
+Operators after the trees may only copy scores and rewrite labels: a graph that rounds or selects scores, or renames classes,
+differs from its trees.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMEDY = "convert the tree model alone"
 
 @dataclass(frozen=True)
 class Behind:
-    """The names of all values that are the scores, one per output of the trees; each of `maps` is a map of a ZipMap."""
+    """The values after the trees. `scores` are the names of values with a score per output; `maps` are outputs of a ZipMap."""
 
     scores: frozenset[str]
     maps: frozenset[str]
@@ -34,7 +34,7 @@ class Behind:
 
 
 def parsed_model(data: bytes, place: str) -> Any:
-    """The ModelProto in a file. ModelError if there is none."""
+    """The ModelProto in a file. Raises ModelError if there is none."""
     onnx = onnx_library(place)
     from google.protobuf.message import DecodeError
 
@@ -45,7 +45,7 @@ def parsed_model(data: bytes, place: str) -> Any:
 
 
 def onnx_library(place: str) -> Any:
-    """The package onnx. ModelError if it is not installed."""
+    """The package onnx. Raises ModelError if it is not installed."""
     try:
         import onnx
     except ImportError:
@@ -58,15 +58,15 @@ def onnx_library(place: str) -> Any:
 
 
 def parsed_graph(data: bytes) -> tuple[Any, Behind]:
-    """The graph of a file, and the copies of its trees' scores."""
+    """The graph of a file, and the values after its trees."""
     model = parsed_model(data, "")
     return model.graph, tree_node(model, "")[3]
 
 
 def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behind]:
-    """The operator with the trees, the number of features, and the operators before and behind it.
+    """The operator with the trees, the number of features, the operators before, and the values after the trees.
 
-    ModelError for graphs that do more.
+    Raises ModelError if the graph has other operators.
     """
     from treesens.extensions.formats.onnx.steps import nodes_before
 
@@ -75,7 +75,7 @@ def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behin
     _refuse_other_files(graph, place)
     if model.functions:
         raise ModelError(
-            "the file has operators of its own (functions)", place=place, remedy="convert the tree model alone"
+            "the file defines its own operators (functions)", place=place, remedy="convert the tree model alone"
         )
     trees = [node for node in graph.node if node.op_type in _TREES and node.domain == "ai.onnx.ml"]
     if len(trees) != 1:
@@ -89,7 +89,7 @@ def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behin
     wanted = 2 if node.op_type == "TreeEnsembleClassifier" else 1
     if len(node.output) != wanted or not all(node.output):
         raise ModelError(
-            f"{node.op_type} has {wanted} outputs, and not {len(list(filter(None, node.output)))}",
+            f"{node.op_type} must have {wanted} outputs, not {len(list(filter(None, node.output)))}",
             place=place,
             remedy="the file is damaged; convert again",
         )
@@ -114,7 +114,7 @@ def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behin
 
 
 def _refuse_no_text(graph: Any, place: str) -> None:
-    """Refuses names that are not UTF-8: they come as bytes, where other code expects texts."""
+    """Refuses names that are not UTF-8: onnx returns them as bytes instead of text."""
     texts = [name for n in graph.node for name in (n.op_type, n.name, n.domain, *n.input, *n.output)]
     texts += [attribute.name for n in graph.node for attribute in n.attribute]
     texts += [value.name for value in (*graph.initializer, *graph.input, *graph.output)]
@@ -123,22 +123,22 @@ def _refuse_no_text(graph: Any, place: str) -> None:
 
 
 def _refuse_other_files(graph: Any, place: str) -> None:
-    """Refuses tensors in other files: neither this file's SHA-256 nor a copy covers them, and a library that loads bytes
-    searches the current folder.
+    """Refuses tensors in other files: the file's SHA-256 and copies do not cover them, and a library that loads bytes searches
+    for them in the current folder.
     """
     held = (t for n in graph.node for a in n.attribute for t in (a.t, *a.tensors))
     for tensor in (*graph.initializer, *held):
         if tensor.data_location == _EXTERNAL or tensor.external_data:
             where = next((e.value for e in tensor.external_data if e.key == "location"), "")
             raise ModelError(
-                f"the tensor `{tensor.name[:60]}` is in another file (`{where[:100]}`), and a model here is one file",
+                f"the tensor `{tensor.name[:60]}` is in another file (`{where[:100]}`); a model must be a single file",
                 place=place,
                 remedy="onnx.save_model(onnx.load(FILE), FILE, save_as_external_data=False) puts it into this one",
             )
 
 
 def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Behind:
-    """The copies of the scores of the operator `trees`. ModelError for operators that change scores or labels."""
+    """The values after the operator `trees`. Raises ModelError if an operator changes scores or labels."""
     _check_order(graph, place)
     classes = _classes(trees)
     constants = {value.name: value for value in graph.initializer}
@@ -147,7 +147,7 @@ def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Be
     for node in graph.node:
         if node is trees or node in before:
             continue
-        what = f"the operator {node.op_type} behind the trees"
+        what = f"the operator {node.op_type} after the trees"
         if node.op_type not in _BEHIND or node.domain not in (
             ("ai.onnx.ml",) if node.op_type in _OF_TREES else ("", "ai.onnx")
         ):
@@ -168,12 +168,12 @@ def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Be
 
 
 def _check_order(graph: Any, place: str) -> None:
-    """The format requires topological order; onnxruntime accepts any order."""
+    """Refuses graphs without a topological order, which the format requires; onnxruntime accepts any order."""
     later = {name for node in graph.node for name in node.output if name}
     for node in graph.node:
         if not later.isdisjoint(node.input):
             raise ModelError(
-                f"the operator {node.op_type} precedes one that makes its input", place=place,
+                f"the operator {node.op_type} precedes the operator that makes its input", place=place,
                 remedy="save the graph with its operators in their order",
             )  # fmt: skip
         later.difference_update(node.output)
@@ -191,14 +191,14 @@ def _to(node: Any) -> int:
 
 
 def _repeats(node: Any, classes: tuple[str | int, ...]) -> bool:
-    """True if an operator preserves the numbers of the scores and their order."""
+    """True if an operator preserves the values and the order of the scores."""
     if node.op_type == "ZipMap":
         return _classes(node) == classes
     return node.op_type in ("Identity", "Reshape") or (node.op_type == "Cast" and _to(node) in (_FLOAT, _DOUBLE))
 
 
 def _relabelled(node: Any, labels: tuple[Any, ...], constants: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """The labels after an operator; None if it merges two, or changes a number."""
+    """The labels after an operator; None if the operator merges two labels or changes a number."""
     match node.op_type:
         case "Identity" | "Reshape":
             return labels

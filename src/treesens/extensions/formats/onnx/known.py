@@ -14,16 +14,16 @@ _COMMON = {
     **refused("values in double precision are not read", ("base_values_as_tensor", "nodes_values_as_tensor")),
 }
 TABLE: Table = {
-    "Scaler": optional("both are absent: numbers are unchanged", used("offset", "scale")),
+    "Scaler": optional("without both, numbers are unchanged", used("offset", "scale")),
     "Imputer": {
-        **optional("its numbers are whole", used("imputed_value_floats")),
-        **optional("it replaces 0", used("replaced_value_float")),
-        **refused("an Imputer of whole numbers is not read", ("imputed_value_int64s",)),
-        **irrelevant("numbers here are floats", ("replaced_value_int64",)),
+        **optional("the Imputer is for integers", used("imputed_value_floats")),
+        **optional("the Imputer replaces 0", used("replaced_value_float")),
+        **refused("an Imputer for integers is not read", ("imputed_value_int64s",)),
+        **irrelevant("the columns are floats", ("replaced_value_int64",)),
     },
     "Identity": {},
     "arithmetic": {},
-    "Cast": {**used("to"), **irrelevant("for floats of 8 bits", ("saturate", "round_mode"))},
+    "Cast": {**used("to"), **irrelevant("it concerns 8-bit floats", ("saturate", "round_mode"))},
     "TreeEnsembleClassifier": {
         **_COMMON,
         **used("class_ids", "class_nodeids", "class_treeids", "class_weights"),

@@ -1,6 +1,6 @@
-"""Models in onnxruntime, in one thread: the operator with the trees alone, or the whole graph.
+"""Runs models in onnxruntime, in one thread: the operator with the trees alone, or the whole graph.
 
-All errors of onnxruntime about a model or its input become ModelErrors.
+onnxruntime's errors about a model or its input become ModelErrors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FLOAT, _INTEGER, _TEXT = 1, 7, 8
 
 
 def open_session(data: bytes) -> Any:
-    """A session of onnxruntime. ModelError without onnxruntime, and for a model that it refuses."""
+    """A session of onnxruntime. Raises ModelError if onnxruntime is not installed, or refuses the model."""
     try:
         import onnxruntime
     except ImportError:
@@ -37,7 +37,7 @@ def open_session(data: bytes) -> Any:
 
 
 def run_session(session: Any, rows: NDArray[np.float64], outputs: list[str] | None = None) -> list[Any]:
-    """A session's outputs for rows[n, features], as float32: the named ones, or all. ModelError if it refuses such rows."""
+    """A session's `outputs` (None: all) for `rows`, [n, features], as float32. Raises ModelError if it refuses the rows."""
     with np.errstate(over="ignore"):
         x = np.asarray(rows, dtype=np.float64).astype(np.float32)
     try:
@@ -47,7 +47,7 @@ def run_session(session: Any, rows: NDArray[np.float64], outputs: list[str] | No
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """The errors of onnxruntime, which have no common class."""
+    """The classes of onnxruntime's errors, which have no common base class."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     found = (value for value in vars(state).values() if isinstance(value, type))
@@ -60,14 +60,14 @@ def _refused(error: Exception) -> ModelError:
 
 
 class NativeONNX:
-    """Predictions of onnxruntime by the operator with the trees and the preceding operators."""
+    """Predictions of onnxruntime for the operator with the trees and the operators before it."""
 
     def __init__(self, data: bytes, outputs: int) -> None:
         self._data, self._outputs = data, outputs
         self._sessions: dict[bool, Any] = {}
 
     def _open(self, *, transformed: bool) -> Any:
-        """A session: the operator with its own post_transform, or with NONE."""
+        """A session for the operator with its post_transform, or, if not `transformed`, with NONE."""
         onnx = onnx_library("")
         model = onnx.load_model_from_string(self._data)
         node, _, before, _ = tree_node(model, "")
@@ -97,7 +97,7 @@ class NativeONNX:
         return run_session(self._sessions[transformed], rows)
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Scores float32[rows, n_outputs] before the transform; of two classes with one score the second column."""
+        """Scores before the transform, float32[rows, n_outputs]; the second column if two classes have one score."""
         found = np.asarray(self._run(rows, transformed=False)[-1]).reshape(len(rows), -1)
         return found[:, -1:] if self._outputs == 1 else found
 
@@ -111,7 +111,7 @@ class NativeONNX:
 
 
 def graph_scores(data: bytes, row: NDArray[np.float64]) -> list[float] | None:
-    """The scores of one row, from the output `score_output` of the whole graph; None without onnxruntime."""
+    """The scores of one row, by the whole graph's output `score_output`; None if onnxruntime is not installed."""
     if find_spec("onnxruntime") is None:
         return None
     name, classes = score_output(data)
@@ -125,9 +125,9 @@ def graph_scores(data: bytes, row: NDArray[np.float64]) -> list[float] | None:
 
 
 def score_output(data: bytes) -> tuple[str, tuple[str | int, ...]]:
-    """The first output of a graph with the scores of its trees, and the classes if it is a map of a ZipMap.
+    """The first output of a graph that has its trees' scores, and the classes if the output is a map of a ZipMap.
 
-    ModelError if there is no such output.
+    Raises ModelError if no output has the scores.
     """
     graph, behind = parsed_graph(data)
     outputs = [value.name for value in graph.output]

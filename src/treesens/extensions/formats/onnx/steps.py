@@ -1,9 +1,9 @@
 """Elementwise operators before the trees of an ONNX graph: Scaler and Imputer (ai.onnx.ml 1 to 5), and sums, differences,
 products and quotients with constants.
 
-onnxruntime computes in float32, (x - offset) * scale for a Scaler, and puts a constant where a value is NaN (scaler.cc,
-imputer.cc, element_wise_ops.cc). With positive factors these are monotone, so a threshold behind them is one of the input: the
-greatest float32 that maps to at most the threshold, found by bisection in this arithmetic.
+onnxruntime computes in float32, (x - offset) * scale for a Scaler, and replaces NaN by a constant (scaler.cc, imputer.cc,
+element_wise_ops.cc). With positive factors these operators are monotone, so a threshold after them is a threshold of the input:
+the greatest float32 that they map to at most the threshold, found by bisection in their arithmetic.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REMEDY = "convert the tree model alone"
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """An operation with a number per column, float32[columns], or with one for all; `Fill` replaces NaN by it."""
+    """An operation with one number per column, float32[columns], or one for all columns; `Fill` replaces NaN by the number."""
 
     name: str
     numbers: Float32
@@ -47,14 +47,14 @@ class Step:
         return self.numbers[columns if len(self.numbers) > 1 else np.zeros_like(columns)]
 
     def after(self, x: Float32, columns: NDArray[np.int64]) -> Float32:
-        """The operation on numbers float32[n] of these columns."""
+        """The operation's results for `x`, float32[n], numbers of these columns."""
         if self.name == "Fill":
             return np.where(np.isnan(x), self.of(columns), x)
         return np.asarray(_ARITHMETIC[self.name](x, self.of(columns)), np.float32)
 
 
 def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
-    """The operators from the input of that name to the trees, in order. ModelError for others, and for branches."""
+    """The operators from the input `given` to the trees, in order. Raises ModelError for other operators and for branches."""
     makers = {output: other for other in graph.node for output in other.output}
     constants = {value.name for value in graph.initializer}
     found: list[Any] = []
@@ -64,7 +64,7 @@ def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
         if before is None or before.op_type not in READ or len(before.output) != 1 or len(found) > len(graph.node):
             what = "another input" if before is None else before.op_type
             raise ModelError(
-                f"the trees do not see the input itself but the output of {what[:40]}", place=place, remedy=_REMEDY
+                f"the trees take the output of {what[:40]} instead of the input", place=place, remedy=_REMEDY
             )
         found.insert(0, before)
         wanted = [name for name in before.input if name not in constants]
@@ -72,7 +72,7 @@ def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
 
 
 def longest(graph: Any, nodes: Sequence[Any]) -> int:
-    """The maximum number of constants of the operators: the number of columns, if the input does not declare it."""
+    """The maximum number of constants of an operator, which is the number of columns if the input does not declare it."""
     lists = [len(attribute.floats) for node in nodes for attribute in node.attribute]
     named = {name for node in nodes for name in node.input}
     dims = [int(dim) for value in graph.initializer if value.name in named for dim in value.dims[-1:]]
@@ -80,7 +80,7 @@ def longest(graph: Any, nodes: Sequence[Any]) -> int:
 
 
 def steps_of(graph: Any, nodes: Sequence[Any], width: int, place: str) -> list[Step]:
-    """The operations of these operators on `width` columns. ModelError names an unsupported attribute."""
+    """The operations of these operators on `width` columns. Raises ModelError, which names an unsupported attribute."""
     constants = {value.name: value for value in graph.initializer}
     return [step for node in nodes for step in _steps(node, constants, width, place)]
 
@@ -95,23 +95,23 @@ def _steps(node: Any, constants: Mapping[str, Any], width: int, place: str) -> l
                 Step("Mul", _numbers(a, "scale", a.floats("scale"), width, 1.0)),
             ]
             if len(a.floats("offset")) != len(a.floats("scale")):
-                raise a.error("scale", "offset and scale differ in length, and the runtime refuses such a Scaler")
+                raise a.error("scale", "offset and scale differ in length, which the runtime refuses")
             return steps
         case "Imputer":
             absent = next((x.f for x in node.attribute if x.name == "replaced_value_float"), 0.0)
             if not np.isnan(absent):
-                raise a.error("replaced_value_float", f"an Imputer that replaces {absent:g}, and not NaN, is not read")
+                raise a.error("replaced_value_float", f"an Imputer that replaces {absent:g} instead of NaN is not read")
             name = "imputed_value_floats"
             return [Step("Fill", _numbers(a, name, a.floats(name), width, None))]
         case "Cast":
             if a.integer("to", 0) != _FLOAT:
-                raise a.error("to", "a Cast to another type than float32 is not read")
+                raise a.error("to", "a Cast to a type other than float32 is not read")
             return []
         case "Identity":
             return []
     named = [number for number, name in enumerate(node.input) if name in constants]
     if len(node.input) != 2 or len(named) != 1 or (named == [0] and node.op_type in ("Sub", "Div")):
-        raise a.error("inputs", "an operation of two columns, or of a constant with a column, is not read")
+        raise a.error("inputs", "an operation on two columns, or a constant minus or divided by a column, is not read")
     return [
         Step(node.op_type, _numbers(a, "inputs", _constant(a, constants[node.input[named[0]]], width), width, None))
     ]
@@ -121,7 +121,7 @@ def _constant(a: Attributes, tensor: Any, width: int) -> NDArray[np.float64]:
     """The numbers of a constant: one, or one per column."""
     shape = list(tensor.dims)
     if tensor.data_type != _FLOAT or shape not in ([], [1], [1, 1], [width], [1, width]):
-        raise a.error("inputs", f"a constant of the shape {str(shape)[:40]}, or no float32, is not read")
+        raise a.error("inputs", f"a constant of shape {str(shape)[:40]}, or not of type float32, is not read")
     from onnx import numpy_helper
 
     try:
@@ -137,12 +137,12 @@ def _numbers(a: Attributes, name: str, given: NDArray[np.float64], width: int, d
     if not len(values) and default is not None:
         return np.full(1, default, np.float32)
     if len(values) not in (1, width) or not np.isfinite(values).all():
-        raise a.error(name, f"{len(values)} numbers for {width} columns, or one that is not finite")
+        raise a.error(name, f"there are {len(values)} numbers for {width} columns, or one is not finite")
     return values
 
 
 def before_steps(nodes: Nodes, steps: Sequence[Step], place: str) -> Nodes:
-    """The nodes over the input itself; splits are `x <= threshold`. ModelError for a split of a column that a step reverses."""
+    """The nodes over the input, with splits `x <= threshold`. Raises ModelError if a step reverses a column of a split."""
     at = np.flatnonzero(nodes.feature >= 0)
     columns, wanted = nodes.feature[at].astype(np.int64), nodes.threshold[at]
     for step in steps:

@@ -1,4 +1,4 @@
-"""Attributes of the tree operators of ONNX as nodes."""
+"""The nodes in the attributes of ONNX's tree operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_OUTPUTS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """The attributes of an operator with errors that name them."""
+    """The attributes of an operator; errors name the attribute."""
 
     node: Any
     place: str
@@ -64,7 +64,7 @@ class Attributes:
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """An operator as nodes and facts, see Ensemble."""
+    """The nodes of an operator, and fields of the Ensemble."""
 
     nodes: Nodes
     tree_output: NDArray[Any]
@@ -78,7 +78,7 @@ class Read:
 
 
 def read_trees(operator: str, a: Attributes) -> Read:
-    """The trees of a TreeEnsembleClassifier or TreeEnsembleRegressor. ModelError names the attribute."""
+    """The trees of a TreeEnsembleClassifier or TreeEnsembleRegressor. A ModelError names the attribute."""
     check_names(TABLE, a.values(), a.place, operator)
     transform = a.text("post_transform", "NONE")
     base = a.floats("base_values")
@@ -90,24 +90,24 @@ def read_trees(operator: str, a: Attributes) -> Read:
         raise a.error("classlabels_int64s", "the classes have both text and number labels")
     named, classes = bool(classes), classes or numbers
     if not 2 <= len(classes) <= _MAX_OUTPUTS or len(set(classes)) < len(classes):
-        raise a.error("classlabels_int64s", f"{len(classes)} classes, or one of them twice")
+        raise a.error("classlabels_int64s", f"there are {len(classes)} classes, or one is repeated")
     if transform not in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
         raise a.error("post_transform", f"`{transform[:20]}` of a classifier is not supported")
     if len(classes) > 2:
         return _many_classes(a, classes, _LINKS.get(transform, Raw()), base)
     ids = set(a.ints("class_ids").tolist())
     if ids == {0, 1} and not named and classes != (0, 1):
-        # The runtime then returns 0 and 1, whatever the labels.
-        raise a.error("classlabels_int64s", f"the runtime predicts 0 and 1 here, and not {classes[0]} and {classes[1]}")
+        # In this case the runtime returns 0 and 1 for any labels.
+        raise a.error("classlabels_int64s", f"the runtime predicts 0 and 1 instead of {classes[0]} and {classes[1]}")
     return (_one_score if ids == {0} else _two_scores)(a, classes, transform, base)
 
 
 def _regressor(a: Attributes, transform: str, base: NDArray[np.float64]) -> Read:
-    """Sums per target. The runtime ignores LOGISTIC and SOFTMAX for a regressor of one target."""
+    """Reads sums per target. The runtime ignores LOGISTIC and SOFTMAX for a regressor with one target."""
     outputs = a.integer("n_targets", 1)
     how = a.text("aggregate_function", "SUM")
     if how not in ("SUM", "AVERAGE"):
-        raise a.error("aggregate_function", f"`{how[:20]}` over trees is not a sum")
+        raise a.error("aggregate_function", f"expected SUM or AVERAGE over trees, found `{how[:20]}`")
     known = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO") if outputs == 1 else ("NONE", "LOGISTIC")
     if transform not in known:
         raise a.error("post_transform", f"`{transform[:20]}` of a regressor is not supported")
@@ -120,27 +120,27 @@ def _regressor(a: Attributes, transform: str, base: NDArray[np.float64]) -> Read
 
 
 def _many_classes(a: Attributes, classes: tuple[str | int, ...], link: Link, base: NDArray[np.float64]) -> Read:
-    """One score per class; the label is the first maximum among classes with a weight or a base."""
+    """Reads one score per class; the label is the first maximum among classes with a weight or a base."""
     nodes, output, given = _nodes(a, "class", len(classes))
-    # A class without any weight has no score, and is not predicted even if all others are negative.
+    # A class without weights has no score, and is not predicted even if all other scores are negative.
     if not len(base) and not given.all() and not (a.floats("class_weights") > 0).all():
         missing = classes[int(np.flatnonzero(~given)[0])]
-        raise a.error("class_ids", f"class {missing!r} gets no weight from some leaves, and so no score there")
+        raise a.error("class_ids", f"class {missing!r} has no weight in some leaves, and so no score there")
     base = _base(a, base, len(classes))
     _check_bases(a, base, given)
     return Read(nodes, output, base, link, Task.MULTICLASS, classes)
 
 
 def _positive(a: Attributes) -> bool:
-    """True if no weight is negative: a single score is then a probability, compared with 1/2."""
+    """True if no weight is negative; a single score is a probability in this case, and compared with 1/2."""
     return bool((a.floats("class_weights") >= 0).all())
 
 
 def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
-    """Two classes from one score s of the first: 1 - s and s if no weight is negative, a margin otherwise."""
+    """Reads two classes with one score s: the probabilities 1 - s and s if no weight is negative, and a margin otherwise."""
     nodes, output, given = _nodes(a, "class", 1)
     if len(base) > 1:
-        raise a.error("base_values", "two base values where the trees give one score are not supported")
+        raise a.error("base_values", "two base values for trees with one score are not supported")
     if transform in ("SOFTMAX", "SOFTMAX_ZERO"):
         raise a.error("post_transform", "the softmax of one score is not supported")
     base = base if len(base) else np.zeros(1)
@@ -152,8 +152,8 @@ def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, ba
         return Read(nodes, output, base, Logistic(), Task.BINARY, classes, decides_at=0.5)
     if base.any():
         raise a.error("base_values", "probabilities with a base value are not supported")
-    # The runtime subtracts the whole sum from 1; adding up negated weights and then 1 rounds in the same way. The second score
-    # is the greater one if it is above 1/2.
+    # The runtime subtracts the sum from 1; adding negated weights and then 1 rounds in the same way. The second score is the
+    # greater one if it is above 1/2.
     both = Nodes(
         nodes.tree_offset,
         nodes.left,
@@ -167,17 +167,17 @@ def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, ba
 
 
 def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
-    """Two classes, the second with separate scores: it is predicted if its score is above 0, whatever the first one.
+    """Reads two classes, the second with its own score; it is predicted if this score is above 0, whatever the first score.
 
-    If the first class has no weights at all, the second one is compared with 1/2 if no weight is negative.
+    If the first class has no weights and no weight is negative, the second score is compared with 1/2.
     """
     nodes, output, given = _nodes(a, "class", 2)
     alone = set(a.ints("class_ids").tolist()) == {1}
     if not given[1] or (len(base) == 1 and not alone and not given[0]):
-        raise a.error("class_ids", "a class gets no weight from some leaves, where the runtime has another rule")
+        raise a.error("class_ids", "a class has no weight in some leaves, for which the runtime has another rule")
     if len(base) > 1:
-        raise a.error("base_values", "two base values where both classes have scores are not supported")
-    # With a single base value only the first class gets it, if it has a score.
+        raise a.error("base_values", "two base values are not supported if both classes have scores")
+    # Only the first class gets a single base value, if this class has a score.
     base = np.array([base[0] if len(base) and not alone else 0.0, 0.0])
     link = {"NONE": Identity(), "SOFTMAX": Softmax()}.get(transform, Raw())
     decides_at = 0.5 if alone and _positive(a) else 0.0
@@ -191,13 +191,13 @@ def _base(a: Attributes, base: NDArray[np.float64], outputs: int) -> NDArray[np.
 
 
 def _check_bases(a: Attributes, base: NDArray[np.float64], given: NDArray[np.bool_]) -> None:
-    """The runtime omits the base of outputs without a weight in any reached leaf."""
+    """Refuses base values of outputs that lack a weight in some leaves: the runtime may omit such a base."""
     if (base.astype(bool) & ~given).any():
-        raise a.error("base_values", "an output with a base value gets no weight from some leaves")
+        raise a.error("base_values", "an output with a base value has no weight in some leaves")
 
 
 def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.int64], NDArray[np.bool_]]:
-    """Nodes, the output of each tree (-1: all), and the outputs with a weight for every row."""
+    """Nodes, the output of each tree (-1: all outputs), and the outputs that have a weight for every row."""
     if not 0 < outputs <= _MAX_OUTPUTS:
         raise a.error(kind, f"{outputs} outputs are not plausible")
     tree_ids, node_ids = a.ints("nodes_treeids"), a.ints("nodes_nodeids")
@@ -209,7 +209,7 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
     tracks = a.ints("nodes_missing_value_tracks_true")
     tracks = tracks if len(tracks) else np.zeros(n, dtype=np.int64)
     if not np.isin(tracks, (0, 1)).all():
-        raise a.error("nodes_missing_value_tracks_true", "neither 0 nor 1, and the runtime reads only 1 as true")
+        raise a.error("nodes_missing_value_tracks_true", "neither 0 nor 1; the runtime reads only 1 as true")
     lengths = {key: len(column) for key, column in columns.items()}
     lengths |= {"values": len(values), "modes": len(modes), "missing_value_tracks_true": len(tracks)}
     for key, length in lengths.items():
@@ -222,7 +222,7 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
         raise a.error("nodes_treeids", "the trees are not in order")
     first = np.flatnonzero(np.diff(tree_ids, prepend=tree_ids[0] - 1))
     offset = np.append(first, n).astype(np.int64)
-    # (tree, node id) -> position; ids within a tree may come in any order.
+    # From (tree, node id) to position; the ids of a tree may be in any order.
     place = {key: i for i, key in enumerate(zip(tree_ids.tolist(), node_ids.tolist(), strict=True))}
     if len(place) != n:
         raise a.error("nodes_nodeids", "two nodes of a tree have the same number")
@@ -242,9 +242,9 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
     led[offset[:-1]] += 1
     if not led.all():
         raise a.error("nodes_modes", "the runtime treats a node without a parent as another root")
-    flipped = (mode == 2) | (mode == 3)  # x >= t and x > t: the other side of x < t and x <= t
+    flipped = (mode == 2) | (mode == 3)  # x >= t and x > t swap the sides of x < t and x <= t
     strict = (mode == 1) | (mode == 2)
-    # x < t is x <= the float below t.
+    # x < t is x <= u for the float u below t.
     threshold = np.where(strict, next_down_array(values, NumberType.FLOAT32), values)
     if np.isnan(values[inner]).any() or (strict & inner & np.isneginf(values)).any():
         raise a.error("nodes_values", "a threshold is NaN or -infinity")
@@ -255,7 +255,7 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
         right=np.where(flipped, yes, no),
         feature=np.where(inner, columns["featureids"], -1),
         threshold=np.where(inner, threshold, 0.0),
-        # NaN goes to the false branch, which is the left one of flipped nodes, unless it tracks the true one.
+        # NaN goes to the false branch, which is on the left of flipped nodes, unless the node tracks NaN as true.
         default_left=inner & ((tracks != 0) != flipped),
         leaf_value=leaf_value,
     )
@@ -280,7 +280,7 @@ def _weights(
     if (at < 0).any() or inner[at].any():
         raise a.error(f"{kind}_nodeids", "a weight belongs to no leaf")
     if len(np.unique(at * outputs + which)) != len(at):
-        raise a.error(f"{kind}_nodeids", "two weights of a leaf for one output")
+        raise a.error(f"{kind}_nodeids", "a leaf has two weights for one output")
     n, n_trees = len(inner), len(offset) - 1
     tree = np.searchsorted(offset, at, side="right") - 1
     leaves = np.bincount(np.searchsorted(offset, np.flatnonzero(~inner), side="right") - 1, minlength=n_trees)
@@ -289,7 +289,7 @@ def _weights(
     given = (counts == leaves[:, None]).any(axis=0)
     fed = counts > 0
     if (fed.sum(axis=1) <= 1).all():
-        # Every tree feeds one output: a number per leaf is enough.
+        # Every tree feeds a single output: one number per leaf is enough.
         value = np.zeros((n, 1))
         value[at, 0] = weight
         return value, np.argmax(fed, axis=1).astype(np.int64), given

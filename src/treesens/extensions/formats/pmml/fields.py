@@ -1,4 +1,4 @@
-"""Fields of a PMML file: the user's columns, and functions of one column.
+"""Fields of a PMML file: the columns of rows, and functions of one column.
 
 A continuous field is a monotone function of one column, in the arithmetic of its data type. Other fields are tables over the
 categories of a column, or over intervals of a continuous field. Fields of two columns and functions that are not monotone are
@@ -29,7 +29,7 @@ from treesens.extensions.formats.pmml.xml import Element
 
 Function: TypeAlias = Callable[[Float64], Float64]
 Image: TypeAlias = str | float | None
-"""A value of a field: a text, a number, or None."""
+"""A value of a field: a text, a number, or None if it is missing."""
 
 NUMBERS = ("double", "float", "integer")
 _NO_TRANSFORMATION = "move the transformation out of the file, or write it with constants and + - * / only"
@@ -37,7 +37,7 @@ _NO_TRANSFORMATION = "move the transformation out of the file, or write it with 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of the user: a number, or one of `categories` (texts as in the file; None: a number)."""
+    """A column of rows. `categories` are its texts as in the file, or None for a column of numbers."""
 
     name: str
     index: int
@@ -47,9 +47,9 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A continuous field: `value(x)` of the float64s of its column, not decreasing, or not increasing if it `falls`.
+    """A continuous field, `value(x)` of its column's float64s x. It never decreases, or, if `falls`, never increases.
 
-    `missing` replaces a missing value (NaN: it stays missing).
+    `missing` replaces a missing value; NaN keeps it missing.
     """
 
     column: Column
@@ -59,11 +59,11 @@ class Number:
     missing: float = math.nan
 
     def parse(self, text: str, at: Element) -> float:
-        """A constant operand of the field, in its type."""
+        """A constant operand of the field, in the field's type."""
         return parse_number(text, self.kind, at)
 
     def cut(self, bound: float, strictly_above: bool) -> float:
-        """The strict cut of the column where `value >= bound` (`> bound`) begins, or ends if it falls; infinite for none."""
+        """The strict cut of the column at which `value >= bound` (or `> bound`) changes; infinite if there is none."""
 
         if self.value is identity and not self.falls and abs(bound) < np.finfo(np.float64).max:
             return next_up(bound, NumberType.FLOAT64) if strictly_above else bound + 0.0
@@ -80,9 +80,9 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Category:
-    """A field over categories: `images` of the codes of its column, and of all other codes last; None is missing.
+    """A field over categories. `images` are the values for the codes of its column, the last one for all other codes.
 
-    `missing` replaces a missing value. Images are texts, or numbers of the type `kind`.
+    Images are texts, numbers of the type `kind`, or None if missing. `missing` replaces a missing value.
     """
 
     column: Column
@@ -91,13 +91,13 @@ class Category:
     kind: str = "string"
 
     def mapped(self, image: Callable[[Image], Image], kind: str) -> Category:
-        """The field with other images."""
+        """The field with `image` applied to its images."""
         return Category(self.column, tuple(map(image, self.images)), image(self.missing), kind)
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """A field over intervals of a continuous one: x gets the image of the interval between the cuts that it is in."""
+    """A field over intervals of a continuous field: a value x gets the image of the interval between cuts that contains it."""
 
     number: Number
     cuts: tuple[float, ...]
@@ -111,7 +111,7 @@ class Bins:
         return self.number.column
 
     def mapped(self, image: Callable[[Image], Image], kind: str) -> Bins:
-        """The field with other images."""
+        """The field with `image` applied to its images."""
         return Bins(self.number, self.cuts, tuple(map(image, self.images)), image(self.missing), kind)
 
 
@@ -120,7 +120,7 @@ Field: TypeAlias = Number | Category | Bins
 
 @dataclass(eq=False)
 class Fields:
-    """The scope of names at one place of a file; `inner` is the scope of a nested model."""
+    """The names that are visible at a place of a file; `inner` is the scope of a nested model."""
 
     columns: tuple[Column, ...]
     known: dict[str, Field] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class Fields:
         return Fields(self.columns, dict(self.known), dict(self.functions))
 
     def find(self, name: str, at: Element) -> Field:
-        """The field of a name; ModelError for a missing one, or the output of another model."""
+        """The field of a name. Raises ModelError if it is missing, or the output of another model."""
         if name not in self.known:
             raise at.error(f"there is no field `{name[:60]}`")
         return self.known[name]
@@ -146,18 +146,18 @@ class Fields:
 
 
 def parse_number(text: str, kind: str, at: Element) -> float:
-    """The number of a text in a data type: rounded once, to float32 for `float`."""
+    """The number that a text denotes in a data type, rounded once; to float32 for `float`."""
     try:
         value = float("no" if "_" in text else text)
     except ValueError:
-        raise at.error(f"`{text[:40]}` is no number") from None
+        raise at.error(f"expected a number, found `{text[:40]}`") from None
     if math.isnan(value) or (kind == "integer" and not value.is_integer()):
-        raise at.error(f"`{text[:40]}` is no {kind}")
+        raise at.error(f"expected a number of type {kind}, found `{text[:40]}`")
     return nearest_float32(text, value) if kind == "float" else value
 
 
 def nearest_float32(text: str, value: float) -> float:
-    """The float32 nearest to a decimal text whose nearest float64 is given: direct conversion could round twice."""
+    """The float32 nearest to a decimal text, whose nearest float64 is `value`: converting `value` could round twice."""
     narrow, unsure = float32_of_decimals(np.array([value]))
     return float(round_to_float32(Fraction(text.strip()))) if unsure.any() else float(narrow[0])
 
@@ -172,7 +172,7 @@ def to_float32(x: Float64) -> Float64:
 
 
 def cast(number: Number, kind: str) -> Number:
-    """The field in another type: numbers are rounded to float32, or unchanged."""
+    """The field in another type; numbers are rounded to float32, or unchanged."""
     if kind != "float":
         return number if number.kind != "float" or kind == "double" else _refused_cast(number, kind)
     inner = number.value
@@ -185,10 +185,10 @@ def _refused_cast(number: Number, kind: str) -> Number:
 
 
 def _derived(fields: Fields, element: Element) -> Field:
-    """The field of a DerivedField: its single expression, in its data type."""
+    """The field of a DerivedField: the value of its single expression, in its data type."""
     found = [child for child in element.children if child.tag not in ("Extension", "Value", "Interval")]
     if len(found) != 1:
-        raise element.error("a derived field is one expression")
+        raise element.error("a derived field needs exactly one expression")
     made = _expression(fields, found[0], {})
     kind = element.require("dataType")
     if isinstance(made, float):
@@ -196,13 +196,13 @@ def _derived(fields: Fields, element: Element) -> Field:
     if isinstance(made, Number) and kind in NUMBERS:
         return made if kind == made.kind else cast(made, kind)
     if isinstance(made, Number):
-        raise element.error(f"a number becomes a {kind[:20]}, which is not supported", _NO_TRANSFORMATION)
-    # Categorical fields keep the texts of their values: they are compared as written.
+        raise element.error(f"a conversion from number to {kind[:20]} is not supported", _NO_TRANSFORMATION)
+    # Categorical fields keep the texts of their values, which are compared as written.
     return _numbered(made, kind, element) if kind in NUMBERS and element.get("optype") == "continuous" else made
 
 
 def _numbered(made: Category | Bins, kind: str, at: Element) -> Category | Bins:
-    """The field whose texts are numbers."""
+    """The field with its texts read as numbers."""
 
     def image(value: Image) -> Image:
         if value is None:
@@ -214,7 +214,7 @@ def _numbered(made: Category | Bins, kind: str, at: Element) -> Category | Bins:
 
 
 def _expression(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field | float:
-    """The value of an expression: a field, or a constant. `bound` has the parameters of a function."""
+    """The value of an expression: a field, or a constant. `bound` has the arguments of a function, by parameter."""
     match element.tag:
         case "FieldRef":
             name = element.require("field")
@@ -245,7 +245,7 @@ def _filled(found: Field | float, text: str | None, at: Element) -> Field | floa
 
 
 def _indicator(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field:
-    """1 for one category, 0 for all others."""
+    """The field that is 1 for one category and 0 for all others."""
     name, value = element.require("field"), element.require("value")
     found = bound[name] if name in bound else fields.find(name, element)
     if not isinstance(found, Category | Bins) or found.kind in NUMBERS:
@@ -256,7 +256,7 @@ def _indicator(fields: Fields, element: Element, bound: Mapping[str, Field | flo
 
 
 def _applied(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field | float:
-    """An arithmetic function of a field and a constant in float64, or a function defined in the file."""
+    """The value of an arithmetic function of a field and a constant in float64, or of a function defined in the file."""
     name = element.require("function")
     if any(key in element.attributes for key in ("mapMissingTo", "defaultValue", "invalidValueTreatment")):
         raise element.error("a function's rules for missing or invalid values are not supported", _NO_TRANSFORMATION)
@@ -279,15 +279,15 @@ def _applied(fields: Fields, element: Element, bound: Mapping[str, Field | float
         return Number(
             inner.column, "double", lambda x: constant - inner.value(x), not inner.falls, constant - inner.missing
         )
-    raise element.error(f"`{name}` of these is not a monotone function of one column", _NO_TRANSFORMATION)
+    raise element.error(f"`{name}` of these arguments is not a monotone function of one column", _NO_TRANSFORMATION)
 
 
 def _monotone(number: Number, name: str, constant: float, at: Element) -> Number:
-    """Arithmetic of a number and a constant. Rounding keeps the order, so the result is monotone in floats, too."""
+    """The result of arithmetic on a number and a constant, which is also monotone in floats, since rounding keeps the order."""
     if name in "*/" and constant == 0:
         raise at.error(f"`{name}` by 0 is not supported", _NO_TRANSFORMATION)
     if number.kind == "integer" and name == "/":
-        raise at.error("whole numbers are divided by cutting off, which is not supported", _NO_TRANSFORMATION)
+        raise at.error("integer division, which truncates, is not supported", _NO_TRANSFORMATION)
     inner = number.value
 
     def value(x: Float64) -> Float64:
@@ -307,7 +307,7 @@ def _monotone(number: Number, name: str, constant: float, at: Element) -> Number
 
 
 def _computed(image: Image, name: str, constant: float, turned: bool, at: Element) -> Image:
-    """An arithmetic function of one image and a constant, in float64."""
+    """The value of an arithmetic function of one image and a constant, in float64."""
     if image is None:
         return None
     assert isinstance(image, float)
@@ -317,25 +317,25 @@ def _computed(image: Image, name: str, constant: float, turned: bool, at: Elemen
             {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[name](np.float64(left), np.float64(right))
         )
     if not math.isfinite(value):
-        raise at.error(f"`{name}` gives no finite number for some category", _NO_TRANSFORMATION)
+        raise at.error(f"`{name}` is not finite for some category", _NO_TRANSFORMATION)
     return value
 
 
 def _called(fields: Fields, function: Element, arguments: Sequence[Field | float], at: Element) -> Field | float:
-    """A call of a DefineFunction, which may use its parameters and no other field."""
+    """The value of a call of a DefineFunction, which may use only its parameters."""
     names = [child.require("name") for child in function.each("ParameterField")]
     if len(names) != len(arguments):
-        raise at.error(f"{len(arguments)} arguments for a function of {len(names)}")
+        raise at.error(f"the function takes {len(names)} arguments, but gets {len(arguments)}")
     body = [child for child in function.children if child.tag not in ("Extension", "ParameterField")]
     if len(body) != 1:
-        raise function.error("a function is one expression")
-    # Without the function itself: a file cannot cause endless recursion.
+        raise function.error("a function needs exactly one expression")
+    # The function itself is left out, so that a file cannot cause endless recursion.
     others = Fields(fields.columns, {}, {n: f for n, f in fields.functions.items() if f is not function})
     return _expression(others, body[0], dict(zip(names, arguments, strict=True)))
 
 
 def _discretised(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field:
-    """The bins of a continuous field; values in no interval become the default, or missing."""
+    """The bins of a continuous field; values in no interval become the default or missing."""
     name = element.require("field")
     number = bound[name] if name in bound else fields.find(name, element)
     if not isinstance(number, Number):
@@ -360,7 +360,7 @@ def _discretised(fields: Fields, element: Element, bound: Mapping[str, Field | f
 
 
 def _contains(number: Number, interval: Element, value: float) -> bool:
-    """True if a value of a field, and not of its column, is in an interval."""
+    """True if an interval contains a value of the field (not of its column)."""
     if math.isnan(value):
         return False
     closure = interval.require("closure")
@@ -378,7 +378,7 @@ def interval_cuts(number: Number, interval: Element) -> tuple[float, float]:
     """The strict cuts of the column where an interval of a field begins and ends."""
     closure = interval.require("closure")
     if closure not in ("openClosed", "openOpen", "closedOpen", "closedClosed"):
-        raise interval.error(f"`{closure[:40]}` is not a closure of an interval")
+        raise interval.error(f"unknown closure `{closure[:40]}` of an interval")
     low, high = -math.inf, math.inf
     if "leftMargin" in interval.attributes:
         low = number.cut(number.parse(interval.get("leftMargin"), interval), closure.startswith("open"))
@@ -388,11 +388,11 @@ def interval_cuts(number: Number, interval: Element) -> tuple[float, float]:
 
 
 def _mapped(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field:
-    """A table from the categories of one field to others."""
+    """The field that a table makes from the categories of another field."""
     pairs = list(element.each("FieldColumnPair"))
     table = element.child("InlineTable")
     if len(pairs) != 1 or table is None:
-        raise element.error("a map of several fields, or of a table elsewhere, is not supported", _NO_TRANSFORMATION)
+        raise element.error("a map of several fields, or with a table elsewhere, is not supported", _NO_TRANSFORMATION)
     name = pairs[0].require("field")
     given = bound[name] if name in bound else fields.find(name, element)
     if not isinstance(given, Category | Bins):
@@ -404,7 +404,7 @@ def _mapped(fields: Fields, element: Element, bound: Mapping[str, Field | float]
     for row in table.each("row"):
         cells = {child.tag: child.text.strip() for child in row.children}
         if source not in cells or target not in cells:
-            raise row.error(f"a row without `{source[:40]}` and `{target[:40]}`")
+            raise row.error(f"a row lacks `{source[:40]}` or `{target[:40]}`")
         images.setdefault(cells[source], cells[target])
     default = element.attributes.get("defaultValue")
     missing = element.attributes.get("mapMissingTo")

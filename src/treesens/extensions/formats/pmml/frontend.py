@@ -1,4 +1,4 @@
-"""The frontend of PMML files (Data Mining Group, versions 4.0 to 4.4): the columns of the file, and its model over them."""
+"""The frontend of PMML files (Data Mining Group, versions 4.0 to 4.4): their columns, and the model over these columns."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
 _VERSIONS = ("4.0", "4.1", "4.2", "4.2.1", "4.3", "4.4", "4.4.1")
 _OUTSIDE = ("target", "predicted", "supplementary", "group", "order", "frequencyWeight", "analysisWeight")
 _OTHER = "\0 other"
-"""Stands for unlisted categories; no predicate can name it: XML has no such character."""
+"""The text of unlisted categories; no predicate can name it, since XML has no such character."""
 _HALF = Fraction(1, 2)
 
 
 class PMMLFrontend(OfFiles):
-    """Reads models exported by any program; there is no live object."""
+    """Reads models exported by any program; there are no live objects."""
 
     name = "pmml"
 
@@ -58,12 +58,12 @@ class PMMLFrontend(OfFiles):
         if root.tag != "PMML":
             raise root.error("this is not a PMML file")
         if root.get("version") not in _VERSIONS:
-            raise root.error(f"version `{root.get('version')[:20]}` is not known", f"known: {', '.join(_VERSIONS)}")
+            raise root.error(f"unknown version `{root.get('version')[:20]}`", f"known: {', '.join(_VERSIONS)}")
         root.only("Header", "MiningBuildTask", "DataDictionary", "TransformationDictionary", *MODELS)
         check_attributes(root)
         models = [child for child in root.children if child.tag in MODELS]
         if len(models) != 1:
-            raise root.error(f"{len(models)} models in a file", "keep the one that is used")
+            raise root.error(f"expected one model, found {len(models)}", "keep the one that is used")
         model = models[0]
         fields, notes = _columns(root.need("DataDictionary"), model)
         shared = root.child("TransformationDictionary")
@@ -82,7 +82,7 @@ class PMMLFrontend(OfFiles):
 
 
 def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
-    """A model, or models that vote."""
+    """The ensemble of a model, or of models that vote."""
     if not read.voters:
         return _ensemble(read, features, model, place, facts)
     return vote_of(
@@ -98,7 +98,7 @@ def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str,
 
 
 def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
-    """A model that is a sum per output."""
+    """The ensemble of a model with a sum per output."""
     if any(one.slopes for one in read.sums):
         return _over_numbers(read, features, model, place, facts)
     trees, outputs, weights = trees_of(read)
@@ -125,7 +125,7 @@ def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: 
 def _over_numbers(
     read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]
 ) -> Ensemble:
-    """A sum of coefficients times numbers, and of trees, which is open: each term is a member."""
+    """The open ensemble of a sum of coefficients times numbers, and of trees; each term is a member."""
     (value, *others) = read.sums
     if others or value.rounded or value.first or value.scale != 1.0 or value.average != 1:
         raise model.error(
@@ -158,7 +158,7 @@ def _over_numbers(
 
 
 def _open(number: Number) -> OpenNumber:
-    """The number of a coefficient; a falling one gets the opposite sign, so that it rises."""
+    """The number of a coefficient; a falling number gets the opposite sign, so that it rises."""
     sign = -1.0 if number.falls else 1.0
     return OpenNumber(number.column.index, lambda x: sign * number.value(x), sign * number.missing)
 
@@ -169,7 +169,7 @@ def _about_votes(values: Sequence[float]) -> str:
 
 
 def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ...]]:
-    """The columns of a model, in schema order, and notes for users."""
+    """The columns of a model, in the order of its schema, and notes for users."""
     known = {element.require("name"): element for element in dictionary.each("DataField")}
     columns: list[Column] = []
     fields: dict[str, Number | Category] = {}
@@ -179,7 +179,7 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
         if used.get("usageType", "active") in _OUTSIDE:
             continue
         if used.get("usageType", "active") != "active":
-            raise used.error(f"`{used.get('usageType')[:40]}` is not a usage of a field")
+            raise used.error(f"unknown usage `{used.get('usageType')[:40]}` of a field")
         if name not in known:
             raise used.error(f"the dictionary has no field `{name[:60]}`")
         if len(columns) >= MAX_FEATURES:
@@ -190,12 +190,12 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
         if known[name].child("Interval") is not None and used.get("invalidValueTreatment", "returnInvalid") != "asIs":
             notes.append(f"the file rejects values of `{name}` outside its intervals: declare the domain")
     if not columns:
-        raise model.error("the model takes no field")
+        raise model.error("the model uses no field")
     return Fields(tuple(columns), dict(fields)), tuple(notes)
 
 
 def _column(element: Element, used: Element, index: int) -> tuple[Column, Number | Category]:
-    """One column, and the model's field: missing and extreme values are replaced as its schema says."""
+    """A column, and the model's field, in which missing and extreme values are replaced as the schema says."""
     name, kind = element.require("name"), element.require("dataType")
     optype = used.get("optype", element.require("optype"))
     if (
@@ -210,7 +210,7 @@ def _column(element: Element, used: Element, index: int) -> tuple[Column, Number
     values = [v for v in element.each("Value") if v.get("property", "valid") != "invalid"]
     texts = tuple(v.require("value") for v in values)
     if len(texts) > MAX_CATEGORIES or len(set(texts)) != len(texts):
-        raise element.error("too many categories, or one of them twice")
+        raise element.error("there are too many categories, or one is repeated")
     if kind == "boolean" and not texts:
         values, texts = [], ("false", "true")
     if not texts:
@@ -231,7 +231,7 @@ def _continuous(element: Element, used: Element, column: Column) -> tuple[Column
     if column.kind not in ("double", "float", "integer"):
         raise element.error(f"numbers of the type {column.kind[:20]} are not supported", "use double, float or integer")
     if any(v.get("property") != "missing" or v.get("value") != "NaN" for v in element.each("Value")):
-        raise element.error("numbers with special values are not supported", "remove its Value")
+        raise element.error("numbers with special values are not supported", "remove the Value")
     number = Number(column, "double" if column.kind == "float" else column.kind, identity)
     if column.kind == "float":
         number = cast(number, "float")
@@ -262,7 +262,7 @@ def _features(fields: Fields, needed: frozenset[int], place: str) -> tuple[Featu
 
 
 def _label(text: str, kind: str) -> str | int | float:
-    """A category in the form of tables: a number if the file declares it as one."""
+    """A category as it appears in tables: a number if the file declares it as a number."""
     try:
         value = float(text) if kind in ("integer", "double", "float") else math.nan
     except ValueError:

@@ -1,4 +1,4 @@
-"""Every attribute of the supported elements of PMML 4.4, and those that JPMML adds."""
+"""Every attribute of the supported elements of PMML 4.4, and the attributes that JPMML adds."""
 
 from treesens.errors import ModelError
 from treesens.extensions.formats.pmml.xml import Element
@@ -8,7 +8,7 @@ _NAMES = irrelevant("a label for readers", ("algorithmName", "displayName", "mod
 _COUNTED = irrelevant("training counts", ("confidence", "recordCount", "importance"))
 _PENALTY = "a confidence, not part of the prediction"
 _REASONS = irrelevant(
-    "for reasons, not the score",
+    "it concerns reasons, not the score",
     ("baselineMethod", "baselineScore", "reasonCode", "reasonCodeAlgorithm", "useReasonCodes"),
 )
 _OF_VALUE = ("dataType", "optype")
@@ -35,7 +35,7 @@ TABLE: Table = {
     "MiningField": {
         **used("name"),
         **optional("active", used("usageType")),
-        **optional("that of the dictionary", used("optype")),
+        **optional("the dictionary has it", used("optype")),
         **optional("asIs", used("outliers", "missingValueTreatment")),
         **optional("numbers are unbounded", used("lowValue", "highValue")),
         **optional("missing values stay missing", used("missingValueReplacement")),
@@ -48,7 +48,7 @@ TABLE: Table = {
     "ParameterField": {**used("name"), **irrelevant("given by the argument", _OF_VALUE), **_NAMES},
     "FieldRef": {**used("field"), **_MISSING},
     "Constant": {
-        **optional("the type that its text has", used("dataType")),
+        **optional("the text determines the type", used("dataType")),
         **refused("a missing constant", ("missing",)),
     },
     "Apply": {
@@ -84,7 +84,7 @@ TABLE: Table = {
         **optional("given by the counts", used("probability")),
         **irrelevant(_PENALTY, ("confidence",)),
     },
-    "SimplePredicate": {**used("field", "operator"), **optional("it only tests for missing values", used("value"))},
+    "SimplePredicate": {**used("field", "operator"), **optional("the predicate tests for missing values", used("value"))},
     "SimpleSetPredicate": used("field", "booleanOperator"),
     "CompoundPredicate": used("booleanOperator"),
     "Array": {**optional("no counts", used("n")), **irrelevant("given by the field", ("type",))},
@@ -107,19 +107,19 @@ TABLE: Table = {
     },
     "OutputField": {
         **used("name"),
-        **optional("that of the result", used("dataType")),
+        **optional("the result determines the type", used("dataType")),
         **optional("predictedValue", used("feature")),
         **irrelevant("the display of the result", ("displayName", "isFinalResult", "optype", "targetField", "value", "rank")),
     },
 }  # fmt: skip
 _APART: dict[str, Meaning] = irrelevant(
-    "no part of the prediction",
+    "it is not part of the prediction",
     ("Header", "MiningBuildTask", "ModelStats", "ModelExplanation", "ModelVerification", "Extension", "InlineTable"),
 )
 
 
 def check_attributes(root: Element) -> None:
-    """Refuses an attribute missing from the tables. ModelError with its element and line."""
+    """Raises ModelError, with element and line, for an attribute that the tables lack."""
     todo = [root]
     while todo:
         element = todo.pop()

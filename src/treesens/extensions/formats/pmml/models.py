@@ -1,9 +1,9 @@
 """Models of a PMML file as sums of trees: single trees, segments that are added up or averaged, chains that end in a link,
-scorecards, and regressions: coefficients of categories are trees, and a coefficient of a number is open until it has a domain
-(`treesens.extensions.formats.numbers.tables`).
+scorecards, and regressions. Coefficients of categories are trees; a coefficient of a number is open until the number has a
+domain (`treesens.extensions.formats.numbers.tables`).
 
 Exporters write boosted trees as a chain: the first models assign sums to fields, and a RegressionModel with coefficients of 1
-turns them into probabilities.
+turns the sums into probabilities.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Slope:
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """scale * (sum of trees) / average + base, in one float type; one value per output.
+    """The sum scale * (sum of trees) / average + base, in one float type; one value per output.
 
-    `model` is its element: a file of it alone gives the sum, or of its `table` for a regression. If `first`, the base is added
-    before the trees.
+    `model` is the element of the sum, or, for a regression, of the model with its `table`. If `first`, the base is added before
+    the trees.
     """
 
     trees: tuple[Grown, ...]
@@ -78,17 +78,17 @@ class Sum:
     average: int = 1
     first: bool = False
     rounded: bool = False
-    """Rounded to float32 at the end, if it is summed in float64."""
+    """True if a sum in float64 is rounded to float32 at the end."""
     table: Element | None = None
     handed_on: str = ""
     """The field by which a model in a chain passes the sum on."""
     slopes: tuple[Slope, ...] = ()
-    """Added to the trees, in an unspecified order."""
+    """Coefficients of numbers, added to the trees in an unspecified order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """A model: a sum per output, or sums of several values (`width` > 1), and their link."""
+    """A model as read: a sum per output, or sums of `width` > 1 values, and the link."""
 
     sums: tuple[Sum, ...]
     task: Task
@@ -96,15 +96,15 @@ class Read:
     classes: tuple[str, ...] = ()
     width: int = 1
     chosen_from_half: bool = False
-    """The second of two classes is predicted from a rounded probability of 1/2 on."""
+    """True if the second of two classes is predicted if its rounded probability is at least 1/2."""
     ballots: tuple[tuple[Element, float], ...] = ()
-    """Trees whose scores are votes, and the weight of each vote; the sum is that of the votes for each class."""
+    """Trees whose scores are votes, with the weight of each vote; the sum adds up the votes for each class."""
     voters: tuple[Voter, ...] = ()
-    """Voting models of other kinds; there is no sum then."""
+    """Voting models of other kinds; a model with `voters` has no sum."""
 
     @property
     def unpredicted(self) -> frozenset[int]:
-        """Columns without which some inputs have no prediction."""
+        """Columns that must not be missing: some inputs without them have no prediction."""
         own = frozenset().union(*(tree.unpredicted for part in self.sums for tree in part.trees))
         numbers = [slope.number for part in self.sums for slope in part.slopes]
         own = own.union(number.column.index for number in numbers if math.isnan(number.missing))
@@ -130,13 +130,13 @@ class _Context:
 
 
 def read_model(model: Element, fields: Fields) -> Read:
-    """The prediction of a file's model. ModelError for anything but sums of trees."""
+    """The prediction of a file's model. Raises ModelError if it is not made of sums of trees."""
     return _read(model, fields, _Context())
 
 
 def _read(model: Element, fields: Fields, context: _Context) -> Read:
     if model.get("isScorable", "true") != "true":
-        raise model.error("the model says that it cannot be scored", _EXPORT)
+        raise model.error("the file marks the model as not scorable", _EXPORT)
     function = model.require("functionName")
     if function not in ("classification", "regression"):
         raise model.error(f"models for {function[:40]} are not supported", "use a classifier or a regressor")
@@ -175,9 +175,9 @@ def _mining(model: Element, function: str, fields: Fields, context: _Context) ->
     votes = method in _VOTES
     segments = [_segment(segment, inner, weighs=votes) for segment in segmentation.each("Segment")]
     if not segments:
-        raise segmentation.error("a model of no segments")
+        raise segmentation.error("the model has no segments")
     if votes and function == "classification":
-        # A majority counts each vote once, whatever the segments' weights.
+        # A majority vote counts each vote once and ignores the segments' weights.
         given = [segment.number("weight", 1.0) for segment in segmentation.each("Segment")]
         return _elected(model, segments, given if method.startswith("weighted") else [1.0] * len(given), inner, context)
     if method == "modelChain":
@@ -200,15 +200,15 @@ def _mining(model: Element, function: str, fields: Fields, context: _Context) ->
 
 
 def _segment(segment: Element, fields: Fields, *, weighs: bool = False) -> Element:
-    """The model of a segment that applies to every input."""
+    """The model of a segment. Raises ModelError if the segment does not apply to every input."""
     predicate = predicate_of(segment, fields)
     if not (isinstance(predicate, Always) and predicate.truth):
         raise segment.error("segments for some inputs only are not supported", "use the predicate True")
     if not weighs and segment.number("weight", 1.0) != 1.0:
-        raise segment.error("segments of other weights than 1 are not supported", "put the weights into the scores")
+        raise segment.error("segments with weights other than 1 are not supported", "put the weights into the scores")
     models = [child for child in segment.children if child.tag in MODELS or child.tag.endswith("Model")]
     if len(models) != 1:
-        raise segment.error("a segment has one model")
+        raise segment.error("a segment needs exactly one model")
     return models[0]
 
 
@@ -219,18 +219,18 @@ def _checked(model: Element, function: str, score: Score) -> Score:
 
 
 def _targeted(model: Element, read: Read, arithmetic: str) -> Read:
-    """A model whose Targets scale or shift its value."""
+    """The model after its Targets, which scale or shift the value."""
     targets = model.child("Targets")
     if targets is None:
         return read
     found = list(targets.each("Target"))
     targets.only("Target")
     if len(found) != 1 or read.task is not Task.REGRESSION or not read.link.is_linear:
-        raise targets.error("targets of anything but one sum are not supported", _EXPORT)
+        raise targets.error("targets are supported for a single sum only", _EXPORT)
     target = found[0]
     for name in ("min", "max", "castInteger"):
         if name in target.attributes:
-            raise target.error(f"`{name}` makes no sum of the score", "export the score itself")
+            raise target.error(f"the score with `{name}` is not a sum", "export the score itself")
     if target.child("TargetValue") is not None:
         raise target.error("values of targets are not supported", _EXPORT)
     value = read.sums[0]
@@ -240,7 +240,7 @@ def _targeted(model: Element, read: Read, arithmetic: str) -> Read:
 
 
 def _changed(value: Sum, scale: float, base: float, at: Element, model: Element | None = None) -> Sum:
-    """scale * value + base, if that is a single step of a sum."""
+    """The sum scale * value + base. Raises ModelError if this is more than a single step."""
     model = value.model if model is None else model
     if scale == 1.0 and base == 0.0:
         return value
@@ -250,7 +250,7 @@ def _changed(value: Sum, scale: float, base: float, at: Element, model: Element 
     if moved or (scale != 1.0 and (value.scale != 1.0 or value.average != 1)):
         raise at.error("a score that is scaled or shifted twice is not supported", "do it once")
     if scale != 1.0 and value.context == "float":
-        raise at.error("a score in float32 that is scaled is not supported", "put the factor into the scores")
+        raise at.error("a scaled score in float32 is not supported", "put the factor into the scores")
     return replace(value, scale=value.scale * scale if 1.0 in (value.scale, scale) else scale, base=base)
 
 
@@ -274,13 +274,13 @@ def _chain(model: Element, segments: Sequence[Element], fields: Fields, context:
 
 
 def _handed_on(output: Element, value: Sum, own: dict[str, Sum]) -> Sum:
-    """The meaning of a field of a model in a chain: its sum, times a constant, plus another one."""
+    """The sum that a model in a chain passes on in a field: its own sum, times a constant, plus another constant."""
     kind, feature = output.get("dataType", "double"), output.get("feature", "predictedValue")
     expressions = [child for child in output.children if child.tag != "Extension"]
     if kind not in _CONTEXTS or feature not in ("predictedValue", "transformedValue") or len(expressions) > 1:
-        raise output.error("a field that is more than the value of its model is not supported", _EXPORT)
+        raise output.error("a field other than the value of its model is not supported", _EXPORT)
     if (feature == "transformedValue") != bool(expressions):
-        raise output.error("a field that is transformed has one expression, and no other one has any")
+        raise output.error("a transformed field needs exactly one expression, and other fields need none")
     if expressions:
         value = _linear(expressions[0], own)
     value = replace(value, handed_on=output.require("name"))
@@ -290,13 +290,13 @@ def _handed_on(output: Element, value: Sum, own: dict[str, Sum]) -> Sum:
 
 
 def _linear(expression: Element, own: dict[str, Sum]) -> Sum:
-    """A field of the same model, times a constant, or plus one, in float64."""
+    """A field of the same model, times or plus a constant, in float64."""
     if expression.tag == "FieldRef" and expression.get("field") in own:
         return own[expression.get("field")]
     name, operands = expression.get("function"), [c for c in expression.children if c.tag != "Extension"]
     constants = [c for c in operands if c.tag == "Constant"]
     if expression.tag != "Apply" or name not in ("+", "*") or len(operands) != 2 or len(constants) != 1:
-        raise expression.error("this is not a sum times a constant and plus another one", _EXPORT)
+        raise expression.error("expected a sum times a constant plus another constant", _EXPORT)
     at = next(c for c in operands if c is not constants[0])
     constant = parse_number(constants[0].text.strip(), "double", constants[0])
     value = _linear(at, own)
@@ -307,7 +307,7 @@ def _linear(expression: Element, own: dict[str, Sum]) -> Sum:
 
 
 def _class_tree(model: Element, fields: Fields, arithmetic: str) -> Read:
-    """One tree: by its probabilities, or by the scores alone if these differ."""
+    """Reads one tree by its probabilities, or, if its scores name other classes, by the scores alone."""
     if score_decides(model):
         return _ballots([model], [1.0], labels_of([model], voting=True), fields, model, arithmetic)
     return _classification([model], labels_of([model]), fields, model, arithmetic)
@@ -332,7 +332,7 @@ def _ballots(
     model: Element,
     arithmetic: str,
 ) -> Read:
-    """Trees whose votes are summed: there are no probabilities, and the greatest sum wins."""
+    """Reads trees whose votes are summed: the greatest sum wins, and there are no probabilities."""
     if arithmetic != "double":
         raise model.error("votes in float32 are not supported", "export the model without x-mathContext")
     grown = tuple(
@@ -347,7 +347,7 @@ def _ballots(
 def _elected(
     model: Element, segments: Sequence[Element], weights: Sequence[float], fields: Fields, context: _Context
 ) -> Read:
-    """Models that vote for a class: trees as sums of their votes if float64 holds them, others each with separate scores."""
+    """Reads models that vote for a class: trees as sums of votes if float64 suffices, other models with separate scores."""
     _no_targets(model)
     if context.votes:
         raise model.error("a vote inside a vote is not supported", _AVERAGE)
@@ -355,7 +355,7 @@ def _elected(
         raise model.error("votes of models that take sums of other models are not supported", _EXPORT)
     if min(weights) < 0 or not any(weights):
         raise model.error("a weight of the vote is negative, or all are 0", "give the models inside one by one")
-    # The vote of a tree is its score, so that the order of classes is free for it.
+    # The vote of a tree is its score, which does not depend on the order of classes.
     inner = replace(context, votes=True)
     others = {id(s): _voting(s, fields, inner) for s in segments if s.tag != "TreeModel"}
     if others:
@@ -371,12 +371,12 @@ def _elected(
         if read is None:
             read = _ballots([segment], [1.0], list(classes), fields, segment, context.arithmetic)
         if read.classes != classes:
-            different = "in different orders" if set(read.classes) == set(classes) else "of their own"
+            different = "in different orders" if set(read.classes) == set(classes) else "of other names"
             raise segment.error(f"the models of a vote have classes {different}", "train all of them on all classes")
         voters.append(Voter(segment, read, weight))
     if len(classes) ** len(voters) > MOST_COMBINATIONS:
         raise model.error(
-            f"which of equal classes wins a vote of {len(voters)} models for {len(classes)} classes depends on the order "
+            f"at a tie, the winner of a vote of {len(voters)} models for {len(classes)} classes depends on the order "
             "of the votes, and there are too many orders",
             _AVERAGE,
         )
@@ -400,7 +400,7 @@ def _regressions(model: Element, function: str, fields: Fields, context: _Contex
     method = model.get("normalizationMethod", "none")
     if function == "regression":
         if len(tables) != 1:
-            raise model.error("a regression of several tables")
+            raise model.error("a regression needs exactly one table")
         links = {"none": Identity(), "exp": Exp(), "logit": Logistic(), "softmax": Logistic()}
         if method not in links:
             raise model.error(f"the normalisation `{method[:40]}` is not supported", f"supported: {', '.join(links)}")
@@ -436,14 +436,14 @@ def _is_empty(table: Element) -> bool:
 
 
 def _table(table: Element, model: Element, fields: Fields, context: _Context) -> Sum:
-    """One table: the sum of an earlier model, or coefficients of categories."""
+    """The sum of a table: the sum of an earlier model, or coefficients of categories and numbers."""
     table.only("NumericPredictor", "CategoricalPredictor")
     intercept = number_in(table, "intercept", context.arithmetic)
     numeric = list(table.each("NumericPredictor"))
     if len(numeric) == 1 and numeric[0].get("name") in context.outputs:
         predictor = numeric[0]
         if table.child("CategoricalPredictor") is not None or predictor.get("exponent", "1") != "1":
-            raise table.error("a table of more than the sum before it is not supported", _EXPORT)
+            raise table.error("a table with terms other than an earlier sum is not supported", _EXPORT)
         value = context.outputs[predictor.get("name")]
         if value.context != context.arithmetic:
             raise table.error("a sum that changes its arithmetic is not supported", _EXPORT)
@@ -456,7 +456,7 @@ def _table(table: Element, model: Element, fields: Fields, context: _Context) ->
 
 
 def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown | Slope:
-    """A coefficient of a field of finitely many numbers (weights of evidence, indicators), or of any number."""
+    """The term of a coefficient: of a field of finitely many numbers (weights of evidence, indicators), or of any number."""
     name = predictor.get("name") or predictor.require("field")
     found = fields.find(name, predictor)
     if predictor.get("exponent", "1") != "1" or arithmetic != "double":
@@ -470,7 +470,7 @@ def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown | Slo
 
 
 def _terms(table: Element, fields: Fields, arithmetic: str) -> tuple[Grown, ...]:
-    """A tree per run of coefficients of one field; such trees are summed in the order of the table."""
+    """A tree for each run of coefficients of one field; the trees are summed in the order of the table."""
     runs: list[tuple[str, list[Element]]] = []
     for predictor in table.each("CategoricalPredictor"):
         name = predictor.get("name") or predictor.require("field")
@@ -481,7 +481,7 @@ def _terms(table: Element, fields: Fields, arithmetic: str) -> tuple[Grown, ...]
     for name, predictors in runs:
         found = fields.find(name, predictors[0])
         if not isinstance(found, Category | Bins):
-            raise predictors[0].error(f"`{name[:60]}` is a number, and has coefficients of categories")
+            raise predictors[0].error(f"`{name[:60]}` is a number, but has coefficients of categories")
         given = [(p.require("value"), number_in(p, "coefficient", arithmetic), p) for p in predictors]
         grown.append(category_term(found, given, f"{table.place}:{table.line}"))
     return tuple(grown)
@@ -505,14 +505,14 @@ def _scorecard(model: Element, fields: Fields, arithmetic: str) -> Read:
 
 
 def accumulation_of(sums: Sequence[Sum], at: Element) -> Accumulation:
-    """How the sums are added; ModelError if they differ."""
+    """The arithmetic of the sums. Raises ModelError if it differs between sums."""
     kinds = {(one.context, one.first, one.scale != 1.0, one.average, one.rounded) for one in sums}
     if len(kinds) != 1:
         raise at.error("outputs that are added up in different ways are not supported", _EXPORT)
     context, first, scaled, average, rounded = kinds.pop()
     if rounded:
         if first or scaled or average != 1:
-            raise at.error("scores that are rounded after more than a sum are not supported", _EXPORT)
+            raise at.error("scores that are rounded after more steps than a sum are not supported", _EXPORT)
         return Accumulation.FLOAT64_BASE_LAST_ROUNDED
     if context == "float":
         if first or average != 1:

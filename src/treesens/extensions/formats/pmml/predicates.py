@@ -1,8 +1,8 @@
-"""Predicates of PMML: the truth of each in every cell of its columns, and for a missing value.
+"""Predicates of PMML: their truth values in every cell of their columns, and for missing values.
 
-A predicate is true, false, or unknown. Over one column it is a table over cells: intervals of a number between strict cuts, the
-codes of a category and all other codes, and the missing value last. Compound predicates are tables if they use one column, and
-otherwise trees of tables. PMML 4.4, TreeModel: predicates and their truth tables.
+A predicate is true, false, or unknown. A predicate over one column is a table over cells: the intervals of a number between
+strict cuts, or the codes of a category and all other codes; the missing value is last. Compound predicates are tables if they
+use one column, and otherwise trees of tables (PMML 4.4, TreeModel: predicates and their truth tables).
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _ORDERS = {
     "greaterThan": (True, True),
     "greaterOrEqual": (False, True),
 }
-"""Per operator: True if it changes strictly above its bound, and True if it holds above."""
+"""Per operator: True if its truth changes strictly above the bound, and True if it holds above."""
 _UNARY = ("isMissing", "isNotMissing")
 _JOINTS = ("and", "or", "xor", "surrogate")
 
 
 @dataclass(frozen=True, eq=False)
 class Test:
-    """A predicate about one field: `holds` of its value, which is a float or a text; `missing` is its truth without a value."""
+    """A predicate about one field, which compares its value with `bounds` (numbers) or `texts`."""
 
     field: Field
     operator: str
@@ -68,7 +68,7 @@ class Test:
         return [cut for cut in cuts if math.isfinite(cut)]
 
     def on_numbers(self, cuts: Sequence[float]) -> tuple[Truth, ...]:
-        """The truth of every cell between the cuts (one more than them), with that of a missing value last."""
+        """The truth values of all cells between the cuts, and of a missing value last: len(cuts) + 2 entries."""
         inside = [next_down(cuts[0], NumberType.FLOAT64) if cuts else 0.0, *cuts]
         if isinstance(self.field, Bins):
             images = [self.field.images[_place(self.field.cuts, x)] for x in inside]
@@ -78,7 +78,7 @@ class Test:
         return (*(self._of_number(value) for value in values), self._of_number(self.field.missing))
 
     def on_codes(self) -> tuple[Truth, ...]:
-        """The truth of every code, of all other codes, and of a missing value last."""
+        """The truth values of all codes, of other codes, and of a missing value last."""
         assert isinstance(self.field, Category)
         return tuple(map(self._of_image, (*self.field.images, self.field.missing)))
 
@@ -114,7 +114,7 @@ def _place(cuts: Sequence[float], x: float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Several predicates: `and`, `or`, `xor`, or the first that is not unknown (`surrogate`)."""
+    """A compound of predicates: `and`, `or`, `xor`, or the first known truth value (`surrogate`)."""
 
     operator: str
     parts: tuple[Predicate, ...]
@@ -122,7 +122,7 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Always:
-    """True or False."""
+    """A predicate that is always true, or always false."""
 
     truth: bool
 
@@ -138,7 +138,7 @@ def predicate_of(holder: Element, fields: Fields) -> Predicate:
     """The single predicate of a node, a segment, or an attribute."""
     found = [child for child in holder.children if is_predicate(child)]
     if len(found) != 1:
-        raise holder.error(f"{len(found)} predicates where there is one")
+        raise holder.error(f"expected one predicate, found {len(found)}")
     return _read(found[0], fields)
 
 
@@ -161,7 +161,7 @@ def _read(element: Element, fields: Fields) -> Predicate:
     if element.tag == "SimpleSetPredicate":
         operator: str = element.require("booleanOperator")
         if operator not in ("isIn", "isNotIn"):
-            raise element.error(f"`{operator[:40]}` is not an operator of sets")
+            raise element.error(f"unknown operator `{operator[:40]}` of sets")
         array = element.need("Array")
         return among(field, operator, _words(array), array)
     operator = element.require("operator")
@@ -171,7 +171,7 @@ def _read(element: Element, fields: Fields) -> Predicate:
     if operator in ("equal", "notEqual"):
         return among(field, "isIn" if operator == "equal" else "isNotIn", (value,), element)
     if operator not in _ORDERS:
-        raise element.error(f"`{operator[:40]}` is not an operator")
+        raise element.error(f"unknown operator `{operator[:40]}`")
     if field.kind not in NUMBERS:
         raise element.error(f"the categories of `{name[:40]}` have no order", "declare the field as continuous")
     return Test(field, operator, bounds=(parse_number(value, field.kind, element),))
@@ -186,10 +186,10 @@ def among(field: Field, operator: str, values: Sequence[str], at: Element) -> Te
 def _joint(element: Element, fields: Fields) -> Predicate:
     operator = element.require("booleanOperator")
     if operator not in _JOINTS:
-        raise element.error(f"`{operator[:40]}` is not an operator of predicates")
+        raise element.error(f"unknown operator `{operator[:40]}` of predicates")
     parts = tuple(_read(child, fields) for child in element.children if child.tag != "Extension")
     if not parts:
-        raise element.error("a compound of no predicates")
+        raise element.error("a compound predicate is empty")
     return parts[0] if len(parts) == 1 else Joint(operator, parts)
 
 
@@ -207,7 +207,7 @@ def _words(array: Element) -> tuple[str, ...]:
             words.append(text[at:end])
             at = end
     if "n" in array.attributes and array.get("n") != str(len(words)):
-        raise array.error(f"{len(words)} values, and the attribute `n` says {array.get('n')[:20]}")
+        raise array.error(f"the array has {len(words)} values, but its attribute `n` says {array.get('n')[:20]}")
     return tuple(words)
 
 
@@ -219,7 +219,7 @@ def _quoted(text: str, at: int, array: Element) -> tuple[int, str]:
         word += text[at]
         at += 1
     if at == len(text):
-        raise array.error("a quote that does not end")
+        raise array.error("unterminated quote")
     return at + 1, word
 
 

@@ -13,7 +13,7 @@ from treesens.extensions.formats.pmml.xml import Element
 from treesens.frontends.columns import Nodes
 
 Score = Callable[[Element], "Sequence[float] | None"]
-"""The values of a node, None if it has no score."""
+"""Returns the values of a node; None if the node has no score."""
 
 _STRATEGIES = ("none", "lastPrediction", "nullPrediction", "defaultChild")
 _NODE_PARTS = (
@@ -48,23 +48,23 @@ class _Node:
 
 
 class Grown(NamedTuple):
-    """A binary tree, and the columns without which some inputs have no prediction."""
+    """A binary tree, and the columns that must not be missing for a prediction."""
 
     nodes: Nodes
     unpredicted: frozenset[int]
 
 
 def tree_of(model: Element, fields: Fields, score: Score, width: int) -> Grown:
-    """The binary tree of a TreeModel, whose nodes have `score`."""
+    """The binary tree of a TreeModel; `score` returns the values of its nodes."""
     model.only(*_MODEL_PARTS, "Targets")
     if model.child("Targets") is not None:
-        raise model.error("a tree that changes its own score is not supported", "export the model without Targets")
+        raise model.error("a tree with Targets is not supported here", "export the model without Targets")
     strategy = model.get("missingValueStrategy", "none")
     if strategy not in _STRATEGIES:
         raise model.error(f"the strategy `{strategy[:40]}` for missing values is not supported", "export without it")
     last = model.get("noTrueChildStrategy", "returnNullPrediction")
     if last not in ("returnNullPrediction", "returnLastPrediction"):
-        raise model.error(f"`{last[:40]}` is not a strategy for nodes without a true child")
+        raise model.error(f"unknown strategy `{last[:40]}` for nodes without a true child")
     inner = fields_inside(model, fields)
     predicates: list[Predicate] = []
     root = _read_node(model.need("Node"), inner, score, strategy == "defaultChild", predicates)
@@ -75,7 +75,7 @@ def tree_of(model: Element, fields: Fields, score: Score, width: int) -> Grown:
 
 
 def fields_inside(model: Element, fields: Fields) -> Fields:
-    """The fields that a nested model sees: those outside, and its own transformations."""
+    """The fields of a nested model: the surrounding fields, and its own transformations."""
     inner = fields.inner()
     local = model.child("LocalTransformations")
     if local is not None:
@@ -98,7 +98,7 @@ def _read_node(element: Element, fields: Fields, score: Score, defaults: bool, p
 
 
 class _Walk:
-    """The rules by which a tree finds its node, as continuations of the grower."""
+    """The rules by which PMML finds the node of an input, as continuations of the grower."""
 
     def __init__(self, grower: Grower, strategy: str, last: bool) -> None:
         self.grower, self.strategy, self.last = grower, strategy, last
@@ -125,7 +125,7 @@ class _Walk:
             case "lastPrediction":
                 unknown = lambda s: self._score(node, s)  # noqa: E731
             case "nullPrediction":
-                # The direction of a missing value is irrelevant if there is no prediction for it.
+                # A missing value without a prediction may go in any direction.
                 self.grower.unpredicted |= {test.column.index for test in tests_of(child.predicate)}
             case "defaultChild":
                 default = node.default
@@ -139,7 +139,7 @@ class _Walk:
         return self.grower.leaf(node.values)
 
     def _unpredicted(self, node: _Node, state: State) -> int:
-        """No prediction: allowed for missing values only."""
+        """A leaf without a prediction, which only missing values may reach."""
         leaf = self.grower.no_prediction(state)
         return self._no_prediction(node.element) if leaf is None else leaf
 
@@ -151,7 +151,7 @@ class _Walk:
 
 
 def regression_score(context: str) -> Score:
-    """The score of a node as a number: float32 if the model's context is `float`."""
+    """A `Score` that reads one number: float32 if the model's context is `float`."""
 
     def score(node: Element) -> Sequence[float] | None:
         if "score" not in node.attributes:
@@ -162,13 +162,13 @@ def regression_score(context: str) -> Score:
 
 
 def number_in(element: Element, name: str, context: str) -> float:
-    """An attribute in the arithmetic of a model: float32 if its context is `float`, float64 otherwise."""
+    """A number in an attribute, in a model's arithmetic: float32 if the context is `float`, float64 otherwise."""
     value = element.number(name)
     return nearest_float32(element.get(name), value) if context == "float" else value
 
 
 def class_score(labels: list[str]) -> Score:
-    """The probabilities of a node, in the order of `labels`: those of its distribution, or the shares of its records."""
+    """A `Score` that reads probabilities in the order of `labels`: a node's probabilities, or the shares of its records."""
 
     def score(node: Element) -> Sequence[float] | None:
         found = list(node.each("ScoreDistribution"))
@@ -178,26 +178,26 @@ def class_score(labels: list[str]) -> Score:
             return None
         given = {child.require("value"): child for child in found}
         if set(given) - set(labels) or len(given) != len(found):
-            raise node.error("a distribution over classes that the tree does not have, or with one twice")
+            raise node.error("a distribution has classes that the tree lacks, or one of them twice")
         if all("probability" in child.attributes for child in found):
             return [given[label].number("probability") if label in given else 0.0 for label in labels]
         counts = [given[label].number("recordCount") if label in given else 0.0 for label in labels]
         total = sum(counts)
         if total <= 0:
-            raise node.error("a distribution of no records")
+            raise node.error("a distribution has no records")
         return [count / total for count in counts]
 
     return score
 
 
 def attribute_tree(characteristic: Element, fields: Fields) -> Grown:
-    """The points of one characteristic of a scorecard: those of the first attribute whose predicate is true."""
+    """The tree of a characteristic of a scorecard; the first attribute whose predicate is true gives the points."""
     characteristic.only("Attribute")
     attributes = list(characteristic.each("Attribute"))
     predicates = []
     for attribute in attributes:
         if attribute.child("ComplexPartialScore") is not None:
-            raise attribute.error("a score that is computed is not supported", "use partialScore")
+            raise attribute.error("a computed score is not supported", "use partialScore")
         predicates.append(predicate_of(attribute, fields))
     points = [attribute.number("partialScore") for attribute in attributes]
     grower = Grower(predicates, 1, f"{characteristic.place}:{characteristic.line}")
@@ -221,7 +221,7 @@ def attribute_tree(characteristic: Element, fields: Fields) -> Grown:
 
 
 def category_term(field: Field, coefficients: Sequence[tuple[str, float, Element]], place: str) -> Grown:
-    """The contributions of one field's categories to a regression: a coefficient each, and 0 for all others."""
+    """The tree of a field's contribution to a regression: the coefficient of the category, or 0 without a coefficient."""
     tests = [among(field, "isIn", (value,), at) for value, _, at in coefficients]
     grower = Grower(tests, 1, place)
 
@@ -238,7 +238,7 @@ def category_term(field: Field, coefficients: Sequence[tuple[str, float, Element
 
 
 def numeric_term(field: Category | Bins, coefficient: float, at: Element) -> Grown:
-    """A coefficient times a field of finitely many numbers, each product rounded as the sum's arithmetic does."""
+    """The tree of a coefficient times a field of finitely many numbers, with products rounded to float64."""
     values = sorted({image for image in (*field.images, field.missing) if isinstance(image, float)})
     tests = [Test(field, "isIn", bounds=(value,)) for value in values]
     grower = Grower(tests, 1, f"{at.place}:{at.line}")

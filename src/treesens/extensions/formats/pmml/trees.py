@@ -1,4 +1,4 @@
-"""Trees of PMML, whose nodes have any number of children with predicates of their own, as binary trees.
+"""Trees of PMML, whose nodes have any number of children, each with a predicate, as binary trees.
 
 A node's children are tested in order, and the first whose predicate is true is taken. `missingValueStrategy` handles unknown
 predicates, `noTrueChildStrategy` the case that none is true (PMML 4.4, TreeModel). The binary tree splits on one column at a
@@ -31,7 +31,7 @@ from treesens.frontends.columns import Growing, Nodes
 
 @dataclass(frozen=True)
 class Interval:
-    """Cells first..last of a number, and True if it may be missing."""
+    """The cells first..last of a number; `missing` is True if the number may be missing."""
 
     first: int
     last: int
@@ -40,9 +40,9 @@ class Interval:
 
 Left: TypeAlias = Interval | frozenset[int]
 State: TypeAlias = Mapping[int, Left]
-"""The remaining values by column: cells of a number, or codes of a category (the last two are all other codes, and missing)."""
+"""The values still possible, by column: cells of a number, or codes of a category, with all other codes and missing last."""
 Then: TypeAlias = Callable[[State], int]
-"""Builds the continuation for a state, and returns the number of its node."""
+"""Builds the rest of the tree for a state, and returns the number of its first node."""
 
 
 class Grower(Growing):
@@ -64,7 +64,7 @@ class Grower(Growing):
             self.cuts[column] = sorted(found)
             self.start[column] = Interval(0, len(found), True)
         self.unpredicted: set[int] = set()
-        """Columns without which some inputs have no prediction."""
+        """Columns that must not be missing: some inputs without them have no prediction."""
         self._runs: dict[int, list[tuple[int, int, Outcome]]] = {}
         self._truths: dict[int, tuple[Truth, ...]] = {}
 
@@ -77,7 +77,7 @@ class Grower(Growing):
         return self.nodes()
 
     def missing(self, state: State) -> set[int]:
-        """The columns with a missing value, or a category that the file does not list."""
+        """The columns that have a missing value, or an unlisted category, in this state."""
         found = set[int]()
         for column, left in state.items():
             if isinstance(left, Interval):
@@ -89,7 +89,7 @@ class Grower(Growing):
         return found
 
     def no_prediction(self, state: State) -> int | None:
-        """A leaf that no input without missing values reaches; None if some such input does."""
+        """A leaf that only inputs with missing values reach; None if some other input reaches this state."""
         lost = self.missing(state)
         self.unpredicted |= lost
         return self.leaf([0.0] * self.width) if lost else None
@@ -102,7 +102,7 @@ class Grower(Growing):
         return super().inner(feature, threshold, missing_left=missing_left)
 
     def ask(self, predicate: Predicate, state: State, true: Then, false: Then, unknown: Then) -> int:
-        """The node that continues with the predicate's truth."""
+        """Splits on a predicate: continues by its truth value, and returns the first node."""
         if isinstance(predicate, Always):
             return (true if predicate.truth else false)(state)
         if isinstance(predicate, Joint):
@@ -169,7 +169,7 @@ class Grower(Growing):
         return self._split_number(column, runs, then[outcome(truths[-1])] if left.missing else None, state)
 
     def _split_number(self, column: int, runs: list[tuple[int, int, Then]], missing: Then | None, state: State) -> int:
-        """Runs of cells with their continuations, and the continuation of a missing value, if it may be."""
+        """Splits on runs of cells with their continuations, and on missing values if they have one."""
         if not runs:
             assert missing is not None
             return missing(state)
@@ -193,7 +193,7 @@ class Grower(Growing):
 
 
 def _runs(truths: Sequence[Truth]) -> list[tuple[int, int, Outcome]]:
-    """Neighbouring cells with equal truth: first, last, and the truth."""
+    """Runs of neighbouring cells with the same truth value, each as (first, last, truth value)."""
     runs: list[tuple[int, int, Outcome]] = []
     for cell, truth in enumerate(truths):
         found = outcome(truth)

@@ -1,8 +1,8 @@
-"""Trees that vote for classes (`majorityVote`, `weightedMajorityVote`), as sums of leaves whose greatest one wins.
+"""Trees that vote for classes (`majorityVote`, `weightedMajorityVote`), as sums of leaves; the greatest sum wins.
 
-JPMML-Evaluator keeps the classes in voting order, and takes the first of the best. So a class wins a tie if the earliest vote
-for one of the tied classes is its own. Sums express that by adding to each vote's weight a part of the smallest difference of
-two sums, larger than all later parts together: 1/2, 1/4, 1/8, …
+JPMML-Evaluator keeps the classes in voting order, and takes the first of the best. So of the tied classes, the class that got
+the earliest vote wins. To express this in sums, each vote's weight is increased by a part of the smallest difference of two
+sums that is larger than all later parts together: 1/2, 1/4, 1/8, …
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from treesens.extensions.formats.pmml.xml import Element
 
 
 def labels_of(trees: Sequence[Element], *, voting: bool = False) -> list[str]:
-    """The classes of distributions, in order of first appearance: of equal shares the first one wins.
+    """The classes of distributions, in order of first appearance; of equal shares the first class wins.
 
-    If `voting`, those of scores follow. ModelError for fewer than two.
+    If `voting`, classes of scores follow. Raises ModelError for fewer than two classes.
     """
     shared: dict[str, None] = {}
     scored: dict[str, None] = {}
@@ -33,14 +33,14 @@ def labels_of(trees: Sequence[Element], *, voting: bool = False) -> list[str]:
             todo = [*node.each("Node"), *todo]
     labels = list(shared | scored if voting else shared)
     if len(labels) < 2:
-        raise trees[0].error("a classifier of fewer than two classes", "export the probabilities of all classes")
+        raise trees[0].error("the classifier has fewer than two classes", "export the probabilities of all classes")
     if voting and len({_value(label) for label in labels}) < len(labels):
-        raise trees[0].error("two of the classes are one, written in two ways", "write each class in one way")
+        raise trees[0].error("two labels are the same class, written in two ways", "write each class in one way")
     return labels
 
 
 def _value(label: str) -> object:
-    """The possible readings of a label: its field says whether it is a text, a number or a truth, but may be missing."""
+    """A label as a number, a truth value or a text; the field that declares its type may be missing."""
     try:
         return float(label)
     except ValueError:
@@ -48,12 +48,12 @@ def _value(label: str) -> object:
 
 
 def vote_score(labels: Sequence[str], value: float) -> Score:
-    """The vote of a node: `value` for its score, and 0 for all other classes."""
+    """A `Score` that reads votes: `value` for the class that the node's score names, and 0 for all others."""
 
     def score(node: Element) -> Sequence[float] | None:
         if "score" not in node.attributes:
             if node.child("Node") is None:
-                raise node.error("a leaf without a score votes for nothing", "export the scores, too")
+                raise node.error("a leaf without a score has no vote", "export the scores, too")
             return None
         if node.get("score") not in labels:
             raise node.error(f"`{node.get('score')[:40]}` is not one of the vote's classes")
@@ -63,7 +63,7 @@ def vote_score(labels: Sequence[str], value: float) -> Score:
 
 
 def score_decides(tree: Element) -> bool:
-    """True if some node's score is not the first of its most probable classes: then the score is the class."""
+    """True if the predicted class is the score: some node's score is not the first of its most probable classes."""
     nodes, todo = [], list(tree.each("Node"))
     while todo:
         nodes.append(todo.pop())
@@ -82,10 +82,10 @@ def score_decides(tree: Element) -> bool:
 
 
 def vote_values(weights: Sequence[float], classes: int) -> list[float] | None:
-    """The weight of each vote, so that the class with the greatest sum wins. None if float64 cannot add that exactly.
+    """Weights of the votes with which the class with the greatest sum wins; None if float64 cannot add them exactly.
 
-    Equal weights are votes of 1: their sums grow with their number, whatever is rounded. Two classes need a part for the first
-    vote alone, since it is for one of the two tied classes; and none if no two sums are equal.
+    Equal weights become votes of 1, since rounded sums still grow with the number of votes. For two classes only the first vote
+    needs a part, since it is for one of the tied classes; without equal sums no vote needs a part.
     """
     exact = [Fraction(1 if len(set(weights)) == 1 and weights[0] else weight) for weight in weights]
     scale = lcm(*(weight.denominator for weight in exact))

@@ -16,7 +16,7 @@ _DAMAGED = "the file is damaged or has another format; export the model again"
 
 @dataclass(eq=False)
 class Element:
-    """One element: its name without the namespace, attributes, children, text, and the line on which it starts."""
+    """An element: its name without the namespace, attributes, children, text, and the line on which it starts."""
 
     tag: str
     attributes: dict[str, str]
@@ -30,15 +30,15 @@ class Element:
         return ModelError(message, place=f"{self.place}:{self.line}: {self.tag}", remedy=remedy)
 
     def each(self, *tags: str) -> Iterator[Element]:
-        """The children of these names, in order."""
+        """The children with these names, in order."""
         return (child for child in self.children if child.tag in tags)
 
     def child(self, *tags: str) -> Element | None:
-        """The first child of one of these names."""
+        """The first child with one of these names; None if there is none."""
         return next(self.each(*tags), None)
 
     def need(self, *tags: str) -> Element:
-        """The first child of one of these names; ModelError if there is none."""
+        """The first child with one of these names. Raises ModelError if there is none."""
         found = self.child(*tags)
         if found is None:
             raise self.error(f"there is no {' or '.join(tags)}")
@@ -48,13 +48,13 @@ class Element:
         return self.attributes.get(name, default)
 
     def require(self, name: str) -> str:
-        """An attribute; ModelError if it is missing."""
+        """The text of an attribute. Raises ModelError if it is missing."""
         if name not in self.attributes:
             raise self.error(f"the attribute `{name}` is missing")
         return self.attributes[name]
 
     def number(self, name: str, default: float | None = None) -> float:
-        """An attribute as a finite float64; ModelError if it is not one."""
+        """The finite float64 in an attribute. Raises ModelError if there is none."""
         if name not in self.attributes and default is not None:
             return default
         text = self.require(name)
@@ -67,14 +67,14 @@ class Element:
         return value
 
     def only(self, *tags: str) -> None:
-        """Refuses children of other names: they may change what the element means."""
+        """Refuses children with other names, which may change the element's meaning."""
         for child in self.children:
             if child.tag not in (*tags, "Extension"):
                 raise child.error(f"{child.tag} in {self.tag} is not supported", "export the model without it")
 
 
 def parse(data: bytes, place: str) -> Element:
-    """The root of a document. ModelError with the line for anything but XML, and for features that models never need."""
+    """The root of a document. Raises ModelError, with the line, for invalid XML and for features that models never need."""
     reader = _Reader(place)
     try:
         reader.parser.Parse(data, True)

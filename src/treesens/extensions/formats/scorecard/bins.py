@@ -1,4 +1,4 @@
-"""The bins of a scorecard in the notation of people and optbinning: intervals, comparisons, lists of categories, `Missing`."""
+"""The bins of a scorecard, as people and optbinning write them: intervals, comparisons, lists of categories, `Missing`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers from one strict cut on, below another one."""
+    """The numbers from a strict cut on, below another strict cut."""
 
     low: float
     high: float
@@ -34,7 +34,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Word:
-    """`missing`, `special`, or `other`: values in no other bin."""
+    """A bin of `missing` or `special` values, or of `other` values, which are in no other bin."""
 
     name: str
 
@@ -44,7 +44,7 @@ _WORDS = {"missing": "missing", "special": "special", "other": "other", "else": 
 
 
 def parse_bin(text: str) -> Bin | None:
-    """The bin of a text; None if it is not a bin."""
+    """The bin that a text denotes; None if it denotes no bin."""
     text = text.strip()
     if text.lower() in _WORDS:
         return Word(_WORDS[text.lower()])

@@ -1,8 +1,8 @@
 """Scorecards as CSV: a line per bin with a feature, the bin and its points, as optbinning's `Scorecard.table()` writes them.
 
-The score is the sum of the points of an input's bins, in float64, in the order of the features. Cuts are those of the file.
-optbinning prints its cuts with two decimals, and scores with all digits: if all cuts have the same number of decimals, a note
-warns that they look rounded. Siddiqi, Intelligent Credit Scoring, 2017.
+The score is the sum of the points of an input's bins, in float64, in the order of the features, by the cuts as written.
+optbinning prints its cuts with two decimals, but scores with all digits: if all cuts have the same number of decimals, a note
+warns that they look rounded (Siddiqi, Intelligent Credit Scoring, 2017).
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _COLUMNS = {
 _BASE = ("", "base", "(base)", "intercept")
 _MAX_LINES = 1_000_000
 _PRINTED = (
-    "all cuts have {digits} digits after the point, so that they look printed: the library's own may have more, and inputs "
-    "between the two get other points there. If they are rounded, write the cuts themselves into the bins (optbinning: "
+    "all cuts have {digits} digits after the point, and look rounded: the library's cuts may have more digits, and inputs "
+    "between the two get other points there. If they are rounded, write the exact cuts into the bins (optbinning: "
     "binning_process_.get_binned_variable(NAME).splits)"
 )
 _REMEDY = "write `feature,bin,points`, with bins like `[20, 30)`, `<= 5`, `['a' 'b']` or `Missing`"
 
 
 class ScorecardFrontend(OfFiles):
-    """Reads tables of points; there is no live object."""
+    """Reads tables of points; there are no live objects."""
 
     name = "scorecard"
 
@@ -80,7 +80,7 @@ class ScorecardFrontend(OfFiles):
         printed = len(digits) == 1 and digits != {0}
         notes = [_PRINTED.format(digits=digits.pop())] if printed else []
         special = [term.name for term in terms if term.special]
-        left_out = "points of special codes are left out: the file does not say which codes they are"
+        left_out = "points of special codes are left out, since the file does not list these codes"
         table = _Table(base, axes, scores)
         notes += [f"{left_out} ({', '.join(special)[:200]})"] if special else []
         return LoadedModel(ensemble, self.name, table.score, notes=tuple(notes), printed=printed)
@@ -110,7 +110,7 @@ class _Table:
 
 @dataclass(eq=False)
 class _Term:
-    """The bins of one feature, as read so far."""
+    """The bins of one feature read so far."""
 
     name: str
     place: str
@@ -121,7 +121,7 @@ class _Term:
     categories: dict[str, float] = field(default_factory=dict)
 
     def axis(self, column: int, feature: Feature) -> tuple[Feature, Axis, NDArray[np.float64]]:
-        """The feature, its bins with that of missing values first, and their points [bins, 1]."""
+        """The feature, its bins, and their points, [bins, 1], with missing values first."""
         feature = replace(feature, needs_value=self.missing is None)
         lost = 0.0 if self.missing is None else self.missing
         if self.categories:
@@ -139,7 +139,7 @@ class _Term:
             if interval.low != before:
                 what = "lie in two bins" if interval.low < before else "are in no bin"
                 message = f"values of `{self.name[:60]}` between {interval.low:g} and {before:g} {what}"
-                raise ModelError(message, place=at, remedy="let each bin begin where the one before ends")
+                raise ModelError(message, place=at, remedy="let each bin begin at the end of the bin before")
             before = interval.high
         if before != math.inf:
             message = f"values of `{self.name[:60]}` from {before:g} on are in no bin"
@@ -161,7 +161,7 @@ def _delimiter(line: str) -> str:
 
 
 def _places(header: list[str]) -> dict[str, int] | None:
-    """The columns of feature, bin and points; None if this is not a scorecard."""
+    """The positions of the columns feature, bin and points; None if the file is not a scorecard."""
     words = [word.strip().strip("\ufeff").lower() for word in header]
     found = {}
     for wanted, names in _COLUMNS.items():
@@ -183,11 +183,11 @@ def _read(data: bytes, place: str) -> tuple[float, list[_Term]]:
         for row in reader:
             at = f"{place}:{reader.line_num}"
             if reader.line_num > _MAX_LINES:
-                raise ModelError(f"more than {_MAX_LINES} lines make no scorecard", place=at)
+                raise ModelError(f"a scorecard has at most {_MAX_LINES} lines", place=at)
             if places is None:
                 places = _places(row)
                 if places is None:
-                    raise ModelError("the first line names no feature, bin and points", place=at, remedy=_REMEDY)
+                    raise ModelError("the first line must name feature, bin and points", place=at, remedy=_REMEDY)
             elif any(cell.strip() for cell in row):
                 base += _line(row, places, terms, at)
     except csv.Error as error:
@@ -198,17 +198,17 @@ def _read(data: bytes, place: str) -> tuple[float, list[_Term]]:
 
 
 def _line(row: list[str], places: dict[str, int], terms: dict[str, _Term], at: str) -> float:
-    """One line; returns the points that every input gets."""
+    """Reads one line, and returns the points that it gives to every input."""
     if len(row) <= max(places.values()):
         raise ModelError(f"the line has {len(row)} cells", place=at, remedy=_REMEDY)
     name, text, given = (row[places[part]].strip() for part in ("feature", "bin", "points"))
     points = _number(given)
     if points is None:
-        raise ModelError(f"`{given[:40]}` are not points", place=at, remedy=_REMEDY)
+        raise ModelError(f"`{given[:40]}` is not a number of points", place=at, remedy=_REMEDY)
     if name.lower() in _BASE and not text:
         return float(points)
     if not name:
-        raise ModelError("a line without a feature", place=at, remedy=_REMEDY)
+        raise ModelError("the line names no feature", place=at, remedy=_REMEDY)
     found = parse_bin(text)
     if found is None:
         raise ModelError(f"`{text[:60]}` is not a bin", place=at, remedy=_REMEDY)
@@ -217,7 +217,7 @@ def _line(row: list[str], places: dict[str, int], terms: dict[str, _Term], at: s
 
 
 def _add(term: _Term, found: Interval | Listed | Word, points: float, at: str) -> None:
-    twice = ModelError(f"this bin of `{term.name[:60]}` was there before", place=at, remedy="remove one of the lines")
+    twice = ModelError(f"this bin of `{term.name[:60]}` appears twice", place=at, remedy="remove one of the lines")
     match found:
         case Word("missing"):
             if term.missing is not None:

@@ -1,1 +1,1 @@
-"""Compositions of scikit-learn: pipelines, wrappers, linear models, models of models, and one output of several."""
+"""Compositions of scikit-learn: pipelines, wrappers, linear models, models of models, and single outputs."""

@@ -1,8 +1,7 @@
 """Models of models in scikit-learn: votes, stacks, bags of anything, and the folds of a calibration.
 
-All of them average: probabilities, values, or either with learnt coefficients. The members may be of any library. A forest is a
-sum, and so is an average of forests. Models with a link or a calibration keep separate scores
-(`treesens.extensions.formats.links.blend`).
+They average probabilities or values, some with learnt coefficients. The members may be of any library. An average of forests is
+a sum, like a forest. Models with a link or a calibration keep separate scores (`treesens.extensions.formats.links.blend`).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _BAGGING = ("BaggingClassifier", "BaggingRegressor")
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """The members with their weights, and how the library combines their predictions."""
+    """The members with their weights, and the way in which the library combines their predictions."""
 
     members: Sequence[LoadedModel]
     shares: Sequence[Fraction]
@@ -70,7 +69,7 @@ def is_blend(obj: Any) -> bool:
 
 
 def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
-    """The model of a fitted vote, stack, bag or calibration. ModelError names an unsupported part."""
+    """The model of a fitted vote, stack, bag or calibration. A ModelError names an unsupported part."""
     place, kind = source.path, type(obj).__name__
     if is_calibrated(obj) and len(obj.classes_) > 2 and len(folds_of(obj)) < 2:
         return read_calibrated_classes(obj, load, source, name)
@@ -135,7 +134,7 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
 
 
 def _of_classes(obj: Any, parts: _Parts, classes: tuple[str | int, ...], source: ModelSource, name: str) -> LoadedModel:
-    """A stack with one score per class."""
+    """The model of a stack with one score per class."""
     place, names = source.path, names_of(obj)
     if not all(_is_sum(model.ensemble) for model in parts.members):
         raise ModelError(_BOOSTED_INSIDE, place=place, remedy=_STACK_FORESTS)
@@ -167,7 +166,7 @@ def _predict(parts: _Parts, classes: Sequence[Any]) -> Callable[[Any, Any], Any]
 
 
 def _in_one_thread(obj: Any) -> Any:
-    """A copy whose forests sum in one thread, in a fixed order."""
+    """A copy whose forests add up their trees in one thread, in a fixed order."""
     fixed = copy.copy(obj)
     fixed.estimators_ = [copy.copy(member) for member in obj.estimators_]
     for member in fixed.estimators_:
@@ -177,17 +176,17 @@ def _in_one_thread(obj: Any) -> Any:
 
 
 def _is_sum(e: Ensemble) -> bool:
-    """True if the prediction of a model is a sum of its leaves."""
+    """True if the model predicts a sum of its leaves."""
     return e.link.is_linear and e.n_outputs == max(1, len(e.classes))
 
 
 def _check(e: Ensemble, classes: int, place: str) -> None:
     if len(e.classes) != classes:
-        message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
+        message = f"a model inside has {len(e.classes)} classes, but the whole model {classes}"
         raise ModelError(message, place=place, remedy="train all of them on all classes")
     votes = e.link.votes and not e.link.compares_members
     if not e.link.is_known or votes or (isinstance(e.link, Logistic) and e.n_outputs > 1):
-        message = f"a model inside ({e.source.format}) has probabilities that are not a function of its scores here"
+        message = f"a model inside ({e.source.format}) has probabilities that are not functions of its scores"
         raise ModelError(
             message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
         )
@@ -196,7 +195,7 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
 
 
 def _of_second_class(model: LoadedModel) -> LoadedModel:
-    """A forest of two classes as the vote share of the second one alone."""
+    """A forest of two classes, reduced to the vote share of the second class."""
     e = model.ensemble
     if not _is_sum(e):
         return model
@@ -207,7 +206,7 @@ def _of_second_class(model: LoadedModel) -> LoadedModel:
     return replace(model, ensemble=second, margins=lambda rows: np.asarray(model.margins(rows))[:, 1:])
 
 
-# --- which models, and how much each counts -----------------------------------------------------------------------------------
+# --- members and weights ------------------------------------------------------------------------------------------------------
 
 
 def _folds(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
@@ -220,7 +219,7 @@ def _folds(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
 
 
 def _folds_of_classes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> _Parts:
-    """Each fold divides the calibrated scores of its classes by their sum."""
+    """Reads folds, each of which divides the calibrated scores of its classes by their sum."""
     count = len(folds_of(obj))
     members = [read_fold(obj, load, source, name, fold) for fold in range(count)]
     inside = [replace(m, ensemble=replace(m.ensemble, source=replace(source, format=m.notes[0]))) for m in members]
@@ -245,7 +244,7 @@ def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
             remedy=f"use one of {', '.join(known)}, or {_ONE_BY_ONE}",
         )
     if obj.passthrough:
-        message = "its last model sees the columns themselves, too (passthrough=True)"
+        message = "its last model also uses the original columns (passthrough=True)"
         raise ModelError(message, place=place, remedy="use passthrough=False")
     if classifier and set(obj.stack_method_) != {"predict_proba"}:
         message = "a stack over decision functions, or over predicted classes, is not supported"
@@ -276,12 +275,12 @@ def _bag(obj: Any, load: Callable[[Any], LoadedModel]) -> _Parts:
 
 
 def _over_all(model: LoadedModel, used: NDArray[np.int64], names: Sequence[str]) -> LoadedModel:
-    """A model of some columns as one of all."""
+    """A model of the columns `used` as a model of all columns."""
     e = model.ensemble
     if np.array_equal(used, np.arange(len(names))):
         return model
     if e.open_features:
-        message = "a linear model inside sees some of the columns alone (max_features, or columns drawn twice)"
+        message = "a linear model inside uses only some columns (max_features, or columns drawn twice)"
         raise ModelError(message, place=e.source.path, remedy="bag it over all columns, or give the models one by one")
     features = [replace(e.features[0], name=name, categories=0, labels=None) for name in names]
     for own, f in zip(e.features, used.tolist(), strict=True):
@@ -304,13 +303,13 @@ def stack_of_classes(
     """The ensemble of a stack over members whose probabilities are sums of leaves, with one score for each class.
 
     The last model gives each class k the score b_k + the sum over members i and classes j of w_kij p_ij. The probability p_ij
-    of a forest is a sum of leaves, hence the score of a class, too: an ensemble of one output over the columns (i, j), per k.
+    of a forest is a sum of leaves, and so is the score of class k: an ensemble of one output over the columns (i, j).
     """
     check_finite(final, place)
     weights, intercepts = np.asarray(final.coef_, np.float64), np.ravel(final.intercept_).astype(np.float64)
     columns = [_column(member, j) for member in members for j in range(len(classes))]
     if weights.shape != (len(classes), len(columns)) or len(intercepts) not in (1, len(classes)):
-        message = f"{weights.shape[0]} x {weights.shape[1]} coefficients for {len(columns)} probabilities"
+        message = f"there are {weights.shape[0]} x {weights.shape[1]} coefficients for {len(columns)} probabilities"
         raise ModelError(message, place=place, remedy="fit it again")
     scores = [
         blend_of(
@@ -347,7 +346,7 @@ def stack_of_classes(
 
 
 def _column(e: Ensemble, j: int) -> Ensemble:
-    """The probability of one class, for a model whose probabilities are sums of leaves."""
+    """The probability of class `j`, for a model whose probabilities are sums of leaves."""
     if e.blend is not None:
         raise ModelError("a vote inside a stack of several classes is not supported", remedy="stack its members")
     if e.leaf_value.shape[1] > 1:

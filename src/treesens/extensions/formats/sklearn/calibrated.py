@@ -1,11 +1,11 @@
-"""`CalibratedClassifierCV` of scikit-learn: a model whose score is mapped to a probability.
+"""`CalibratedClassifierCV` of scikit-learn, which maps a model's score to a probability.
 
-A mean over several folds averages several such models (`blends.py`).
+Several folds are several such models, whose probabilities are averaged (`blends.py`).
 
-Of more than two classes each has a score, its decision function or its share of votes, and a calibrator of its own. Its
-probability is the calibrated score divided by the sum over all classes, and the class with the greatest one is predicted. The
-sum is the same for all, so the class compares functions of one score each (`binder/scores.py`). Several folds have a sum each:
-they are members of a mean (`blends.py`) whose probabilities are means of quotients (`quotients.py`).
+With more than two classes, each class has a score (its decision function or share of votes) and a calibrator. The probability
+of a class is its calibrated score divided by the sum over all classes; the class with the greatest probability is predicted.
+All classes have the same divisor, so this compares functions of one score each (`binder/scores.py`). Several folds have several
+divisors: they are members of a mean (`blends.py`) whose probabilities are means of quotients (`quotients.py`).
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ _NOTE = (
 
 
 def is_calibrated(obj: Any) -> bool:
-    """True if an object is scikit-learn's calibration of another one."""
+    """True if an object is scikit-learn's calibration of a model."""
     return type(obj).__name__ == _NAME and type(obj).__module__.startswith("sklearn.")
 
 
 def folds_of(obj: Any) -> Sequence[Any]:
-    """The models that were calibrated, one per fold; empty before fitting."""
+    """The calibrated models, one per fold; empty before fitting."""
     return getattr(obj, "calibrated_classifiers_", None) or ()
 
 
 def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Learnt]:
-    """The model of one fold of a calibration, and its calibrator. ModelError if it is not a function of one score."""
+    """The model of one fold of a calibration, and its calibrator. Raises ModelError if there is more than one calibrator."""
     inner, (calibration,) = _fold(obj, place, fold, 1)
     return inner, calibration
 
 
 def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Learnt, ...]]:
-    """The model of one fold, and its calibrators for so many scores. ModelError if they are not functions of one score each."""
+    """The model of one fold, and its calibrators. Raises ModelError if there are not `scores` calibrators, one per score."""
     folds = folds_of(obj)
     if not folds:
         raise ModelError("the CalibratedClassifierCV has not been fitted", place=place, remedy="fit it first")
     inner, calibrators = folds[fold].estimator, folds[fold].calibrators
     if list(inner.classes_) != list(obj.classes_):
-        message = f"the model inside knows {len(inner.classes_)} classes, and the calibration {len(obj.classes_)}"
+        message = f"the model inside has {len(inner.classes_)} classes, but the calibration {len(obj.classes_)}"
         raise ModelError(message, place=place, remedy="train it on rows of all classes")
     if type(_last(inner)).__name__.startswith("AdaBoost"):
         message = "calibrated AdaBoost is not supported: its decision function is divided by the sum of its weights"
@@ -77,7 +77,7 @@ def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Lear
 
 
 def _last(estimator: Any) -> Any:
-    """The final estimator inside pipelines, searches, cut-offs and frozen ones."""
+    """The final estimator inside pipelines, searches, cut-offs and frozen estimators."""
     while True:
         kind = type(estimator).__name__
         if kind == "Pipeline":
@@ -94,7 +94,7 @@ def _read(calibrator: Any, of_probability: bool, place: str) -> Learnt:
     if name == "_SigmoidCalibration":
         slope, intercept = float(calibrator.a_), float(calibrator.b_)
         if not (np.isfinite([slope, intercept]).all() and slope < 0):
-            message = f"the calibrator turns the order of the scores round, or ends it (slope {slope:g})"
+            message = f"the calibrator does not preserve the order of the scores (slope {slope:g})"
             raise ModelError(message, place=place, remedy=_INSIDE)
         return Sigmoid(slope, intercept, of_probability)
     if name != "IsotonicRegression":
@@ -103,7 +103,7 @@ def _read(calibrator: Any, of_probability: bool, place: str) -> Learnt:
     scores, values = (np.asarray(a) for a in (calibrator.X_thresholds_, calibrator.y_thresholds_))
     _check_knots(scores, values, place)
     single = bool(scores.dtype == np.float32)
-    # A float32 has shorter decimals than its double.
+    # A float32 prints with fewer digits than the same number as a double.
     written = [float(str(v)) for v in values] if single else values.tolist()
     return Isotonic(tuple(scores.tolist()), tuple(map(float, written)), of_probability, single)
 
@@ -116,7 +116,7 @@ def _check_knots(scores: NDArray[Any], values: NDArray[Any], place: str) -> None
 
 
 def calibrated(model: LoadedModel, calibration: Learnt, place: str) -> LoadedModel:
-    """A model with calibrated probability; its margin is the calibrator's input."""
+    """The model with a calibrated probability; its margin is the calibrator's input."""
     e = model.ensemble
     if len(e.classes) != 2:
         raise ModelError("calibration needs a model of two classes", place=place, remedy=_INSIDE)
@@ -132,7 +132,7 @@ def calibrated(model: LoadedModel, calibration: Learnt, place: str) -> LoadedMod
 
 
 def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
-    """A forest whose single score is the vote share of the second class."""
+    """The forest with the vote share of the second class as its only score."""
     return replace(
         e,
         leaf_value=e.leaf_value[:, 1:],
@@ -146,7 +146,7 @@ def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
 def read_calibrated_classes(
     obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str
 ) -> LoadedModel:
-    """The model of a fitted calibration with one fold. ModelError unless scores are sums of leaves, one per class."""
+    """The model of a fitted calibration with one fold. Raises ModelError if scores are not sums of leaves, one per class."""
     model = read_fold(obj, load, source, name)
     rows = rows_of_members(obj, [model], model.ensemble, source.path)
     kind = f"CalibratedClassifierCV of {len(model.ensemble.classes)} classes: {model.notes[0]}"
@@ -161,7 +161,7 @@ def read_calibrated_classes(
 def read_fold(
     obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str, fold: int = 0
 ) -> LoadedModel:
-    """The model of one fold of such a calibration; its first note is the format of the model inside."""
+    """The model of one fold of a calibration of several classes; its first note is the format of the model inside."""
     place = source.path
     inner, calibrations = _fold(obj, place, fold, len(obj.classes_))
     model, classes = load(inner), plain_classes(obj, place)
@@ -184,11 +184,11 @@ def read_fold(
 
 
 def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:
-    """The score of one class alone, calibrated."""
+    """The calibrated score of class `k`, as an ensemble."""
     shares = e.link.is_linear
     if e.blend is not None or e.n_outputs != len(e.classes) or calibration.of_probability is not shares:
         raise ModelError(
-            "the probabilities that are calibrated depend on the scores of all classes (a softmax)"
+            "each calibrated probability depends on the scores of all classes (a softmax)"
             if calibration.of_probability
             else "the calibrated scores are not sums of leaves here, one for each class",
             place=place,

@@ -1,7 +1,7 @@
-"""Preprocessing of each of the user's columns: monotone functions of numbers, images of categories.
+"""Preprocessing of single columns of a table: monotone functions of numbers, and images of categories.
 
-Every column that reaches the model is made of one column of the user's. Other steps, and functions that are not monotone, are
-refused by name.
+Every column that reaches the model is made from one column of the table. Steps that mix columns, and functions that are not
+monotone, are refused by name.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def _same(x: Float64) -> Float64:
 class Column:
     """A column on its way to the model.
 
-    `source` is the user's column. `present` maps its numbers, never decreasing; `images` [n + 1] are the encoded `categories`
-    and, last, every other value; `missing` is the image of NaN. `filled` replaces missing raw values before an encoder. If
-    `present` has few values only, `levels` are these, ascending; `picks` are the column's values at them if these do not
-    ascend, as for a one-hot bin.
+    `source` is the column of the table. The function `present` of its numbers never decreases. `images`, [n + 1], are the codes
+    of the `categories`, and last the code of every other value; `missing` is the image of NaN. `filled` replaces missing raw
+    values before an encoder. If `present` has few values, `levels` lists them in ascending order; `picks` are the column's
+    values at the levels if these values do not ascend, as for a one-hot bin.
     """
 
     source: int
@@ -46,10 +46,10 @@ class Column:
     levels: Float64 | None = None
     picks: Float64 | None = None
     mark: str | None = None
-    """The encoder's missing value, `None` or `NaN`; the other one is a category unknown to it."""
+    """The encoder's missing value, `None` or `NaN`; the other is a category unknown to the encoder."""
 
     def mapped(self, function: Function) -> Column:
-        """The column after an increasing function (of NaN too)."""
+        """The column after an increasing function, which is also applied to NaN."""
         earlier = self.present
         return replace(
             self,
@@ -62,17 +62,17 @@ class Column:
 
     @property
     def raw(self) -> bool:
-        """True if it still holds the user's values."""
+        """True if no step has changed the column's values."""
         return self.present is _same and self.images is None
 
 
 def thresholds_of(column: Column, goes: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
-    """The last number of the user's column that goes left at each of `count` splits of its image, decided by `goes`."""
+    """The last number of the source column that goes left, by `goes`, at each of `count` splits of its image."""
     return largest_true(lambda x: goes(column.present(x)), count)
 
 
 def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    """The columns after a fitted transformer; ModelError names unsupported steps."""
+    """The columns after a fitted transformer. A ModelError names an unsupported step."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return list(columns)
     kind = type(step)
@@ -114,9 +114,9 @@ def _column_transformer(step: Any, columns: Sequence[Column], place: str) -> lis
 def _function(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     if step.func is not None:
         name = getattr(step.func, "__name__", "a function")
-        # Logarithms and powers are monotone except for their last digit, which differs between processors.
+        # Logarithms and powers are monotone only up to their last digits, which differ between processors.
         rounds = isinstance(step.func, np.ufunc) and name in _ROUNDED
-        why = "whose last digit differs between processors" if rounds else "which is arbitrary"
+        why = "whose last digits differ between processors" if rounds else "an arbitrary function"
         raise ModelError(
             f"FunctionTransformer applies {name}, {why}",
             place=place,
@@ -225,7 +225,7 @@ def _imputer(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     for column, value in zip(columns, step.statistics_, strict=True):
         if isinstance(value, (str, bool, np.bool_)):
             if not column.raw:
-                raise ModelError("a text is filled into numbers", place=place, remedy="impute before encoding")
+                raise ModelError("a text replaces missing numbers", place=place, remedy="impute before encoding")
             result.append(replace(column, filled=value))
         elif np.isnan(value):
             raise ModelError("SimpleImputer drops a column without values", place=place, remedy="remove that column")
@@ -243,7 +243,7 @@ def _filler(value: np.float64) -> Function:
 
 
 def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[Column, list[Any], int | None]]:
-    """Per column: itself, its present categories, and the place of NaN among all."""
+    """For each column: the column, its categories without missing ones, and the position of NaN among all categories."""
     if getattr(step, "_infrequent_enabled", False):
         raise ModelError(
             f"{type(step).__name__} merges infrequent categories",
@@ -260,10 +260,10 @@ def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[
             )
         absent = [i for i, v in enumerate(values) if v is None or (isinstance(v, float) and np.isnan(v))]
         if len(absent) > 1 or (absent and absent[0] != len(values) - 1):
-            raise ModelError("None and NaN are two categories", place=place, remedy=NAN_ALONE)
+            raise ModelError("None and NaN are separate categories", place=place, remedy=NAN_ALONE)
         mark = None if not absent else "None" if values[absent[0]] is None else "NaN"
         if column.filled is not None and mark == "None":
-            message = "SimpleImputer replaces NaN alone, and the encoder behind it knows None"
+            message = "SimpleImputer replaces only NaN, but the encoder after it knows None"
             raise ModelError(message, place=place, remedy=NAN_ALONE)
         present = [v.item() if isinstance(v, np.generic) else v for v in values if v is not None]
         known = replace(column, mark="NaN" if column.filled is not None else mark)
@@ -272,7 +272,7 @@ def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[
 
 
 def _encoded(column: Column, present: list[Any], images: Float64, missing: float) -> Column:
-    """A column with the images of its categories; NaN that was filled before follows the filling."""
+    """A column with the images of its categories; imputed NaN gets the image of the imputed value."""
     if column.filled is not None:
         place = present.index(column.filled) if column.filled in present else len(present)
         missing = float(images[place])
@@ -296,14 +296,14 @@ def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     result = []
     for column, present, absent in _categories(step, columns, place):
         images = np.append(np.arange(len(present), dtype=np.float64), unknown)
-        # `encoded_missing_value` is for NaN; None has the code of its place.
+        # `encoded_missing_value` is for NaN; the code of None is its position.
         missing = unknown if absent is None else float(step.encoded_missing_value if column.mark == "NaN" else absent)
         result.append(_encoded(column, present, images, missing))
     return result
 
 
 def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    """The mean of the target per category, as in `transform` (`fit_transform` of training gives another one)."""
+    """The mean of the target per category, as in `transform` (`fit_transform` in training returns other values)."""
     means = np.ravel(np.asarray(step.target_mean_, dtype=np.float64))
     result = []
     for i, (column, present, absent) in enumerate(_categories(step, columns, place)):
@@ -315,10 +315,10 @@ def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
-_MIXED = ("it makes a column of several", "give the model behind it alone, over the columns that this step makes")
-_SPREAD = ("it makes several columns of one, which are not steps of it", _MIXED[1])
+_MIXED = ("it combines several columns", "give only the model after it, over the columns that this step makes")
+_SPREAD = ("it makes several columns of one, which are not step functions", _MIXED[1])
 _DIGITS = (
-    "its last digits do not ascend, and differ between processors",
+    "its last digits are not monotone, and differ between processors",
     "trees do not need powers or quantiles: leave it out, or use KBinsDiscretizer(encode='ordinal')",
 )
 _NO_STEPS: dict[str, tuple[str, str]] = {
@@ -358,7 +358,7 @@ _STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
 
 
 def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble, place: str) -> RowMaker:
-    """Rows for a model with these members."""
+    """The maker of rows for a model with these members."""
     categories: dict[int, Sequence[Any]] = {}
     marks: dict[int, str] = {}
     for model in members:
@@ -367,13 +367,13 @@ def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble
             for f, mark in model.inputs.marks.items():
                 add_mark(marks, f, mark, place)
     if any(f.categories and i not in categories for i, f in enumerate(ensemble.features)):
-        message = "a model inside has categories of its own, which columns of a table do not show"
+        message = "a model inside has its own categories, which columns of a table do not show"
         raise ModelError(message, place=place, remedy="encode them in a pipeline")
     return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None, marks)
 
 
 def add_mark(marks: dict[int, str], column: int, mark: str, place: str) -> None:
-    """Records the missing mark of a column. ModelError if another step or model uses another."""
+    """Records the missing mark of a column. Raises ModelError if another step or model has another mark."""
     if marks.setdefault(column, mark) != mark:
-        message = f"column {column} is read in two ways, which know None and NaN for missing values"
+        message = f"one reader of column {column} takes None for a missing value, and another takes NaN"
         raise ModelError(message, place=place, remedy=NAN_ALONE)

@@ -1,7 +1,7 @@
-"""`VotingClassifier(voting="hard")`: the class predicted by most members, the first one of several.
+"""`VotingClassifier(voting="hard")`: the class that most members predict, and at a tie the first such class.
 
-Votes of single trees are sums of leaves: each leaf votes for one class. Members of other kinds keep separate scores, and the
-class is a formula over their predicted classes (`binder/classes.py`).
+Votes of single trees are sums of leaves: each leaf votes for one class. Other members keep separate scores, and the class is a
+formula over their predicted classes (`binder/classes.py`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SOFT = "use whole numbers as weights, or voting='soft'; or give the models insi
 
 
 def counts_votes(obj: Any) -> bool:
-    """True if a scikit-learn vote counts classes instead of averaging probabilities."""
+    """True if a vote of scikit-learn counts predicted classes instead of averaging probabilities."""
     return type(obj).__name__ == "VotingClassifier" and obj.voting == "hard"
 
 
 def weights_of(obj: Any, place: str) -> list[float] | None:
-    """The weights of a vote's members; None if all are equal. ModelError for invalid weights."""
+    """The weights of a vote's members; None if all are equal. Raises ModelError for invalid weights."""
     try:
         given = obj._weights_not_none
         weights = None if given is None else [float(w) for w in given]
@@ -43,7 +43,7 @@ def weights_of(obj: Any, place: str) -> list[float] | None:
     if weights is None:
         return None
     if len(weights) != len(obj.estimators_):
-        message = f"{len(weights)} weights for {len(obj.estimators_)} models"
+        message = f"there are {len(weights)} weights for {len(obj.estimators_)} models"
         raise ModelError(message, place=place, remedy="the file is damaged; save the model again")
     if not np.isfinite(weights).all():
         raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
@@ -54,11 +54,11 @@ def weights_of(obj: Any, place: str) -> list[float] | None:
 
 
 def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
-    """The model of a fitted vote. ModelError if a member's class is not a function of its scores."""
+    """The model of a fitted vote. Raises ModelError if a member's class is not a function of its scores."""
     place, classes = source.path, plain_classes(obj, source.path)
     weights = weights_of(obj, place)
     trees = all(type(e).__name__ in SINGLE_TREES and type(e).__module__.startswith("sklearn.") for e in obj.estimators_)
-    # The table of all combinations accounts for rounded sums.
+    # `vote_of` tabulates all combinations, and so accounts for rounded sums.
     if trees and adds_up(weights):
         return _of_trees(obj, weights, classes, source, name)
     members = [load(e) for e in obj.estimators_]
@@ -91,12 +91,12 @@ def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelS
 def _of_trees(
     obj: Any, weights: Sequence[float] | None, classes: tuple[str | int, ...], source: ModelSource, name: str
 ) -> LoadedModel:
-    """Each leaf holds its tree's vote: its weight for the first of its most likely classes, and 0 for the others."""
+    """The model of a vote of trees. Each leaf has the tree's weight for the first of its most likely classes, 0 for others."""
     count = len(classes)
     trees = []
     for tree, weight in zip(obj.estimators_, weights or [1.0] * len(obj.estimators_), strict=True):
         if len(tree.classes_) != count:
-            message = f"a tree knows {len(tree.classes_)} classes, and the whole {count}"
+            message = f"a tree has {len(tree.classes_)} classes, but the whole model {count}"
             raise ModelError(message, place=source.path, remedy="train all of them on all classes")
         trees.append(tree_nodes(tree, source.path, votes=np.eye(count) * weight))
     read = Read(

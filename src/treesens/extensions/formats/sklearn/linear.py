@@ -1,8 +1,8 @@
-"""Linear models behind encoders and bins: a coefficient times a column of finitely many values is a table.
+"""Linear models after encoders and bins: a coefficient times a column of finitely many values is a table.
 
 Regressions, linear SVMs, ridges and perceptrons differ only in the function of the sum. Each column is a tree of its values,
-and the model is their sum with the coefficients as weights, like a scorecard. Each of three or more classes has its own sum
-over the same columns. A column that is a number is open until a question gives it a domain
+and the model is the sum of these trees with the coefficients as weights, like a scorecard. Each of three or more classes has a
+sum over the same columns. A column of numbers is open until a question gives it a domain
 (`treesens.extensions.formats.numbers.tables`).
 """
 
@@ -60,13 +60,13 @@ class Linear:
 
 
 def is_linear(estimator: Any) -> bool:
-    """True if a scikit-learn estimator predicts by one product of columns and coefficients."""
+    """True if an estimator of scikit-learn predicts by one product of columns and coefficients."""
     kind = type(estimator)
     return kind.__module__.startswith(_HOMES) and kind.__name__ in (*_VALUES, *_CLASSES)
 
 
 def is_softmax(final: Any, classes: int) -> bool:
-    """True if a logistic regression is a softmax of one sum per class, rather than one against all others."""
+    """True if a logistic regression is a softmax of one sum per class, not one-against-rest."""
     own = getattr(final, "multi_class", "auto")
     return (
         len(final.classes_) == classes > 2
@@ -76,8 +76,8 @@ def is_softmax(final: Any, classes: int) -> bool:
 
 
 def _link_of(estimator: Any, classes: int) -> Link:
-    """The link from sums to probabilities; none for margins (SVMs, perceptrons, ridges). One-against-rest probabilities are
-    quotients of several sums, which no link here covers.
+    """The link from sums to probabilities, or `Raw` for margins only (SVMs, perceptrons, ridges, and one-against-rest models,
+    whose probabilities are quotients of several sums).
     """
     name = type(estimator).__name__
     if name in _VALUES:
@@ -89,7 +89,7 @@ def _link_of(estimator: Any, classes: int) -> Link:
 
 
 def check_finite(estimator: Any, place: str) -> None:
-    """ModelError for a coefficient or an intercept that is not finite."""
+    """Raises ModelError if a coefficient or the intercept is not finite."""
     if not all(np.isfinite(np.asarray(part, np.float64)).all() for part in (estimator.coef_, estimator.intercept_)):
         raise ModelError("a coefficient is not finite", place=place, remedy="the file is damaged; fit it again")
 
@@ -97,7 +97,7 @@ def check_finite(estimator: Any, place: str) -> None:
 def read_linear(
     estimator: Any, columns: Sequence[Column], features: tuple[Feature, ...], place: str, *, sparse: bool
 ) -> Linear:
-    """The model over the user's columns. ModelError for several targets or labels, and for numbers with inexact last digits."""
+    """The model over the table's columns. Raises ModelError for several targets or labels, and for inexact numbers."""
     if not hasattr(estimator, "coef_"):
         raise ModelError("the linear model has not been fitted", place=place, remedy="fit it first")
     classifier = type(estimator).__name__ in _CLASSES
@@ -110,8 +110,8 @@ def read_linear(
     )
     scores = len(classes) if len(classes) > 2 else 1
     if weights.size != scores * len(columns) or len(intercepts) not in (1, scores):
-        message = f"{weights.size} coefficients and {len(intercepts)} intercepts for {len(columns)} columns: these are "
-        message += "those of several targets, or of another model"
+        message = f"there are {weights.size} coefficients and {len(intercepts)} intercepts for {len(columns)} columns: "
+        message += "the model has several targets, or belongs to other columns"
         raise ModelError(message, place=place, remedy=_ONE_EACH)
     check_finite(estimator, place)
     needs = {column.source for column in columns if np.isnan(column.missing)}
@@ -139,13 +139,13 @@ def read_linear(
         rows = zip(weights.reshape(scores, -1).tolist(), np.broadcast_to(intercepts, scores).tolist(), strict=True)
         of_classes = [added_up(row, intercept, Way.LINEAR, **inside) for row, intercept in rows]
         ensemble = blend_of(of_classes, [Fraction(1)] * scores, Way.MATRIX, names, place, is_sum=False, **facts)
-        # One product computes all scores, of possibly sparse rows, in an unknown order.
+        # One product computes all scores, possibly of sparse rows, in an unknown order.
         ensemble = replace(ensemble, accumulation=Accumulation.FLOAT64_ANY_ORDER)
     return Linear(ensemble, (lambda e, x: e.decision_function(x)) if classifier else (lambda e, x: e.predict(x)))
 
 
 def _table(column: Column, features: tuple[Feature, ...], place: str) -> Ensemble:
-    """The values of a column as a tree of one feature; a number is open."""
+    """The values of a column as a tree of one feature, or an open number."""
     if column.images is None and column.levels is None:
         return number_term(_number(column), features, place)
     axis, values = _axis(column)
@@ -153,7 +153,7 @@ def _table(column: Column, features: tuple[Feature, ...], place: str) -> Ensembl
 
 
 def _axis(column: Column) -> tuple[Axis, NDArray[np.float64]]:
-    """The bins of a column, and its value in each."""
+    """The bins of a column, and its values in the bins."""
     if column.images is not None:
         known = np.where(np.isnan(column.images), 0.0, column.images)
         values, bins = np.unique(known, return_inverse=True)
@@ -169,5 +169,5 @@ def _axis(column: Column) -> tuple[Axis, NDArray[np.float64]]:
 
 
 def _number(column: Column) -> OpenNumber:
-    """A numeric column."""
+    """A column of numbers."""
     return OpenNumber(column.source, column.present, column.missing)

@@ -1,7 +1,7 @@
-"""Estimators of scikit-learn that predict several labels, or targets, at once, as estimators of one of them.
+"""Single outputs of scikit-learn estimators that predict several labels or targets at once.
 
-Trees and forests that were fitted on a matrix of targets have leaves with a row for each; `MultiOutputClassifier` and
-`MultiOutputRegressor` hold one estimator for each. A pipeline in front of them stays as it is.
+The leaves of trees and forests fitted on a matrix of targets have a row per target; `MultiOutputClassifier` and
+`MultiOutputRegressor` have an estimator per target. A pipeline before them remains unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GIVE_ONE = "give a tree, a forest, a MultiOutputClassifier or a MultiOutputRegr
 
 
 class OneOutput(BaseEstimator):  # type: ignore[misc]
-    """One output of a fitted multi-output estimator, as a single-output one. The library predicts all of them."""
+    """One output of a fitted multi-output estimator, as a single-output estimator. The library predicts all outputs."""
 
     def __init__(self, whole: Any, output: int) -> None:
         self.whole, self.output = whole, output
@@ -41,7 +41,7 @@ class OneOutput(BaseEstimator):  # type: ignore[misc]
             self.classes_ = whole.classes_[output]
 
     def fit(self, *_: Any) -> Any:
-        """Fitting is not supported."""
+        """Raises ModelError: fitting is not supported."""
         raise ModelError("one output of a fitted model is not trained again")
 
     def _in_one_thread(self) -> Any:
@@ -51,7 +51,7 @@ class OneOutput(BaseEstimator):  # type: ignore[misc]
         return fixed
 
     def predict(self, x: Any) -> Any:
-        """This column of the library's predictions, [rows]."""
+        """The column of this output in the library's predictions, [rows]."""
         return np.asarray(self._in_one_thread().predict(x))[:, self.output]
 
     def predict_proba(self, x: Any) -> Any:
@@ -59,12 +59,12 @@ class OneOutput(BaseEstimator):  # type: ignore[misc]
         return self._in_one_thread().predict_proba(x)[self.output]
 
     def apply(self, x: Any) -> Any:
-        """The leaves, shared by all outputs."""
+        """The leaves, which all outputs share."""
         return self._in_one_thread().apply(x)
 
 
 def one_output(obj: Any, output: int, place: str) -> Any:
-    """An estimator of one output. ModelError for single-output estimators, and for unknown kinds."""
+    """An estimator of one output. Raises ModelError for single-output estimators and for unknown kinds."""
     kind = type(obj)
     try:
         if is_pipeline(obj):
@@ -73,7 +73,7 @@ def one_output(obj: Any, output: int, place: str) -> Any:
             inside.steps = [*obj.steps[:-1], (name, one_output(last, output, place))]
             return inside
         if not kind.__module__.startswith("sklearn.") or kind.__name__ not in (*_TREES, *_FORESTS, *_MULTIPLE):
-            raise ModelError(f"outputs of a {kind.__name__} are not known here", place=place, remedy=_GIVE_ONE)
+            raise ModelError(f"single outputs of a {kind.__name__} are not supported", place=place, remedy=_GIVE_ONE)
         count = len(obj.estimators_) if kind.__name__ in _MULTIPLE else int(obj.n_outputs_)
         check_output(output, count, place)
         return OneOutput(obj, output)

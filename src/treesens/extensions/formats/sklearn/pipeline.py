@@ -1,7 +1,7 @@
-"""Pipelines in front of a tree model: its splits, pulled back to the user's own columns.
+"""Pipelines before a tree model: the model's splits, pulled back to the columns of a table.
 
-A split "cast(g(x)) is left of the cut", with g monotone, holds for all floats up to some threshold. That threshold is found by
-bisection over the floats, with the arithmetic of the library, so the same leaf is reached bit for bit. Splits of encoded
+A split "cast(g(x)) is left of the cut", with g monotone, holds for all floats up to some threshold. Bisection over the floats
+finds the threshold in the arithmetic of the library, so every input reaches the same leaf, bit for bit. Splits of encoded
 categories become sets of categories.
 """
 
@@ -27,18 +27,18 @@ Float64 = NDArray[np.float64]
 
 
 def is_pipeline(obj: Any) -> bool:
-    """True if an object is a pipeline of scikit-learn, or of imbalanced-learn."""
+    """True if an object is a pipeline of scikit-learn or imbalanced-learn."""
     kind = type(obj)
     return kind.__name__ == "Pipeline" and kind.__module__ in ("sklearn.pipeline", "imblearn.pipeline")
 
 
 def predicting(pipeline: Any) -> Any:
-    """The pipeline in prediction: steps that resample rows (imbalanced-learn) act in training only."""
+    """The pipeline as it predicts: without the steps of imbalanced-learn that resample rows in training."""
     from sklearn.pipeline import Pipeline
 
     steps = getattr(pipeline, "steps", None)
     if not isinstance(steps, list) or not steps or not all(isinstance(s, tuple | list) and len(s) == 2 for s in steps):
-        raise ModelError("a pipeline has no list of steps", remedy="the file is damaged; save the model again")
+        raise ModelError("the pipeline has no list of steps", remedy="the file is damaged; save the model again")
     kept = [(name, step) for name, step in pipeline.steps if not hasattr(step, "fit_resample")]
     return Pipeline(kept) if type(pipeline) is not Pipeline else pipeline
 
@@ -63,7 +63,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
             remedy="report this pipeline, please",
         )
     if model is not None and model.ensemble.open_features:
-        # A linear model is read with the columns that reach it: its wrappers become wrappers of the pipeline.
+        # A linear model is read with the columns that reach it, so its wrappers must wrap the whole pipeline.
         message = f"{type(last).__name__} over a linear model follows other steps"
         remedy = f"put it around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
         if model.frontend != "sklearn":
@@ -110,7 +110,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
 
 
 def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, ...]]:
-    """The categories of encoded columns; a column cannot be a number and a category at once."""
+    """The categories of encoded columns. Raises ModelError if a column is both a number and a category."""
     result: dict[int, tuple[Any, ...]] = {}
     numbers = {column.source for column in columns if column.categories is None}
     for column in columns:
@@ -118,14 +118,14 @@ def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, .
             continue
         if column.source in numbers or result.get(column.source, column.categories) != column.categories:
             raise ModelError(
-                f"column {column.source} reaches the model in two ways", place=place, remedy="encode or pass it once"
+                f"column {column.source} reaches the model twice", place=place, remedy="encode or pass it once"
             )
         result[column.source] = column.categories
     return result
 
 
 def _marks(columns: Sequence[Column], place: str) -> dict[int, str]:
-    """The missing mark of each column, where a step accepts only one of the two."""
+    """The missing marks of columns for which a step accepts only None or only NaN."""
     result: dict[int, str] = {}
     for column in columns:
         if column.mark is not None:
@@ -134,7 +134,7 @@ def _marks(columns: Sequence[Column], place: str) -> dict[int, str]:
 
 
 def read_alone(estimator: Any, place: str) -> LoadedModel:
-    """A linear model over the user's own columns."""
+    """A linear model over the columns of a table."""
     if not hasattr(estimator, "n_features_in_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
     names = getattr(estimator, "feature_names_in_", None)
@@ -148,10 +148,10 @@ def read_alone(estimator: Any, place: str) -> LoadedModel:
 
 
 def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature, ...], place: str) -> Ensemble:
-    """The ensemble over the user's columns, in float64 with `<=`."""
+    """The ensemble over the table's columns, in float64 with `<=`."""
     if any(f.categories for f in e.features) or e.zero_missing.any():
         raise ModelError(
-            "the model behind the pipeline has categories, or missing zeros, of its own",
+            "the model at the end of the pipeline has its own categories, or treats zeros as missing",
             place=place,
             remedy="encode categories in the pipeline, or give the model alone",
         )
@@ -160,7 +160,7 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
     masks: dict[int, NDArray[np.bool_]] = {}
     if any(column.picks is not None for column in columns):
         raise ModelError(
-            "KBinsDiscretizer makes a column of every bin",
+            "KBinsDiscretizer makes one column per bin",
             place=place,
             remedy="use encode='ordinal': trees split numbers of bins as well",
         )

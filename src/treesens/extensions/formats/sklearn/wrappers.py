@@ -16,7 +16,7 @@ _CUTOFFS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """The model inside, its wrappers from outside in, the cut-off of the outermost with one, and the score calibration."""
+    """The model inside, its wrappers from the outside in, the outermost cut-off, and the calibration of the score."""
 
     model: Any
     wrappers: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class Unwrapped:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A note for users."""
+        """Notes about the wrappers, for users."""
         if not self.wrappers:
             return ()
         cut = "" if self.threshold is None else f", which decides by probability >= {float(self.threshold):g}"
@@ -36,7 +36,7 @@ class Unwrapped:
 
 
 def unwrap(obj: Any, place: str) -> Unwrapped:
-    """The model that predicts in the end. ModelError for a search without a fitted model, and for cut-offs of other scores."""
+    """The model inside all wrappers. Raises ModelError for a search without a fitted model, or a cut-off of another score."""
     wrappers: list[str] = []
     threshold: Fraction | None = None
     calibration: Learnt | None = None
@@ -50,7 +50,7 @@ def unwrap(obj: Any, place: str) -> Unwrapped:
                 raise ModelError("the model is calibrated twice", place=where, remedy="calibrate it once")
             obj, calibration = calibration_of(obj, where)
         elif name in _CUTOFFS:
-            # Calibration ignores the cut-off of the model inside.
+            # A calibration ignores a cut-off inside it.
             threshold = threshold if threshold is not None or calibration else _cutoff(obj, name, where)
             obj = getattr(obj, "estimator_", None) or _fitted(obj, "estimator", where, "fit it first")
         else:
@@ -61,7 +61,7 @@ def unwrap(obj: Any, place: str) -> Unwrapped:
 def _name(obj: Any) -> str | None:
     kind = type(obj)
     known = kind.__name__ in (*_SEARCHES, *_CUTOFFS, "FrozenEstimator")
-    # A mean over folds is a separate model, and so is a comparison of several classes.
+    # Means over folds and comparisons of several classes are models, not wrappers.
     known = known or (is_calibrated(obj) and len(folds_of(obj)) <= 1 and len(getattr(obj, "classes_", ())) <= 2)
     return kind.__name__ if known and kind.__module__.startswith("sklearn.") else None
 
@@ -74,11 +74,11 @@ def _fitted(obj: Any, name: str, place: str, remedy: str) -> Any:
 
 
 def _cutoff(obj: Any, name: str, place: str) -> Fraction:
-    """The least probability with which the second class is predicted, as written: rounded votes, so 2 of 10 reach 0.2."""
+    """The least probability at which the second class is predicted, as the decimal written: 2 of 10 votes reach 0.2."""
     given = _fitted(obj, "best_threshold_", place, "fit it first") if name == _CUTOFFS[1] else obj.threshold
     if getattr(obj, "response_method", "auto") == "decision_function":
         raise ModelError(
-            "the cut-off is one of raw scores",
+            "the cut-off is a raw score",
             place=place,
             remedy="use response_method='predict_proba', or give the model",
         )
@@ -88,7 +88,7 @@ def _cutoff(obj: Any, name: str, place: str) -> Fraction:
     positive = _positive(obj, name)
     if positive is not None and positive != inner.classes_[1]:
         raise ModelError(
-            f"the cut-off is one of the probability of {positive!r}, the first class",
+            f"the cut-off is a probability of {positive!r}, the first class",
             place=place,
             remedy=f"use pos_label={inner.classes_[1]!r} and one minus the cut-off, or give the model inside",
         )

@@ -1,4 +1,4 @@
-"""A folder written by Spark, or a zip archive of it: metadata as JSON, tables as Parquet, and folders of its parts."""
+"""A folder written by Spark, or a zip archive of it: metadata as JSON, tables as Parquet, and folders of parts."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ _MOST_OF_METADATA = 1 << 24
 
 @dataclass(frozen=True)
 class Folder:
-    """The files of a model below a path; `path` is empty or ends with `/`."""
+    """The files of a model below `path`, which is empty or ends with `/`."""
 
     archive: Files
     path: str = ""
 
     @property
     def place(self) -> str:
-        """The archive, or the whole folder, and the folder in it."""
+        """The path of the archive or the model's folder, and of this folder inside it."""
         return f"{self.archive.place}: {self.path}" if self.path else self.archive.place
 
     def inside(self, name: str) -> Folder:
-        """The folder of that name in this one."""
+        """The folder `name` inside this folder."""
         return Folder(self.archive, f"{self.path}{name}/")
 
     def folders(self) -> list[str]:
-        """The names of the folders in this one."""
+        """The names of the folders inside this folder."""
         below = [name[len(self.path) :].split("/") for name in self.archive.names if name.startswith(self.path)]
         return sorted({parts[0] for parts in below if len(parts) > 1})
 
     def files(self) -> list[str]:
-        """The names of its files that Spark reads: not those that begin with `_` or `.`."""
+        """The names of the files that Spark reads, without names that begin with `_` or `.`."""
         below = [name[len(self.path) :] for name in self.archive.names if name.startswith(self.path)]
         return sorted(name for name in below if "/" not in name and not name.startswith(("_", ".")))
 
     def blobs(self) -> list[bytes]:
-        """The Parquet files of a table, in name order. ModelError if there is none, or another file."""
+        """The Parquet files of a table, in the order of their names. Raises ModelError if there are none, or other files."""
         found = self.files()
         others = [name for name in found if not name.endswith(".parquet")] + self.folders()
         if others or not found:
@@ -49,13 +49,13 @@ class Folder:
         return [self.archive.blob(self.path + name) for name in found]
 
     def metadata(self) -> Field:
-        """The JSON object in the first line of `metadata/part-*`. ModelError if it is missing, or not the only one."""
+        """The JSON object in the only line of `metadata/part-*`. Raises ModelError if there is not exactly one line."""
         written = self.inside("metadata")
         parts = [name for name in written.files() if name.startswith("part-")]
         lines = [line for name in parts for line in self.archive.text(written.path + name).split("\n") if line.strip()]
         if len(lines) != 1 or len(lines[0]) > _MOST_OF_METADATA:
             raise ModelError(
-                f"{len(lines)} lines of metadata, or too long ones, where one is expected",
+                f"expected one line of metadata, found {len(lines)}, or a line that is too long",
                 place=written.place,
                 remedy=DAMAGED,
             )
@@ -64,12 +64,12 @@ class Folder:
 
 
 def folder_of(files: Mapping[str, bytes], place: str) -> Folder:
-    """The folder of a model, with all of its files by name."""
+    """The folder of a model, from all of its files by name."""
     return Folder(FolderFiles(files, place, DAMAGED))
 
 
 def open_folder(data: bytes, place: str) -> Folder:
-    """The folder of the model in a zip archive: the outermost one that has metadata. ModelError if there are none, or two."""
+    """The model's folder in a zip archive: the outermost with metadata. Raises ModelError if there is not exactly one."""
     archive = Archive(data, place, DAMAGED)
     found = set()
     for name in archive.names:
@@ -80,5 +80,5 @@ def open_folder(data: bytes, place: str) -> Folder:
     roots = [parts for parts in found if len(parts) == least]
     if len(roots) != 1:
         what = "several models" if roots else "no model: there is no folder `metadata`"
-        raise ModelError(f"the archive holds {what}", place=place, remedy="give the folder of one model, or zip it")
+        raise ModelError(f"the archive contains {what}", place=place, remedy="give the folder of one model, or zip it")
     return Folder(archive, "".join(f"{part}/" for part in roots[0]))

@@ -1,15 +1,15 @@
 """Models of Apache Spark (2 to 4): decision trees, random forests and boosted trees, as folders or zip files of them.
 
-How Spark scores (`RandomForestClassificationModel`, `DecisionTreeClassificationModel` and those of regression): inputs,
-thresholds, leaves and sums are float64. A leaf of a classifier holds the training rows of each class; divided by their sum
-these are the probabilities of a tree, and its votes in a forest. A forest predicts the class with the most votes, the first of
-several; its probabilities are the votes divided by their sum, which is the number of trees up to its last digits. Here they are
-divided by that number. A forest of regression divides the sum of its leaves by the number of trees.
+How Spark scores (`RandomForestClassificationModel`, `DecisionTreeClassificationModel`, and their regression counterparts):
+inputs, thresholds, leaves and sums are float64. A leaf of a classifier has the number of training rows per class; divided by
+their sum, these are the probabilities of a tree, and its votes in a forest. A forest predicts the first class with the most
+votes. Its probabilities are the votes divided by their sum, which is the number of trees up to the last digits; here the votes
+are divided by the number of trees, as the sum of the leaves of a regression forest is.
 
-Boosted trees add up leaves times weights by the `ddot` of a library for linear algebra. Which one, and its order, depends on
-the machine: Java has four parallel sums with fused products, native ones differ. Here each product is rounded, and sums have a
-fixed order; those of every other order lie within the numerical band (`Accumulation.FLOAT64_ANY_ORDER`). Of two classes the
-second is predicted above 0, and its probability is a sigmoid of twice the sum, which is the margin here.
+Boosted trees add up leaves times weights by the `ddot` of a linear algebra library. The machine determines the library and its
+order of additions: Java has four parallel sums with fused products, native libraries differ. Here each product is rounded, and
+sums have a fixed order; sums in any other order lie within the numerical band (`Accumulation.FLOAT64_ANY_ORDER`). The second of
+two classes is predicted if the sum is above 0; its probability is a sigmoid of twice the sum, which is the margin here.
 """
 
 from __future__ import annotations
@@ -47,28 +47,28 @@ _CLASSES = "org.apache.spark.ml.classification."
 _NUMBERS = "org.apache.spark.ml.regression."
 _LIST = "list of trees"
 _COLUMNS, _LATER_COLUMNS = ("treeID", "metadata", "weights"), ("_1", "_2", "_3")
-"""The columns of that list, and their names in Spark 4.3."""
+"""The columns of the list of trees, and their names in Spark 4.3."""
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
 _ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is supported; compare both on your rows"
 _BOOSTED = (
-    "Spark adds up boosted trees in an order that depends on the machine: results within rounding stay open; margins of "
+    "Spark adds up boosted trees in an order that depends on the machine: results within rounding are open; margins of "
     "two classes are log-odds, twice the raw predictions of Spark"
 )
 _DIVIDED = (
-    "classes are those of `transform`: the greatest probability over its threshold; `predict` of a single tree forgets the "
+    "classes are those of `transform`: the greatest probability over its threshold; `predict` of a single tree ignores the "
     "thresholds"
 )
 _CUT = (
-    "the second class is predicted if its probability over its threshold is above that of the first one; where both are equal "
-    "up to their last digits it is open"
+    "the second class is predicted if its probability over its threshold exceeds the first class's; the class is open if both "
+    "are equal up to their last digits"
 )
 _ZERO = "Spark puts -0.0 into the bucket before the one that begins at 0; -0.0 is 0 here, so give 0"
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """A class of models: True if it has many trees, if it predicts a class, and if its trees are boosted."""
+    """A class of models: `many` trees, a model that `classifies`, and `boosted` trees, if True."""
 
     many: bool
     classifies: bool
@@ -87,15 +87,15 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Thresholds(Ties):
-    """The class with the greatest ratio of probability to threshold is predicted (`thresholds` of Spark); `values` are above 0.
+    """Spark's `thresholds`, all above 0: the class with the greatest quotient of probability and threshold is predicted.
 
-    Quotients are rounded: if two classes differ only in their last digits, the winner is open, as at a tie.
+    Quotients are rounded, so if two classes differ only in the last digits, the winner is open, as at a tie.
     """
 
     values: tuple[float, ...]
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `Ties.choose`
-        """The class for probabilities `scores` float64[classes], independent of the input."""
+        """The class for the probabilities `scores`, float64[classes], independent of the row."""
         return int(np.argmax(np.asarray(scores, np.float64) / np.asarray(self.values)))
 
     @cached_property
@@ -105,7 +105,7 @@ class Thresholds(Ties):
 
     @property
     def cut(self) -> Fraction | None:
-        """For two classes, the probability of the second one at which both are equal."""
+        """The probability of the second of two classes at which both quotients are equal; None for more classes."""
         if len(self.values) != 2:
             return None
         first, second = (Fraction(repr(value)) for value in self.values)
@@ -113,7 +113,7 @@ class Thresholds(Ties):
 
 
 class SparkFrontend:
-    """Reads the folder written by `model.save`, or a zip file of it; a live model lives in Java."""
+    """Reads the folder that `model.save` writes, or a zip file of it; live models are Java objects."""
 
     name = "spark"
     library = ""
@@ -127,7 +127,7 @@ class SparkFrontend:
 
     def from_object(self, obj: Any) -> LoadedModel:
         kind = type(obj).__qualname__
-        raise ModelError(f"a live {kind} of Spark lives in Java", remedy="save it, and give the path of its folder")
+        raise ModelError(f"a live {kind} of Spark is a Java object", remedy="save it, and give the path of its folder")
 
     def recognises_folder(self, names: Collection[str]) -> bool:
         return "metadata" in names
@@ -155,7 +155,7 @@ class SparkFrontend:
 
 
 def _kind(model: Stage) -> _Kind:
-    """The class that the metadata declare. ModelError for unsupported ones, and for unknown fields or settings."""
+    """The class that the metadata declares. Raises ModelError for unsupported classes and unknown fields or settings."""
     metadata = model.metadata
     name = metadata["class"].text()
     if name not in _KINDS:
@@ -166,13 +166,11 @@ def _kind(model: Stage) -> _Kind:
     check_document(TABLE, metadata.value, metadata.place)
     version = metadata["sparkVersion"].text()
     if version.partition(".")[0] not in ("2", "3", "4"):
-        raise metadata["sparkVersion"].error(
-            f"version {version[:20]} of Spark is not known", "save it with Spark 2 to 4"
-        )
+        raise metadata["sparkVersion"].error(f"unknown version {version[:20]} of Spark", "save it with Spark 2 to 4")
     raw = model.setting("rawPredictionCol")
     if raw is not None and raw.value == "":
         raise raw.error(
-            "without a column of raw predictions Spark compares rounded probabilities",
+            "without a raw prediction column Spark compares rounded probabilities",
             "set rawPredictionCol, and save it",
         )
     kind = _KINDS[name]
@@ -184,7 +182,7 @@ def _kind(model: Stage) -> _Kind:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """The trees, the number of features, the number of classes that leaves vote for (0: none), and all classes."""
+    """The trees, the number of features, the number of classes that leaves vote for (0: none), and of all classes."""
 
     grown: Grown
     width: int
@@ -193,7 +191,7 @@ class _Read:
 
 
 def _grow(model: Stage, kind: _Kind, columns: Columns, trees: Rows | None) -> _Read:
-    """The trees, with their weights in the leaves."""
+    """Reads the trees, with their weights multiplied into the leaves."""
     metadata = model.metadata
     width = metadata["numFeatures"].integer()
     if not 0 < width <= MAX_FEATURES:
@@ -216,20 +214,20 @@ def _loaded(
     path: Path,
     sha256: str,
 ) -> LoadedModel:
-    """The model of these trees over the columns of a table, or of a vector alone."""
+    """The model of these trees over the columns of a table or, without stages, of a vector."""
     place, metadata = str(path), model.metadata
     if slots is None:
         slots = [Slot(f"f{number}") for number in range(read.width)]
     if len(slots) != read.width:
         raise metadata["numFeatures"].error(
-            f"{read.width} features, and the stages before make {len(slots)}: a column is a vector itself",
+            f"the model has {read.width} features, but the stages before make {len(slots)}: some column is a vector",
             "give the tree model alone",
         )
     if (read.grown.nodes.feature >= read.width).any():
         raise ModelError(
             "a split uses a feature that does not exist", place=model.folder.inside("data").place, remedy=DAMAGED
         )
-    # The numbers made of one column of labels are one feature.
+    # Several numbers made from one column of labels are one feature.
     which, of_slot = _columns(slots)
     needed = {of_slot[number] for number, slot in enumerate(slots) if slot.values_only}
     features: list[Feature] = []
@@ -247,10 +245,10 @@ def _loaded(
     if names is not None and names[-1:] == [UNKNOWN_CLASS] and len(names) == read.classes + 1:
         names = names[:-1]
     if names is not None and (len(names) != read.classes or len(set(names)) != len(names)):
-        raise metadata.error(f"{len(names)} names for {read.classes} classes, or one of them twice", DAMAGED)
+        raise metadata.error(f"there are {len(names)} names for {read.classes} classes, or one is repeated", DAMAGED)
     trees = len(nodes.tree_offset) - 1
     divided = _thresholds(model, read)
-    # For boosted trees this divides two probabilities that add up to 1: a cut-off of the second.
+    # For boosted trees the two probabilities add up to 1, so the thresholds are a cut-off of the second class.
     thresholds, cutoff = (None, divided.cut) if divided is not None and kind.boosted else (divided, None)
     ensemble = ensemble_of(
         nodes,
@@ -286,15 +284,15 @@ def _loaded(
 
 
 def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
-    """One number of the vector for each column of the table, and the column of each number.
+    """One number of the vector for each column of the table, and the index of the column for each number.
 
-    Numbers of one column are merged if all encode its labels in the same way, or are the column itself.
+    Numbers of one column are merged if all encode its labels in the same way, or all are the unchanged column.
     """
     first: dict[object, int] = {}
     which: list[int] = []
     of_slot: list[int] = []
     for number, slot in enumerate(slots):
-        # Labels used twice, as codes, would be two features of one name, which is refused.
+        # The codes of labels used twice would be two features with the same name, which is refused.
         alone = slot.labels is not None and slot.ones is None
         key: object = number if alone else (slot.column, slot.labels, slot.kept)
         if key not in first:
@@ -305,21 +303,21 @@ def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
 
 
 def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
-    """Divisors of probabilities before classes are compared. ModelError for 0, and for a wrong number of them."""
+    """The divisors of probabilities. Raises ModelError if one is 0, or their number is wrong."""
     given = model.setting("thresholds")
     if given is None:
         return None
     values = given.floats().tolist()
     if len(values) != read.classes or not all(2.0**-40 <= value <= 2.0**40 for value in values):
         raise given.error(
-            f"{len(values)} thresholds for {read.classes} classes, or one that is 0",
+            f"there are {len(values)} thresholds for {read.classes} classes, or one is 0",
             "clear them, and use `prob(P, CLASS) >= c`: with a threshold of 0 a class is predicted wherever it is possible",
         )
     return Thresholds(tuple(values))
 
 
 def _names_of(names: list[str]) -> tuple[str | int, ...]:
-    """Classes in readable form: integers if all of them are."""
+    """The classes, as integers if all names are integers."""
     found = labels_of_texts(names)
     whole = [label for label in found or () if isinstance(label, int)]
     return tuple(whole) if len(whole) == len(names) else tuple(names)
@@ -334,14 +332,14 @@ def _classes(metadata: Field) -> int:
 
 
 def _weighted(nodes: Nodes, weights: NDArray[np.float64], *, twice: bool) -> Nodes:
-    """The nodes of boosted trees, with each leaf's contribution to the margin."""
+    """The nodes of boosted trees; the leaf values are contributions to the margin."""
     of_node = np.repeat(weights, np.diff(nodes.tree_offset))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return replace(nodes, leaf_value=nodes.leaf_value * of_node[:, None] * (2.0 if twice else 1.0))
 
 
 def _weights(metadata: Field, kind: _Kind, trees: Rows | None, folder: Folder) -> NDArray[np.float64]:
-    """The weights of all trees, by number. ModelError unless each is listed once."""
+    """The weights of all trees, in numeric order. Raises ModelError unless each tree is listed once."""
     if trees is None:
         return np.ones(1)
     count = metadata["numTrees"].integer()
@@ -351,8 +349,10 @@ def _weights(metadata: Field, kind: _Kind, trees: Rows | None, folder: Folder) -
     check_columns(trees.names, (which, told, weight), folder.place)
     listed = sorted(Field(list(trees.rows), folder.place).items(), key=lambda row: row[which].integer())
     if [row[which].integer() for row in listed] != list(range(count)):
-        raise ModelError(f"{len(listed)} trees where the metadata say {count}", place=folder.place, remedy=DAMAGED)
+        raise ModelError(
+            f"there are {len(listed)} trees, but the metadata says {count}", place=folder.place, remedy=DAMAGED
+        )
     weights = Field([row[weight].value for row in listed], folder.place).floats()
     if not np.isfinite(weights).all() or (not kind.boosted and (weights != 1).any()):
-        raise ModelError("the trees have weights that they cannot have", place=folder.place, remedy=DAMAGED)
+        raise ModelError("the weights of the trees are not plausible", place=folder.place, remedy=DAMAGED)
     return weights

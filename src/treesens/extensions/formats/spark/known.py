@@ -1,4 +1,4 @@
-"""Every field of the metadata of Spark's tree models, every setting of them, and their meaning."""
+"""Every field in the metadata of Spark's tree models, every setting, and their meaning."""
 
 from treesens.frontends.documents import ANY, Meaning, Table, inside, irrelevant, optional, used
 
@@ -7,8 +7,8 @@ _COLUMN = "the name of a column"
 
 
 def _setting(*names: str) -> dict[str, Meaning]:
-    """Settings, each in one of two maps."""
-    return optional("it is in the other map, or has Spark's own default", used(*names))
+    """The meaning of settings, each of which is in one of two maps."""
+    return optional("the other map has it, or Spark's default applies", used(*names))
 
 
 _METADATA = {
@@ -37,7 +37,7 @@ _COLUMNS = _setting("inputCol", "outputCol", "inputCols", "outputCols", "handleI
 
 
 def _stage(kind: str) -> dict[str, Meaning]:
-    """The metadata of a stage whose settings are of that kind."""
+    """The metadata fields of a stage whose settings are of the kind `kind`."""
     return {**_STAGE, "paramMap": inside(kind), "defaultParamMap": inside(kind)}
 
 
@@ -46,7 +46,7 @@ TABLE: Table = {
     "settings": _TREES,
     "pipeline": {**_STAGE, "paramMap": inside("pipeline settings"), "defaultParamMap": inside("pipeline settings")},
     "pipeline settings": _setting("stageUids"),
-    "search": {**_STAGE, ANY: Meaning("irrelevant", "how the best model was found; it alone predicts")},
+    "search": {**_STAGE, ANY: Meaning("irrelevant", "a record of the search; only the best model predicts")},
     "string indexer": _stage("string indexer settings"),
     "string indexer settings": {**_COLUMNS, **irrelevant(_TRAINING, ("stringOrderType",))},
     "assembler": _stage("assembler settings"),

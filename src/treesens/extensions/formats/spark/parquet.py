@@ -73,9 +73,8 @@ sys.stdout.write(json.dumps(rows))
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns of numbers by name, with structure fields as `structure.name`; a column of lists has all its values concatenated.
-
-    `lengths` has the lengths of those lists.
+    """Columns of numbers by name; fields of structures are named `structure.name`. A column of lists is the concatenation of
+    its lists, whose lengths are in `lengths`.
     """
 
     values: Mapping[str, NDArray[Any]]
@@ -93,7 +92,7 @@ class Rows:
 def read_tables(
     columns: Mapping[str, Folder], rows: Mapping[str, Folder], place: str
 ) -> tuple[dict[str, Columns], dict[str, Rows]]:
-    """The tables in these folders, by name: large ones as columns, small ones as rows. ModelError if they cannot be read."""
+    """The tables in these folders, by name: large tables as `columns`, small ones as `rows`. ModelError for bad files."""
     purpose = "models of Spark are read with pyarrow"
     imported("pyarrow", purpose, place=place, installed_by="'treesens[spark]'")
     plan: dict[str, tuple[list[str], bool]] = {}
@@ -120,14 +119,14 @@ def _columns(path: Path) -> Columns:
 
 
 def check_columns(names: Sequence[str], needed: Sequence[str], place: str, allowed: Sequence[str] = ()) -> None:
-    """ModelError for missing or unknown columns."""
+    """Raises ModelError for missing or unknown columns."""
     for name in needed:
         if name not in names:
             raise ModelError(f"the table has no column `{name}`", place=place, remedy=DAMAGED)
     for name in names:
         if name not in needed and name not in allowed:
             raise ModelError(
-                f"the column `{name[:60]}` is not known here",
+                f"unknown column `{name[:60]}`",
                 place=place,
                 remedy="it may change the model's meaning; report the version",
             )

@@ -1,11 +1,11 @@
 """Pipelines of Spark: stages that make the feature vector of a tree model from columns of a table.
 
-Read are `StringIndexerModel` (a label becomes its number), `VectorAssembler` (columns become a vector), `VectorIndexerModel`
-(some numbers of a vector become categories), `OneHotEncoderModel` (numbers of labels become a vector of zeros with one 1),
-`VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, `Bucketizer`, scalers (`StandardScalerModel`,
-`MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes). `handleInvalid` controls
-unknown and missing labels and numbers: `keep` makes one more category of them (or leaves NaN in the vector), `error` and `skip`
-predict nothing.
+Supported are `StringIndexerModel` (a label becomes its number), `VectorAssembler` (columns become a vector),
+`VectorIndexerModel` (some numbers of a vector become categories), `OneHotEncoderModel` (numbers of labels become a vector of
+zeros with one 1), `VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, `Bucketizer`, scalers
+(`StandardScalerModel`, `MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes). By
+`handleInvalid`, unknown and missing labels and numbers get a further category or remain NaN in the vector (`keep`), or have no
+prediction (`error`, `skip`).
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ _READ = {
     _FEATURE + "Bucketizer": "bucketizer",
     _FEATURE + "VectorSlicer": "slicer",
 }
-"""Stages around a tree model, with the tables of their settings."""
+"""Supported stages around a tree model, with the names of their tables of settings."""
 _MIXED = frozenset(_FEATURE + name for name in ("PCAModel", "PolynomialExpansion", "Interaction", "Normalizer", "DCT"))
-"""Stages whose numbers are not functions of one column each."""
+"""Stages that make numbers from several columns."""
 UNKNOWN_CLASS = "__unknown"
 """Spark's label for classes unknown to an indexer that keeps them."""
 _SCALERS = ("standard scaler", "min-max scaler", "max-abs scaler")
 _WITH_DATA = ("string indexer", "vector indexer", "one-hot encoder", "imputer", *_SCALERS)
 _ALONE = "give the tree model alone"
 _SPECIAL = {"-Inf": -math.inf, "Inf": math.inf, "-Infinity": -math.inf, "Infinity": math.inf}
-"""Spark's JSON for the ends of all numbers."""
+"""Infinities in Spark's JSON."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A stage with its folder; `kind` is that of its settings, or `model` for unknown stages."""
+    """A stage with its folder; `kind` names its table of settings, or is `model` for unknown stages."""
 
     folder: Folder
     metadata: Field
@@ -69,18 +69,18 @@ class Stage:
         return self.kind in _WITH_DATA
 
     def setting(self, name: str) -> Field | None:
-        """A setting's value, or its default."""
+        """The value of a setting, or its default."""
         return self.metadata["paramMap"].get(name) or self.metadata["defaultParamMap"].get(name)
 
     def text(self, name: str) -> str:
-        """A setting that is a text. ModelError if it has no value."""
+        """The text of a setting. Raises ModelError if the setting has no value."""
         value = self.setting(name)
         if value is None:
             raise self.metadata.error(f"the setting `{name}` is missing")
         return value.text()
 
     def number(self, name: str) -> float:
-        """A setting that is a finite number; otherwise a ModelError."""
+        """The number of a setting. Raises ModelError if it is not finite."""
         value = self.setting(name)
         if value is None:
             raise self.metadata.error(f"the setting `{name}` is missing")
@@ -90,20 +90,20 @@ class Stage:
         return found
 
     def flag(self, name: str) -> bool:
-        """A setting that is true or false; otherwise a ModelError."""
+        """The truth value of a setting. Raises ModelError if it has none."""
         value = self.setting(name)
         if value is None or not isinstance(value.value, bool):
             raise (value or self.metadata).error(f"the setting `{name}` is neither true nor false")
         return value.value
 
     def columns(self, name: str) -> list[str]:
-        """One column or several: the settings `nameCol` or `nameCols`."""
+        """The column in the setting `nameCol`, or the columns in `nameCols`."""
         several = self.setting(f"{name}Cols")
         return several.texts() if several is not None else [self.text(f"{name}Col")]
 
     @property
     def keeps_invalid(self) -> bool:
-        """True if unknown values are kept. ModelError for an unknown mode."""
+        """True if unknown values are kept. Raises ModelError for an unknown mode."""
         value = self.setting("handleInvalid")
         told = "error" if value is None else value.text()
         if value is not None and told not in ("error", "skip", "keep"):
@@ -115,9 +115,9 @@ class Stage:
 class Slot:
     """A number in the vector of features: its table column, and how it is made.
 
-    `labels` are the values of the column in code order; None for an unchanged number. Other values have the code after the last
-    one if `kept`, and otherwise no prediction. `values_only`: no prediction if it is missing. The number is the code, or with
-    `ones` it is 1 for these codes and 0 for others. Then `steps` are applied.
+    `labels` are the values of the column in code order, or None for an unchanged number. Other values have the next code if
+    `kept`, and otherwise no prediction. With `values_only` there is no prediction for a missing value. The number is the code,
+    or, with `ones`, 1 for these codes and 0 for others. After that, `steps` are applied.
     """
 
     column: str
@@ -129,37 +129,37 @@ class Slot:
 
     @property
     def numbers(self) -> Float64:
-        """The number for every code of a label, and for the code after the last one: float64[labels + 1]."""
+        """The numbers for the codes of all labels and for the code of other values, float64[labels + 1]."""
         codes = range(len(self.labels or ()) + 1)
         made = list(codes) if self.ones is None else [int(code in self.ones) for code in codes]
         return follow(self.steps, np.array(made, np.float64))
 
     @property
     def parts_at_zero(self) -> bool:
-        """True if a bucket of the number begins at 0: Spark puts -0.0 into the one before."""
+        """True if a bucket of the number begins at 0: Spark puts -0.0 into the bucket before."""
         return any(0.0 in step.edges for step in self.steps)
 
     def then(self, *steps: Step) -> Slot:
-        """The number after more steps."""
+        """The number after further steps."""
         return replace(self, steps=(*self.steps, *steps))
 
 
 @dataclass
 class Flow:
-    """The results of the stages before a model: columns of one number, and vectors of several."""
+    """The results of the stages before a model: `scalars` are columns of one number, `vectors` of several."""
 
     scalars: dict[str, Slot] = field(default_factory=dict)
     vectors: dict[str, list[Slot]] = field(default_factory=dict)
 
     def scalar(self, name: str) -> Slot:
-        """A column made by a stage, or else one of the table."""
+        """The column `name` as a stage makes it, or else as the table has it."""
         return self.scalars.get(name, Slot(name))
 
 
 def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
-    """The stages of a pipeline in order, with those of nested pipelines (one for a model alone), and its folder.
+    """The stages of a pipeline in order, including nested pipelines, and its folder; one stage for a model alone.
 
-    For a search over settings, the best model is read.
+    Of a search over settings, only the best model is read.
     """
     found: list[Stage] = []
     waiting, root = [folder], folder
@@ -188,7 +188,7 @@ def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
 
 
 def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
-    """The results of stages on the columns of a table; `tables` by the folder of a stage."""
+    """The results of the stages on the columns of a table; `tables` are the tables of the stages, by folder."""
     flow = Flow()
     for stage in stages:
         match stage.kind:
@@ -221,7 +221,7 @@ def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
 
 
 def _index(stage: Stage, table: Rows, flow: Flow) -> None:
-    """Labels become numbers, in one column or several."""
+    """Replaces labels by numbers, in one column or several."""
     given, made = stage.columns("input"), stage.columns("output")
     row = Field(list(table.rows), stage.folder.inside("data").place)
     rows = list(row.items())
@@ -230,10 +230,10 @@ def _index(stage: Stage, table: Rows, flow: Flow) -> None:
     told = rows[0][table.names[0]]
     labels = [told.texts()] if table.names[0] == "labels" else [part.texts() for part in told.items()]
     if not len(labels) == len(given) == len(made):
-        raise row.error(f"labels of {len(labels)} columns where {len(given)} are indexed", DAMAGED)
+        raise row.error(f"the stage has labels for {len(labels)} columns, but indexes {len(given)}", DAMAGED)
     for source, target, own in zip(given, made, labels, strict=True):
         if len(set(own)) != len(own) or not 0 < len(own) <= MAX_CATEGORIES:
-            raise row.error(f"{len(own)} labels of `{source[:60]}`, or one of them twice", DAMAGED)
+            raise row.error(f"`{source[:60]}` has {len(own)} labels, or one is repeated", DAMAGED)
         before = flow.scalar(source)
         if before.labels is not None or before.steps:
             raise stage.metadata.error(f"the column `{source[:60]}` is indexed after it has been changed", _ALONE)
@@ -241,7 +241,7 @@ def _index(stage: Stage, table: Rows, flow: Flow) -> None:
 
 
 def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
-    """A code of labels becomes a one-hot vector; without a 1 for the last code, if that is dropped."""
+    """Replaces the codes of labels by one-hot vectors, with zeros for the last code if it is dropped."""
     given, made = stage.columns("input"), stage.columns("output")
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
@@ -249,7 +249,7 @@ def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
         raise ModelError("this is not a table of sizes", place=place, remedy=DAMAGED)
     sizes = [size.integer() for size in rows[0]["categorySizes"].items()]
     if not len(sizes) == len(given) == len(made):
-        raise rows[0].error(f"sizes of {len(sizes)} columns where {len(given)} are encoded", DAMAGED)
+        raise rows[0].error(f"the stage has sizes for {len(sizes)} columns, but encodes {len(given)}", DAMAGED)
     drop = stage.setting("dropLast")
     if drop is not None and not isinstance(drop.value, bool):
         raise drop.error("`dropLast` is neither true nor false")
@@ -258,25 +258,25 @@ def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
         slot = flow.scalar(source)
         if slot.labels is None or slot.ones is not None or slot.steps:
             raise stage.metadata.error(
-                f"the column `{source[:60]}` is encoded, and no StringIndexer has made it", "give the tree model alone"
+                f"the column `{source[:60]}` is encoded, but not made by a StringIndexer", "give the tree model alone"
             )
         codes = len(slot.labels) + slot.kept
         if size != codes:
-            raise rows[0].error(f"{size} categories of `{source[:60]}`, which has {codes}", DAMAGED)
+            raise rows[0].error(f"the stage has {size} categories for `{source[:60]}`, which has {codes}", DAMAGED)
         width = size + stage.keeps_invalid - dropped
-        # With `keep` there is one more number, for invalid codes: it is 0.
+        # With `keep` there is one more number, 0, for invalid codes.
         flow.vectors[target] = [
             replace(slot, ones=frozenset((number,)) if number < size else frozenset()) for number in range(width)
         ]
 
 
 def _assemble(stage: Stage, flow: Flow) -> list[Slot]:
-    """The vector of some columns."""
+    """The vector that a stage assembles from columns."""
     made: list[Slot] = []
     for name in stage.columns("input"):
         slots = flow.vectors.get(name, [flow.scalar(name)])
         for slot in slots:
-            # An indexer has handled a label's missing value, and imputing leaves none.
+            # Indexers have handled the missing values of labels, and imputers leave none.
             missing = slot.labels is None and bool(np.isnan(follow(slot.steps, np.array([np.nan]))[0]))
             strict = not stage.keeps_invalid and missing
             made.append(replace(slot, values_only=slot.values_only or strict))
@@ -286,7 +286,7 @@ def _assemble(stage: Stage, flow: Flow) -> list[Slot]:
 
 
 def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
-    """Some numbers of a vector become categories, whose labels are these numbers."""
+    """The vector in which some numbers are categories, labelled by these numbers."""
     given = stage.text("inputCol")
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
@@ -295,7 +295,7 @@ def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
     width = rows[0]["numFeatures"].integer()
     slots = flow.vectors.get(given) or [Slot(f"f{number}") for number in range(min(max(width, 0), MAX_FEATURES))]
     if len(slots) != width:
-        raise rows[0].error(f"categories for {width} features, and the vector has {len(slots)}", DAMAGED)
+        raise rows[0].error(f"the stage has categories for {width} features, but the vector has {len(slots)}", DAMAGED)
     made = list(slots)
     for pair in rows[0]["categoryMaps"].items():
         number, inside = list(pair.items())
@@ -314,7 +314,7 @@ def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
 
 
 def _scale(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
-    """Every number of a vector, shifted and scaled by its own constants."""
+    """The vector with every number shifted and scaled by constants."""
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
     needed = {"standard scaler": ("mean", "std"), "min-max scaler": ("originalMin", "originalMax")}.get(
@@ -324,13 +324,13 @@ def _scale(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
         raise ModelError("this is not a table of a scaler", place=place, remedy=DAMAGED)
     if stage.kind != "standard scaler" and stage.metadata["sparkVersion"].text().startswith("2."):
         raise stage.metadata["sparkVersion"].error(
-            "Spark 2 divides where later ones multiply by a quotient", "save the pipeline with Spark 3 or 4"
+            "Spark 2 divides, but later versions multiply by a quotient", "save the pipeline with Spark 3 or 4"
         )
     first, *rest = (_vector(rows[0][name]) for name in needed)
     width = len(first)
     slots = _slots_of(stage, flow, width)
     if any(len(other) != width for other in rest) or len(slots) != width:
-        raise rows[0].error(f"a scaler of {width} numbers, and the vector has {len(slots)}", DAMAGED)
+        raise rows[0].error(f"the scaler has {width} numbers, but the vector has {len(slots)}", DAMAGED)
     steps: list[tuple[Step, ...]]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         match stage.kind:
@@ -355,7 +355,7 @@ def _scale(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
 
 
 def _vector(told: Field) -> Float64:
-    """A vector of numbers, dense or sparse."""
+    """The numbers of a dense or sparse vector."""
     kind = told["type"].integer()
     values = told["values"].floats()
     if kind == 1:
@@ -372,28 +372,28 @@ def _vector(told: Field) -> Float64:
 
 
 def _slots_of(stage: Stage, flow: Flow, width: int) -> list[Slot]:
-    """The vector that a stage takes; if no stage has made it, the table's vector of that width."""
+    """The vector that a stage takes, from an earlier stage, or else the table's vector of `width` numbers."""
     return flow.vectors.get(stage.text("inputCol")) or [
         Slot(f"f{number}") for number in range(min(max(width, 0), MAX_FEATURES))
     ]
 
 
 def _slice(stage: Stage, flow: Flow) -> list[Slot]:
-    """Some numbers of a vector, by index."""
+    """The vector of some numbers of a vector, by index."""
     names, places = stage.setting("names"), stage.setting("indices")
     if names is not None and names.texts():
         raise names.error("a VectorSlicer that chooses by names is not read", f"choose by indices, or {_ALONE}")
     slots = flow.vectors.get(stage.text("inputCol"))
     if slots is None or places is None:
-        raise stage.metadata.error("a VectorSlicer takes a vector that no stage before it makes", _ALONE)
+        raise stage.metadata.error("no stage makes the vector that a VectorSlicer takes", _ALONE)
     chosen = [place.integer() for place in places.items()]
     if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= place < len(slots) for place in chosen):
-        raise places.error(f"these are not places in a vector of {len(slots)} numbers", DAMAGED)
+        raise places.error(f"the indices are outside a vector of {len(slots)} numbers", DAMAGED)
     return [slots[place] for place in chosen]
 
 
 def _impute(stage: Stage, table: Rows, flow: Flow) -> None:
-    """Missing values in a column of numbers become a constant."""
+    """Replaces missing values in columns of numbers by a constant."""
     given, made = stage.columns("input"), stage.columns("output")
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
@@ -414,17 +414,17 @@ def _impute(stage: Stage, table: Rows, flow: Flow) -> None:
             raise stage.metadata.error(f"the column `{source[:60]}` of labels is imputed", _ALONE)
         value = rows[0][source].number()
         if not math.isfinite(value):
-            raise rows[0][source].error("a filling is not finite", DAMAGED)
+            raise rows[0][source].error("an imputed value is not finite", DAMAGED)
         flow.scalars[target] = slot.then(Step(Operation.FILL, value))
 
 
 def _binarize(stage: Stage, flow: Flow) -> None:
-    """1 for numbers above a threshold, and 0 for others: for one column, several, or a vector."""
+    """Replaces numbers by 1 if they are above a threshold, and by 0 otherwise, in one column, several columns, or a vector."""
     given, made = stage.columns("input"), stage.columns("output")
     several = stage.setting("thresholds") if stage.setting("inputCols") is not None else None
     thresholds = [stage.number("threshold")] * len(given) if several is None else several.floats().tolist()
     if not len(given) == len(made) == len(thresholds):
-        raise stage.metadata.error(f"{len(thresholds)} thresholds for {len(given)} columns", DAMAGED)
+        raise stage.metadata.error(f"there are {len(thresholds)} thresholds for {len(given)} columns", DAMAGED)
     for source, target, threshold in zip(given, made, thresholds, strict=True):
         step = Step(Operation.ABOVE, threshold)
         if not step.rises:
@@ -436,24 +436,24 @@ def _binarize(stage: Stage, flow: Flow) -> None:
 
 
 def _put_into_buckets(stage: Stage, flow: Flow) -> None:
-    """The number of the bucket, from 0 on, for one column or several."""
+    """Replaces numbers by the number of their bucket, from 0, in one column or several."""
     given, made = stage.columns("input"), stage.columns("output")
     told = stage.setting("splitsArray" if stage.setting("inputCols") is not None else "splits")
     if told is None:
         raise stage.metadata.error("a Bucketizer has no splits", DAMAGED)
     splits = list(told.items()) if stage.setting("inputCols") is not None else [told]
     if not len(given) == len(made) == len(splits):
-        raise stage.metadata.error(f"splits of {len(splits)} columns, and there are {len(given)}", DAMAGED)
+        raise stage.metadata.error(f"the stage has splits for {len(splits)} columns, but {len(given)} inputs", DAMAGED)
     for source, target, own in zip(given, made, splits, strict=True):
         ends = [
             _SPECIAL.get(end.value) or end.number() if isinstance(end.value, str) else end.number()
             for end in own.items()
         ]
         if not 3 <= len(ends) <= MAX_CATEGORIES or not all(one < other for one, other in pairwise(ends)):
-            raise own.error("the splits of a Bucketizer do not ascend, or there are none", DAMAGED)
+            raise own.error("the splits of a Bucketizer do not ascend, or are missing", DAMAGED)
         if not math.isinf(ends[0]) or not math.isinf(ends[-1]):
             raise own.error(
-                "Spark predicts nothing for a number outside of the splits",
+                "Spark predicts nothing for a number outside the splits",
                 "begin them with -Infinity, end with Infinity",
             )
         slot = flow.scalar(source)
@@ -469,7 +469,7 @@ def _put_into_buckets(stage: Stage, flow: Flow) -> None:
 def class_names(
     before: Sequence[Stage], tables: Mapping[str, Rows], model: Stage, after: Sequence[Stage]
 ) -> list[str] | None:
-    """The names of the classes, as written by stages after a model, or as labels were indexed; None if unknown."""
+    """The names of the classes, from a stage after the model or the indexer of the labels; None if they are unknown."""
     predicted = _column(model, "prediction")
     for stage in after:
         if stage.kind != "names" or stage.text("inputCol") != predicted:

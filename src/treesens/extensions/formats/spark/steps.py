@@ -1,10 +1,10 @@
-"""Steps before trees: monotone functions of a number, in the arithmetic of Spark (3 and 4), and splits behind them.
+"""Steps before trees: monotone functions of a number, in the arithmetic of Spark (3 and 4), and splits after such steps.
 
 Scalers multiply by a rounded quotient: `StandardScalerModel` (x - mean) * (1 / deviation), `MaxAbsScalerModel` x * (1 /
 largest), `MinMaxScalerModel` (x - least) * (width / range) + min. Java fuses no operations.
 
-A split behind such steps is a split of the number itself. A split by buckets, of which some go left and some right, becomes
-several successive splits. Its subtrees are copied for each run of buckets, because nodes of a tree have one parent.
+A split after such steps is a split on the number. A split by buckets, of which some go left and some right, becomes several
+successive splits. Its subtrees are copied for each run of buckets, because every node of a tree has one parent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Operation(Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """One operation with its constant, which replaces missing numbers in buckets; `edges` separate the buckets."""
+    """An operation with its constant; `edges` separate buckets. The constant is also the bucket of missing numbers."""
 
     operation: Operation
     constant: float
@@ -46,18 +46,18 @@ class Step:
 
     @property
     def rises(self) -> bool:
-        """True if the step is monotone and not constant: a column constant in training is multiplied by 0."""
+        """True if the step never decreases and is not constant; columns constant in training are multiplied by 0."""
         if self.operation is Operation.BUCKET:
             return True
         return bool(np.isfinite(self.constant)) and (self.operation is not Operation.MULTIPLY or self.constant > 0)
 
     @property
     def levels(self) -> int:
-        """The number of integers, from 0 on, that the step can return; 0 if unbounded."""
+        """The number of different results, the integers from 0 on; 0 if the step returns any number."""
         return {Operation.ABOVE: 2, Operation.BUCKET: len(self.edges) + 1}.get(self.operation, 0)
 
     def after(self, x: Float64) -> Float64:
-        """The step applied to numbers float64[n]."""
+        """The results of the step for numbers `x`, float64[n]."""
         c = np.float64(self.constant)
         match self.operation:
             case Operation.SUBTRACT:
@@ -75,7 +75,7 @@ class Step:
 
 
 def follow(steps: Sequence[Step], x: Float64) -> Float64:
-    """All steps applied to numbers float64[n], in order."""
+    """The results of all steps, in order, for numbers `x`, float64[n]."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for step in steps:
             x = step.after(x)
@@ -83,16 +83,15 @@ def follow(steps: Sequence[Step], x: Float64) -> Float64:
 
 
 def thresholds_before(steps: Sequence[Step], thresholds: Float64) -> Float64:
-    """The greatest number whose image is at most a threshold, for each of float64[n]; -infinity if there is none."""
+    """The greatest number whose image is at most the threshold, for each of `thresholds`, float64[n]; -infinity if none is."""
     return largest_true(lambda x: np.asarray(follow(steps, x) <= thresholds), len(thresholds))
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Numbers up to `cuts` float64[n], ascending, go left where `left` bool[n + 1] is set; its last entry is for larger
-    numbers.
+    """Runs of numbers that go left or right: `left[k]` is True if numbers up to `cuts[k]` and above earlier cuts go left.
 
-    `missing_left`: so does a missing number.
+    `cuts`, float64[n], ascend; the last entry of `left`, bool[n + 1], is for larger numbers, `missing_left` for missing ones.
     """
 
     cuts: NDArray[np.float64]
@@ -101,7 +100,7 @@ class Runs:
 
 
 def unfold(nodes: Nodes, runs: Mapping[int, Runs], place: str) -> Nodes:
-    """The nodes, with several thresholds in place of each node in `runs`. ModelError if there are too many."""
+    """The nodes, with several thresholds in place of each node in `runs`. Raises ModelError if there are too many nodes."""
     source: list[int] = []  # the old node of each new one
     left: list[int] = []
     right: list[int] = []
@@ -122,7 +121,7 @@ def unfold(nodes: Nodes, runs: Mapping[int, Runs], place: str) -> Nodes:
             new = len(source)
             if new > _MOST_NODES:
                 raise ModelError(
-                    f"splits by buckets become more than {_MOST_NODES} nodes", place=place, remedy="use fewer buckets"
+                    f"splits by buckets need more than {_MOST_NODES} nodes", place=place, remedy="use fewer buckets"
                 )
             if parent >= 0:
                 (right if is_right else left)[parent] = new - first

@@ -1,8 +1,8 @@
 """Trees in the tables of Spark: a row for each node, numbered in pre-order.
 
-A number goes left if it is at most the threshold, so that NaN goes right. For a category the file has the codes that go left.
-Spark stores the smaller side, or the left one if both are equal; other values go to the other side, including unlisted codes,
-fractions and NaN (`CategoricalSplit` in Spark 2 to 4).
+A number goes left if it is at most the threshold, so NaN goes right. For a category the file has the codes that go left. Spark
+keeps the smaller side, or the left side if both have the same size; all other values, including unlisted codes, fractions and
+NaN, go to the other side (`CategoricalSplit` in Spark 2 to 4).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Grown:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Columns [N] of nodes, tree after tree, and the bounds of a column's lists [N + 1]."""
+    """Columns of nodes, [N], tree after tree; `offset` has the first node of each tree."""
 
     columns: Columns
     prefix: str
@@ -59,7 +59,7 @@ class _Table:
         return self.columns.values[self.prefix + name].astype(np.float64), first[self.order], lengths[self.order]
 
     def refuse(self, bad: NDArray[np.bool_], message: str) -> None:
-        """ModelError at the first node for which `bad` is true."""
+        """Raises ModelError at the first node for which `bad` is true."""
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             tree = int(np.searchsorted(self.offset, row, side="right")) - 1
@@ -68,9 +68,9 @@ class _Table:
 
 
 def grow(columns: Columns, place: str, *, trees: int | None, classes: int) -> Grown:
-    """The trees of a table: of several `trees`, or of one alone (None); with values for `classes`, or one prediction (0).
+    """The trees of a table: `trees` of them, or a single tree (None), with values for `classes`, or one prediction (0).
 
-    ModelError with the place for anything that Spark cannot read, or does not predict.
+    Raises ModelError, with the place, for anything that Spark cannot read or does not predict.
     """
     table = _table(columns, place, trees)
     count, size = len(table.order), np.diff(table.offset)
@@ -104,7 +104,7 @@ def grow(columns: Columns, place: str, *, trees: int | None, classes: int) -> Gr
 
 
 def _table(columns: Columns, place: str, trees: int | None) -> _Table:
-    """The columns, with the nodes of each tree in numeric order."""
+    """The columns of nodes, with the nodes of each tree in numeric order."""
     prefix = "" if trees is None else "nodeData."
     needed = [prefix + name for name in (*_NODE, *_SPLIT)] + ([] if trees is None else ["treeID"])
     check_columns(list(columns.values), needed, place, [f"{prefix}rawCount"])
@@ -113,25 +113,25 @@ def _table(columns: Columns, place: str, trees: int | None) -> _Table:
     whole = [prefix + name for name in _WHOLE] + ([] if trees is None else ["treeID"])
     wrong += [name for name in needed if (columns.values[name].dtype.kind == "i") != (name in whole)]
     if wrong:
-        raise ModelError(f"the column `{wrong[0]}` is of another type than Spark's", place=place, remedy=DAMAGED)
+        raise ModelError(f"the column `{wrong[0]}` has an unexpected type", place=place, remedy=DAMAGED)
     number = columns.values[prefix + "id"].astype(np.int64)
     tree = np.zeros(len(number), np.int64) if trees is None else columns.values["treeID"].astype(np.int64)
     order = np.lexsort((number, tree))
     count = 1 if trees is None else trees
     if len(tree) and not 0 <= int(tree.min()) <= int(tree.max()) < count:
-        raise ModelError(f"a tree beyond the {count} of the model", place=place, remedy=DAMAGED)
+        raise ModelError(f"the number of a tree is beyond the model's {count} trees", place=place, remedy=DAMAGED)
     sizes = np.bincount(tree, minlength=count) if len(tree) else np.zeros(count, np.int64)
     if not sizes.all():
         raise ModelError(f"tree {int(np.argmin(sizes))} has no nodes", place=place, remedy=DAMAGED)
     offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     table = _Table(columns, prefix, order, offset, place)
     expected = np.arange(len(order)) - np.repeat(offset[:-1], sizes)
-    table.refuse(number[order] != expected, "the numbers of the nodes have gaps, or come twice")
+    table.refuse(number[order] != expected, "the numbers of the nodes have gaps or duplicates")
     return table
 
 
 def _misplaced(start: NDArray[np.int64], inner: NDArray[np.bool_], right: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Nodes [N] whose right child does not follow their left subtree."""
+    """True for nodes, [N], whose right child does not follow their left subtree."""
     size, wrong = [1] * len(inner), np.zeros(len(inner), np.bool_)
     beginning, to, branches = start.tolist(), right.tolist(), inner.tolist()
     for node in range(len(size) - 1, -1, -1):
@@ -145,7 +145,7 @@ def _misplaced(start: NDArray[np.int64], inner: NDArray[np.bool_], right: NDArra
 def _splits(
     table: _Table, inner: NDArray[np.bool_], feature: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], dict[int, NDArray[np.bool_]], dict[int, int]]:
-    """Thresholds, the direction of NaN, the sets of codes that go left, and the number of categories by feature."""
+    """Thresholds, directions of NaN, sets of codes that go left by node, and the number of categories by feature."""
     values, first, length = table.lists("split.leftCategoriesOrThreshold")
     count = table.number("split.numCategories")
     by_category = inner & (count != -1)
@@ -154,7 +154,7 @@ def _splits(
     threshold = np.zeros(len(inner))
     threshold[ordered] = values[first[ordered]]
     table.refuse(
-        by_category & ((count < 1) | (count > MAX_CATEGORIES)), f"a number of categories beyond {MAX_CATEGORIES}"
+        by_category & ((count < 1) | (count > MAX_CATEGORIES)), f"a feature has 0 or over {MAX_CATEGORIES} categories"
     )
     table.refuse(by_category & (length > count), "a split has more categories than its feature")
     check_set_bytes(int(count[by_category].sum()), table.place)
@@ -168,11 +168,11 @@ def _splits(
         total, owner = int(count[node]), int(feature[node])
         codes = values[first[node] : first[node] + length[node]]
         if owner in numeric or categories.setdefault(owner, total) != total:
-            table.refuse(bad, "a feature has another number of categories at another node, or thresholds")
+            table.refuse(bad, "the nodes of a feature differ in the number of categories, or have thresholds, too")
         if not ((codes >= 0) & (codes < total) & (codes == np.floor(codes))).all() or len(set(codes.tolist())) != len(
             codes
         ):
-            table.refuse(bad, "a category does not exist, or comes twice")
+            table.refuse(bad, "a category does not exist, or is repeated")
         goes_left = np.zeros(total + 1, np.bool_)
         goes_left[codes.astype(np.int64)] = True
         goes_left[total] = default_left[node] = len(codes) > total // 2
@@ -181,21 +181,21 @@ def _splits(
 
 
 def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np.float64]:
-    """The class shares of each leaf's training rows [N, classes], added and divided like Spark."""
+    """The class shares of each leaf's training rows, [N, classes], added and divided as in Spark."""
     values, first, length = table.lists("impurityStats")
-    table.refuse(~inner & (length != classes), f"a leaf has another number of values than the {classes} classes")
+    table.refuse(~inner & (length != classes), f"a leaf does not have {classes} values, one per class")
     counts = np.zeros((len(inner), classes))
     total = np.zeros(len(inner))
     with np.errstate(over="ignore", invalid="ignore"):
         for number in range(classes):
             counts[~inner, number] = values[first[~inner] + number]
             total += counts[:, number]
-    table.refuse(~inner & ~((counts >= 0) & np.isfinite(counts)).all(axis=1), "a leaf counts fewer rows than none")
-    table.refuse(~inner & ~((total > 0) & np.isfinite(total)), "a leaf counts no rows")
+    table.refuse(~inner & ~((counts >= 0) & np.isfinite(counts)).all(axis=1), "a leaf has a bad number of rows")
+    table.refuse(~inner & ~((total > 0) & np.isfinite(total)), "a leaf has no rows")
     shares: NDArray[np.float64] = counts / np.where(inner, 1.0, total)[:, None]
-    # Only `transform` uses a single tree's stored prediction; both agree in files of Spark.
+    # Only `transform` uses a single tree's stored prediction, which agrees with the counts in Spark's files.
     best = counts.argmax(axis=1)
-    table.refuse(~inner & (table.real("prediction") != best), "a leaf predicts another class than it counts")
+    table.refuse(~inner & (table.real("prediction") != best), "a leaf predicts another class than its counts")
     table.refuse(
         ~inner & (shares.argmax(axis=1) != best), "two classes of a leaf differ by less than their shares show"
     )
@@ -203,9 +203,9 @@ def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np
 
 
 def by_labels(nodes: Nodes, slots: Sequence[Slot], features: Sequence[int], place: str) -> Nodes:
-    """The nodes over the columns of a table: `features` are their numbers, by the number in the vector of features.
+    """The nodes over the columns of a table; `features` are the column numbers, by position in the feature vector.
 
-    Splits of a number made of labels have the set of labels. Unlisted and missing ones have the code after the last.
+    Splits on a number made from labels become sets of labels. Unlisted and missing labels have the code after the last.
     """
     sets, default_left = dict(nodes.left_sets), nodes.default_left.copy()
     named = np.isin(nodes.feature, [number for number, slot in enumerate(slots) if slot.labels is not None])
@@ -226,14 +226,14 @@ def by_labels(nodes: Nodes, slots: Sequence[Slot], features: Sequence[int], plac
 
 
 def _in_set(listed: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """True where numbers go left at a set bool[categories + 1]; its last entry is for invalid codes."""
+    """True for numbers that go left at the set `listed`, bool[categories + 1], whose last entry is for invalid codes."""
     last = len(listed) - 1
     known = (values >= 0) & (values < last) & (values == np.floor(values))
     return listed[np.where(known, values, last).astype(np.int64)]
 
 
 def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[int, Runs], place: str) -> Nodes:
-    """The nodes `at` some numbers, over the column of `slot`. Sets of buckets may need several cuts, added to `runs`."""
+    """The nodes with those `at` moved to the column of `slot`. Sets of buckets may need several cuts, added to `runs`."""
     for step in slot.steps:
         if not step.rises:
             raise ModelError(
@@ -264,10 +264,10 @@ def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[in
             cuts = thresholds_before(slot.steps, ends.astype(np.float64))
             runs[node] = Runs(cuts, goes_left[[*ends, levels - 1]], bool(default_left[node]))
         elif not goes_left[0]:
-            # The set has the codes that go right: the sides are swapped.
+            # The set lists the codes that go right, so the sides are swapped.
             left[node], right[node] = right[node], left[node]
             default_left[node] = not default_left[node]
     if not (follow(slot.steps, np.array([-np.inf])) <= threshold[at]).all():
-        raise ModelError(f"a split of `{slot.column[:60]}` that no number passes", place=place, remedy=DAMAGED)
+        raise ModelError(f"no number goes left at a split on `{slot.column[:60]}`", place=place, remedy=DAMAGED)
     threshold[at] = thresholds_before(slot.steps, threshold[at])
     return replace(nodes, threshold=threshold, default_left=default_left, left_sets=sets, left=left, right=right)
