@@ -18,6 +18,7 @@ from treesens.compiler.query.query import Changes, LinearForm, Query
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.extensions.methods.fewest_changes import FewestChanges
 from treesens.grammar.parsing.parser import parse
+from treesens.solve.conclude import leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer, methods_for
 
@@ -188,6 +189,24 @@ def test_sets_that_stay_open_leave_the_bound_below_the_optimum(bits: Bits, every
         text = f"margin(a) >= {high}; margin(b) <= {low}; changes(a, b) <= {most}"
         limited = search(bits.query(text), stopped(every))
         assert limited.verdict is not (Verdict.NONE if most >= expected else Verdict.FOUND)
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_answers_that_are_lost_leave_the_bound_below_the_optimum(bits: Bits, kept: int) -> None:
+    """Only the first answers are kept; the sets of features that have the others stay open."""
+    low, high = bits.between(0.0005)
+    expected, number = bits.steps(bits.margins >= high, bits.margins <= low), itertools.count()
+
+    def ask(query: Query, budget: Budget) -> Result:
+        result = answer(query, OPTIONS, budget)
+        lost = result.verdict is Verdict.FOUND and next(number) >= kept
+        return leave_open(query.name, "stopped") if lost else result
+
+    result = search(bits.query(f"margin(a) >= {high}; margin(b) <= {low} minimize changes(a, b)"), ask)
+    assert expected is not None
+    assert result.objective is not None
+    assert result.objective.bound is not None
+    assert result.objective.bound <= expected <= result.objective.value
 
 
 REALS = """\

@@ -105,7 +105,7 @@ class Probability(Summand):
         return f"1/(1 + {' + '.join(f'exp({form(e.terms, e.constant)})' for e in self.exponents)})"
 
     def lead(self) -> tuple[tuple[ScoreTerm, ...], Fraction]:
-        """A class's share grows with its mean lead over other classes; a sigmoid grows with its score, minus the exponent."""
+        """The score that the probability grows with: a class's mean lead over the others, or a sigmoid's negated exponent."""
         count = len(self.exponents)
         terms = tuple(ScoreTerm(t.point, t.output, -t.coefficient / count) for t in self.reads())
         return terms, -sum((e.constant for e in self.exponents), Fraction(0)) / count

@@ -103,7 +103,7 @@ def counts_of_cells(cells: Int32Array, grid: Grid) -> list[Int64Array]:
 
 
 def bins_of_cells(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
-    """The bin of every cell: runs of cells with about as many rows each; missing has a bin of its own if it has rows."""
+    """The bin of every cell. Bins are runs of cells with roughly equal numbers of rows; a missing cell with rows is a bin."""
     present = counts[: feature.present_cells]
     most = CATEGORIES if feature.categories else BINS
     share = max(1.0, present.sum() / most)

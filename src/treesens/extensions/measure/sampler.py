@@ -68,7 +68,7 @@ class Sampler:
         return self.estimate is not None and self.precision.reached(self.estimate.low, self.estimate.high)
 
     def scout(self, budget: Budget) -> None:
-        """Searches for affected inputs, and moves draws to them if they are rare."""
+        """Searches for affected inputs, and tilts draws towards them if they are rare."""
         first = self.search.sample(_FIRST, self.seed)
         if len(first.concerned) >= _FREQUENT * _FIRST:
             return

@@ -35,7 +35,7 @@ def order_questions(questions: Sequence[Question]) -> list[Question]:
 
 
 def _turns(levels: Sequence[Fraction]) -> dict[Fraction, int]:
-    """The highest level first, then the lowest, then the midpoints of the rest."""
+    """The turn of each level: the highest first, then the lowest, then repeatedly the midpoints."""
     turn = {levels[-1]: 0, levels[0]: min(1, len(levels) - 1)}
     spans, number = [(0, len(levels) - 1)], 2
     while spans:
