@@ -1,4 +1,4 @@
-"""Trees over cells as columns of an ensemble: a node sends a run of cells, or a set of categories, to the left."""
+"""Builds ensembles of trees over cells; each node sends a run of cells, or a set of categories, to the left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ForestBuilder:
     default_left: list[bool] = field(default_factory=list)
     category_set: list[int] = field(default_factory=list)
     leaf: list[int] = field(default_factory=list)
-    """The values of leaves in units of 2**-SHIFT; 0 at inner nodes."""
+    """The leaf values in units of 2**-SHIFT; 0 for inner nodes."""
     roots: list[int] = field(default_factory=list)
     sets: dict[tuple[int, ...], int] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class ForestBuilder:
 
 
 def _cut(grid: FeatureGrid, present: BoolArray) -> float:
-    """The cut below which exactly the cells marked in `present` lie, which must be the first ones; infinite for all or none."""
+    """The cut below which exactly the cells in `present` lie; they must be the first cells. Infinite for all cells or none."""
     count = int(np.count_nonzero(present))
     if not present[:count].all():
         raise ValueError(f"the cells of `{grid.name}` that go left are not the first ones")
@@ -124,7 +124,7 @@ def forest_of_pairs(pairs: PairTables, grid: Grid, features: tuple[Feature, ...]
 
 
 def _add_lines(builder: ForestBuilder, pairs: PairTables, f: int, table: Int64Array, low: int, high: int) -> int:
-    """Adds the lines low .. high-1 of a table, halved by the parent's group until one line is left, or all are equal."""
+    """Adds the lines low .. high-1 of a table. Splits on the parent's group halve them until the remaining lines are equal."""
     if (table[low:high] == table[low]).all():
         return _add_entries(builder, f, pairs.groups[f], table[low], 0, table.shape[1])
     middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""The form in which a question's share is counted: trees, and the rows that two choices have to satisfy.
+"""The form in which a question's share is counted: trees, and the score rows that the two points must satisfy.
 
 Constraints on single features and on typicality become additional trees with tables of their own.
 """
@@ -37,7 +37,7 @@ class Counted:
 
 @dataclass(frozen=True, eq=False)
 class _Beside:
-    """Trees in addition to the model: sign * (sum of leaves) >= least at `point`; `values`, int64[leaves], are whole units."""
+    """A constraint on additional trees: sign * (sum of leaves) >= least at `point`; `values`, int64[leaves], are integers."""
 
     point: int
     trees: CellTrees
@@ -134,7 +134,7 @@ def _stump(grid: Grid, feature: int, inside: Int32Array) -> CellTrees:
 
 
 def _add_table(sides: Sides, one: _Beside) -> None:
-    """Adds a table for additional trees, 0 at all leaves of earlier trees; the rows of the table are exact."""
+    """Adds a table for additional trees, with 0 at all leaves of earlier trees, and its row, which is exact."""
     leaves, tables = sides.values.shape
     values = np.zeros((leaves + len(one.values), tables + 1), np.int64)
     values[:leaves, :tables] = sides.values

@@ -1,6 +1,6 @@
 """Bounds on a mass from weighted draws. They hold at all times simultaneously, however past results influence draws and boxes.
 
-A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0. The past decides how a round is drawn, and its weighted sum has
+A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0. Earlier rounds decide how it is drawn; its weighted sum has
 the expectation mu - full_r, where mu is the unknown mass, and full_r its proved part. For 0 <= t < 1 / max W the numbers
 
     M_r = product over rounds of exp(t (mu - full)) * product over its hits of (1 - t W_i)
@@ -37,7 +37,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Bet:
-    """Fixed before a round: the mass `unit` of a typical hit, the greatest mass, the target relative to the unproved mass."""
+    """Numbers fixed before a round: mass `unit` of a typical hit, greatest mass, target relative to the unproved mass."""
 
     unit: float
     heaviest: float
@@ -82,7 +82,7 @@ class _Level:
 
 @dataclass
 class Limits:
-    """The limits of a mass; the probability that a side is ever wrong is at most `delta` / 2."""
+    """Confidence limits of a mass. Each limit is ever wrong with a probability of at most `delta` / 2."""
 
     delta: float
     low: float = -inf
@@ -95,14 +95,14 @@ class Limits:
             self._levels.append(_Level(aim, _Side(1, cost), _Side(-1, cost)))
 
     def add(self, bet: Bet, seen: Round) -> None:
-        """Adds a round, whose bet was fixed before it."""
+        """Adds a round, whose bet was fixed before the draws."""
         for level in self._levels:
             level.add(bet, seen)
             self.low = max(self.low, level.lower.limit)
             self.high = min(self.high, level.upper.limit)
 
     def rounds_left(self, bet: Bet, mass: float) -> float:
-        """The estimated number of further rounds with this bet, if `mass` of the result is unproved."""
+        """The estimated number of further rounds with this bet; `mass` is the unproved part of the result."""
         level = self._levels[0]
         up, _ = level.bets(bet)
         x = up * bet.unit

@@ -1,8 +1,8 @@
 """`onehot` groups under a measure: a group becomes one feature, whose values are the members.
 
-Inputs have one member of a group at 1 and the others at 0. So a search sees one feature with a cell per member, at the place of
-the first member; the other members keep their places with a single cell, on which no tree splits. Tests of members become tests
-of the one feature.
+Inputs have one member of a group at 1 and the others at 0. So a search has one feature with a cell per member, at the index of
+the first member; the other members keep their indices with a single cell, so no tree splits on them. Tests of members become
+tests of the one feature.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treesens.extensions.measure.measure import Measure
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Features of which exactly one is 1: their places, and the cells of 0 and of 1 for each."""
+    """Features of which exactly one is 1: their indices, and for each member the cells that contain 0 and 1."""
 
     members: tuple[int, ...]
     zeros: tuple[int, ...]
@@ -30,11 +30,11 @@ class Group:
 
     @property
     def place(self) -> int:
-        """The place of the one feature in a search."""
+        """The index of the merged feature in a search."""
         return self.members[0]
 
     def cells_of(self, member: int) -> Int32Array:
-        """The cells of `member` by the member that is 1, int32[members]."""
+        """The cell of `member` for each choice of the member that is 1, int32[members]."""
         at = self.members.index(member)
         cells = np.full(len(self.members), self.zeros[at], np.int32)
         cells[at] = self.ones[at]
@@ -54,7 +54,7 @@ class Groups:
 
     @property
     def counts(self) -> dict[int, int]:
-        """The number of cells of every member in a search: one, except for the first member of a group."""
+        """The number of cells of every member in a search: 1, except for the first member of a group."""
         return {f: len(g.members) if f == g.place else 1 for g in self.groups for f in g.members}
 
     def folded_grid(self) -> Grid:
@@ -70,7 +70,7 @@ class Groups:
         return Grid(tuple(grids))
 
     def folded_trees(self, trees: CellTrees) -> CellTrees:
-        """The trees with tests of members replaced by tests of the one feature."""
+        """The trees with tests of members replaced by tests of the merged feature."""
         if not self.groups:
             return trees
         of = {f: group for group in self.groups for f in group.members}
@@ -84,7 +84,7 @@ class Groups:
         return trees.with_sets(self.folded_grid(), nodes, places, sets)
 
     def folded_rows(self, cells: Int32Array) -> Int32Array:
-        """The rows of `cells`, int32[rows, features], as a search sees them; all must respect the groups."""
+        """The rows of `cells`, int32[rows, features], over the features of a search; all rows must respect the groups."""
         folded = cells.copy()
         for group in self.groups:
             members = list(group.members)
@@ -96,7 +96,7 @@ class Groups:
         return folded
 
     def unfolded_rows(self, folded: Int32Array) -> Int32Array:
-        """The rows of a search, with the cells of all features."""
+        """The rows of a search converted back to cells of all features."""
         cells = folded.copy()
         for group in self.groups:
             for f in group.members:
@@ -125,7 +125,7 @@ class Groups:
         return np.flatnonzero(good)
 
     def everyone(self, measure: Measure) -> list[FloatArray]:
-        """The shares of the cells of every feature under a measure over the folded grid, float64[n_cells] each."""
+        """For each feature, the shares of its cells, float64[n_cells], under a measure over the folded grid."""
         shares = [measure.shares(f) for f in range(len(self.grid))]
         for group in self.groups:
             of_group = shares[group.place]
@@ -137,7 +137,7 @@ class Groups:
     def varied(self, varied: Collection[int]) -> list[int]:
         """The features that a search varies if the features `varied` may differ between two points.
 
-        A group with one such member cannot change. Raises UsageError for several such members, unless all are.
+        A group with one varied member cannot change. Raises UsageError if several members, but not all, are varied.
         """
         found = set(varied) - self.members
         for group in self.groups:

@@ -27,7 +27,7 @@ class Measure:
 
     `order` int32[features] has parents before children; `parent` is -1 at roots. `tables[f]`, float64[parent's bins, bins],
     is P(bin | bin of the parent), and at a root P(bin), [1, bins]. Shares are within `error` of those of the measure that it
-    implements (`name`). `rows` is the number of rows that it was learnt from, if any.
+    implements (`name`). `rows` is the number of rows that the measure was learnt from, if any.
     """
 
     name: str
@@ -71,21 +71,21 @@ def product(name: str, weights: Sequence[Int64Array], *, error: float = 0.0, row
 BINS = 16
 """Number of bins of an ordered feature, each with about the same number of rows."""
 CATEGORIES = 32
-"""Maximum of bins of a categorical feature."""
+"""Maximum number of bins of a categorical feature."""
 SMOOTHING = 1
-"""Rows added to every pair table, spread as if the two features were independent."""
+"""Number of rows added to every pair table, distributed as if the two features were independent."""
 
 
 def marginals(cells: Int32Array, grid: Grid) -> Measure:
-    """Independent features, in which the share of a cell is that of the rows of `cells`, int32[rows, features], in it."""
+    """The measure with independent features; the share of a cell is its share of the rows of `cells`, int32[rows, features]."""
     return product("marginals", counts_of_cells(cells, grid), rows=len(cells))
 
 
 def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
     """The Chow-Liu tree learnt from `cells`, int32[rows, features]; in a bin, cells are weighted by their share of its rows.
 
-    A pair table gets one more row, spread by the product of the two marginals: the marginals stay the same, and no pair of bins
-    is impossible. With thousands of features this takes minutes, and raises OutOfTime (base/budget.py) when the time is over.
+    A pair table gets one more row, distributed like the product of the marginals: they are unchanged, and no pair of bins
+    is impossible. With thousands of features this takes minutes. Raises OutOfTime (base/budget.py) at the time limit.
     """
     counts = counts_of_cells(cells, grid)
     bins = tuple(bins_of_cells(count, feature) for count, feature in zip(counts, grid, strict=True))

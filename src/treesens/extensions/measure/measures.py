@@ -1,4 +1,4 @@
-"""The measures by which shares are counted: made from a name, the domain of a question, and the rows of a table.
+"""Builds the measures by which shares are counted from a name, the domain of a question, and the rows of a table.
 
 Two measures need no table: uniform on the domain, and equal weight for all cells.
 """
@@ -49,7 +49,7 @@ def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -
 
 
 def measure_by(name: MeasureName, query: Query, groups: Groups, cells: Int32Array | None) -> Measure:
-    """A measure over a question's domain, learnt from the cells of rows if necessary. For `rows`, the product of marginals,
+    """A measure over a question's domain, learnt from `cells` if necessary. For `rows`, it is the product of the marginals,
     which is not used for counting.
     """
     if name == "uniform":
@@ -86,7 +86,7 @@ def uniform(space: Space, groups: Groups) -> Measure:
 
 
 def all_cells(space: Space, groups: Groups) -> Measure:
-    """The measure in which every cell with a legal value has the same weight, also missing; in a group, every member."""
+    """The measure in which all cells with a legal value, including missing, have equal weight; in a group, all members."""
     counts = groups.counts
     weights = [
         np.ones(counts[f], np.int64) if f in counts else legal.astype(np.int64) for f, legal in enumerate(space.legal)
@@ -108,7 +108,7 @@ def _weights(name: str, domain: Domain, grid: FeatureGrid) -> tuple[Int64Array, 
 
 
 def _by_value(domain: ValueDomain, grid: FeatureGrid) -> Int64Array:
-    """The weights if every label has the same weight, split equally among its values."""
+    """The weights of the cells if all labels have equal weight, split equally among the values of a label."""
     labels = Counter(domain.labels)
     whole = lcm(*labels.values()) if labels else 1
     weights = np.zeros(grid.n_cells, np.int64)

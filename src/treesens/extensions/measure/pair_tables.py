@@ -18,16 +18,16 @@ from treesens.compiler.query.forest import SHIFT
 from treesens.extensions.measure.measure import SMOOTHING, bins_of_cells, counts_of_cells, joint_counts, spanning_tree
 
 _UNSURE = 1e-6
-"""Relative to a unit: the error of float logarithms is far smaller."""
+"""Logarithms this near to a rounding boundary (in units) are unsure; the error of float logarithms is far smaller."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairTables:
     """The score of an input: the sum over features f of tables[f][group of the parent, group of f].
 
-    `groups`, int32[n_cells] per feature, numbers the bins, and then categories and missing values that no row has, if any.
-    `parent`, int32[features], is -1 at the root, whose table has one line. `tables`, int64 in units of 2**-SHIFT, are never
-    positive. An input with a cell that no row has is less typical than all inputs without such a cell.
+    `groups`, int32[n_cells] per feature, numbers the bins first, and then the categories and missing values without rows, if
+    any. `parent`, int32[features], is -1 at the root, whose table has one line. `tables`, int64 in units of 2**-SHIFT, are
+    never positive. An input with a cell that no row has is less typical than all inputs without such a cell.
     """
 
     groups: tuple[Int32Array, ...]
@@ -61,7 +61,7 @@ def learn_pairs(cells: Int32Array, grid: Grid) -> PairTables:
 
 
 def _groups(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
-    """The bins, and one more group for unordered cells without rows."""
+    """The bin of every cell; unordered cells without rows form one more group."""
     bins = bins_of_cells(counts, feature)
     unseen = _unordered(feature) & (counts == 0)
     seen = bins[~unseen]
@@ -101,7 +101,7 @@ def logs_in_units(above: np.ndarray[tuple[int, int], np.dtype[np.object_]], belo
 
 
 def _with_unseen(table: Int64Array, height: int, width: int, least: int) -> Int64Array:
-    """The table with a line and a column for values that no row has: one such value costs more than all others together."""
+    """Adds a line and a column for values without rows; one such value costs more than all others together."""
     wide = np.zeros((height, width), np.int64)
     wide[: table.shape[0], : table.shape[1]] = table
     wide[:, table.shape[1] :] = least

@@ -19,13 +19,13 @@ from treesens.extensions.measure.measure import Measure
 
 _SCALE = 2.0**40
 _BELIEVED = 4.0
-"""Pseudo-rows of a tilt, distributed by the measure: a constant number, and a part of the number of rows."""
+"""Pseudo-rows of a tilt, distributed like the measure: a constant number, plus a share of the number of rows."""
 _BELIEVED_PART = 0.1
 _MOST_PART = 0.1
-"""Maximum part of the total weight that one row may have (truncated importance weights)."""
+"""Maximum share of the total weight for one row (truncated importance weights)."""
 _STEPS = 25
 _POWERS = ((1.0, 0.6), (0.5, 0.4))
-"""Powers of a tilt, and their parts of its draws: weaker powers reach inputs between the tilt and the measure."""
+"""Powers of a tilt, with their shares of its draws; weaker powers reach inputs between the tilt and the measure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ def tilts_for(
     seed: int,
 ) -> list[Tilt]:
     """`count` tilts fitted to the affected inputs `rows`, int32[rows, features], with their masses `weights`, and weaker tilts.
-    A part `plain` of the draws comes from the measure itself. Raises OutOfTime when the surrounding work has to end.
+    A share `plain` of the draws comes from the measure itself. Raises OutOfTime when the budget of the caller ends.
     """
     weights = np.minimum(weights, weights.sum() * max(_MOST_PART, 2 / len(weights)))
     sample_size = float(weights.sum() ** 2 / (weights**2).sum())
@@ -83,14 +83,14 @@ def tilts_for(
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Runs of cells of a feature with about equal shares: `of` is the run of every cell, `shares` are those of the runs."""
+    """Runs of cells of a feature with roughly equal shares: `of` is the run of every cell, `shares` are per run."""
 
     of: Int32Array
     shares: FloatArray
 
 
 def _groups(shares: FloatArray, sample_size: float) -> _Groups:
-    """Runs of cells: more runs for more rows, and one run per cell if there are few cells."""
+    """Groups cells into runs: more runs for more rows, and one run per cell if there are few cells."""
     count = int(np.clip(sample_size**0.5, 8, 64))
     if len(shares) <= count:
         return _Groups(np.arange(len(shares), dtype=np.int32), shares)
@@ -102,7 +102,7 @@ def _groups(shares: FloatArray, sample_size: float) -> _Groups:
 def _fitted(
     groups: list[_Groups], varied: Collection[int], rows: Int32Array, weights: FloatArray
 ) -> tuple[FloatArray, ...]:
-    """The frequency of cells among the rows relative to the measure, per feature; 1 for varied features."""
+    """Per feature, the frequencies of cells among the rows relative to the measure; 1 for varied features."""
     total = float(weights.sum())
     believed = _BELIEVED + _BELIEVED_PART * total
     found = []

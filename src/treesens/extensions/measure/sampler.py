@@ -1,6 +1,6 @@
 """The estimate of a share, from rounds of draws in open boxes; each round is planned by the results of earlier ones.
 
-If affected inputs are rare, a walk finds some first, and draws are moved to them. A crowd of inputs passes through ever lower
+If affected inputs are rare, a walk first finds some, and draws are tilted towards them. Its inputs pass through ever lower
 levels of the shortfall of their scores; at each level, the best part is duplicated, and every member takes random steps that
 stay below the level (subset simulation: S.-K. Au and J. Beck, *Estimation of small failure probabilities in high dimensions by
 subset simulation*, Probabilistic Engineering Mechanics 16, 2001). The inputs that the walk finds only guide the draws.
@@ -25,7 +25,7 @@ _KEPT = 500
 """Number of affected inputs that are kept per round."""
 _ROWS = 20_000
 _FIRST, _FREQUENT = 1_000, 0.05
-"""Draws of a first look, and the part of affected inputs among them from which no walk is needed."""
+"""Number of draws in the first look, and the share of affected inputs among them from which no walk is needed."""
 _LEAST_PLAIN, _MOST_PLAIN = 0.15, 0.85
 _FEW_HITS, _HITS_PER_TILT, _MOST_TILTS = 100, 200, 4
 
@@ -111,8 +111,8 @@ class Sampler:
         self._sum, self._squares = 10 * typical, 10 * typical**2
 
     def _plain_part(self, masses: Masses, full: float) -> float:
-        """The part of the draws that comes from the measure itself. They bound the mass that tilts miss, up to an absolute
-        error, and need its inverse in draws. Draws from tilts have to be precise, and need the square of the inverse.
+        """The share of draws from the measure itself. Their number grows with 1 / error, to bound the mass that tilts miss; the
+        number of draws from tilts grows with 1 / error**2, to be precise.
         """
         mass = self._open_mass(masses, full)
         bet = self._bet(1, 1.0, masses, full)
@@ -130,7 +130,7 @@ class Sampler:
         return self._weighed / self._weights
 
     def _bet(self, count: int, heaviest: float, masses: Masses, full: float) -> Bet:
-        """The bet of a round; its unit is the weighted mean mass of a hit."""
+        """The bet of a round; the unit of the bet is the weighted mean mass of a hit."""
         open_mass = self._open_mass(masses, full)
         share = full + open_mass
         wanted = max(self.precision.epsilon * share, self.precision.negligible - share)
@@ -141,7 +141,7 @@ class Sampler:
         mass = float(draws.concerned.sum() + draws.maybe.sum() / 2)
         self._weighed += weight * (full + mass)
         self._weights += weight
-        if full != self._kept_full:  # some boxes with draws are full now, and no longer open
+        if full != self._kept_full:  # some boxes that were drawn from are proved full now
             self._kept, self._kept_full = [], full
         if len(draws.hits):
             self._kept.append(_thinned(draws.hits, weight * draws.hit_weights, self._rounds))
@@ -219,7 +219,7 @@ class _Walk:
         self.rows, self.lacks = self.rows[chosen], self.lacks[chosen]
 
     def step(self, limit: float) -> None:
-        """Changes some features of every row, if its shortfall stays within the limit."""
+        """Changes some features of each row; a change is kept if the shortfall of the row stays within the limit."""
         moved: Int32Array = self.rows.copy()
         for _ in range(int(self.random.integers(1, 4))):
             of = self.random.choice(self.free, _CROWD)

@@ -20,7 +20,7 @@ NONE, CONCERNED = 0, 2
 
 _ROUNDINGS = 2.0**-50
 _FEW = 8
-"""Maximum of features for which masses never underflow: each adds two factors of at least 2^-62, in its table and its cells."""
+"""Maximum number of features without underflow of masses: each feature adds two factors of at least 2^-62 (table and cells)."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Masses:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Inputs drawn from the open boxes, with their masses, float64: `concerned` of affected inputs, `maybe` of possible ones.
+    """Draws from the open boxes: `concerned` and `maybe`, float64, are masses of affected and of possibly affected inputs.
     `hits`, int32[hits, features], are some of the affected inputs, with `hit_weights`.
     """
 
@@ -86,7 +86,7 @@ class ShareSearch:
         return float(self._engine.progress()["full"])
 
     def outward(self, low: float, high: float) -> tuple[float, float]:
-        """Two sums of masses of boxes as shares, rounded such that they enclose the true shares."""
+        """Converts two sums of box masses to shares, rounded such that they enclose the true shares."""
         p = self._engine.progress()
         boxes = p["open_boxes"] + p["full_boxes"]
         relative = p["relative_error"] + (boxes + 64) * _ROUNDINGS
@@ -111,11 +111,11 @@ class ShareSearch:
         )  # fmt: skip
 
     def heaviest(self) -> float:
-        """The greatest mass of one draw, times the number of draws."""
+        """The greatest mass of a single draw, times the number of draws."""
         return float(self._engine.heaviest())
 
     def sample(self, count: int, seed: int, most_hits: int = 0) -> Draws:
-        """Draws inputs from the open boxes, one from each of `count` parts with equal expectation."""
+        """Draws `count` inputs from the open boxes, one from each of `count` strata of equal expectation."""
         drawn, concerned, maybe, hits, weights = self._engine.sample(count, most_hits, seed)
         return Draws(drawn, concerned, maybe, self._rows(hits), weights)
 
@@ -135,7 +135,7 @@ class ShareSearch:
         return out
 
     def shortfalls(self, cells: Int32Array) -> FloatArray:
-        """The shortfall of the scores of every row of cells until it is affected, in units of the tables, float64[rows]."""
+        """The distance of each row's scores from being affected, in units of the tables, float64[rows]."""
         out = np.empty(len(cells))
         self._engine.shortfalls(np.ascontiguousarray(cells, np.int32), self._cells, out)
         return out

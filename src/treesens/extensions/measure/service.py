@@ -1,4 +1,4 @@
-"""The service "measures": checks if a share can be counted, the share itself, and scores of typical inputs."""
+"""The service "measures": checks if a share can be counted, counts it, and scores typical inputs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def share_of(
 
 
 def _of_rows(share_asked: ShareAsked, search: ShareSearch, counted: Counted, cells: Int32Array) -> ShareFound:
-    """The share of the rows that are affected, counted one by one."""
+    """The share of affected rows, counted one by one."""
     answers = search.answers(counted.groups.folded_rows(cells))
     sure, maybe = (int(n) / len(cells) for n in ((answers == CONCERNED).sum(), (answers != NONE).sum()))
     closed = sure == maybe

@@ -1,7 +1,7 @@
 """The affected share of a measure: a proved interval, and an estimate inside it with a guarantee (docs/measures.md).
 
-Branch and bound and draws alternate: draws show which boxes to split, boxes show where not to draw. As soon as the remaining
-draws would cost no more than the boxes did, only draws continue.
+Branch and bound alternates with drawing: draws show which boxes to split, and proved boxes need no draws. As soon as the
+remaining draws would cost no more than the boxes did, only draws continue.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DRAWS_PER_NODE = 48
 _MOST_BOXES = 1_500_000
 _MOST_BYTES = 400_000_000
 _BOXES_SHARE = {False: 0.5, True: 0.8}
-"""Maximum part of the time for boxes; the second if a proof is required."""
+"""Maximum share of the time for boxes, without (False) and with (True) a required proof."""
 _BLOCK = 10_000
 _MOMENT = 0.2
 
@@ -33,7 +33,7 @@ _MOMENT = 0.2
 @dataclass(frozen=True, eq=False)
 class Share:
     """The interval from `lower` to `upper` is proved. `closed` is True if this interval, or the estimate's, is narrow enough;
-    `reason` says why not. `drawn` are affected inputs from the open boxes.
+    if not, `reason` says why. `drawn` are affected inputs from the open boxes.
     """
 
     lower: float
@@ -56,9 +56,9 @@ class ShareRun:
     progress: Callable[[Masses], None] | None = None
     draws_at_most: int | None = None
     decided: Callable[[float, float], bool] | None = None
-    """True if a proved interval answers the question. If set, boxes are split until it does, for most of the time."""
+    """Returns True if a proved interval answers the question. If set, boxes are split for most of the time, until it does."""
     first_nodes: int = _FIRST_NODES
-    """Number of boxes in the first turn."""
+    """Number of boxes in the first turn of splitting."""
 
     def run(self, seconds: float, budget: Budget) -> Share:
         """Searches and draws for `seconds`, within the budget. Turns are measured in boxes and draws, so that searches without
@@ -114,7 +114,7 @@ class ShareRun:
         return masses
 
     def _draw_once(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> bool:
-        """Draws one round. Returns False if the budget ended during it, because later draws would learn nothing from it."""
+        """Draws one round. Returns False if the budget ended during the round, because no later round can learn from it."""
         try:
             with working_within(budget):
                 sampler.draw(draws, masses)
@@ -125,7 +125,7 @@ class ShareRun:
             raise
 
     def _drawn(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> str | None:
-        """Draws up to `draws` inputs. Returns why the search is over ("" if the estimate is good enough); None if it is not."""
+        """Draws up to `draws` inputs. Returns the reason why the search is over ("" for a good estimate); None if it is not."""
         if sampler.drawn == 0:
             sampler.scout(budget)
         last = min(sampler.drawn + draws, self.draws_at_most or 1 << 62)

@@ -1,4 +1,4 @@
-"""A question about two points as integer tables: the score of one choice has to be high, that of another low."""
+"""A question about two points as integer tables: one choice of varied values must have a high score, another a low score."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from treesens.errors import UsageError
 from treesens.extensions.measure.groups import Groups
 
 MOST_CHOICES = 1 << 14
-"""Maximum of combinations of legal cells of the varied features."""
+"""Maximum number of combinations of legal cells of the varied features."""
 
 _FAR = 4 * BEYOND
 
 Weights = tuple[int, ...]
-"""The factors with which a table adds outputs."""
+"""The weights with which a table sums the outputs."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """sign * (score of a table) >= an integer: it certainly fails below `possible`, and certainly holds from `certain` on."""
+    """sign * (score of a table) >= an integer; it certainly fails below `possible`, and certainly holds from `certain` on."""
 
     table: int
     sign: int
@@ -41,8 +41,8 @@ class Row:
 @dataclass
 class Sides:
     """`values` int64[leaves, tables] and `base` int64[tables] are in units of 2**-shift; `choices` int32[choices, varied] are
-    cells of the features `varied`. An input is affected if some choice meets the rows of `first`, another one those of `second`
-    and, if `apart_counts`, the table `compared` differs between the two by `apart` (possible, certain).
+    cells of the features `varied`. An input is affected if one choice satisfies the rows of `first`, another the rows of
+    `second` and, if `apart_counts`, the table `compared` differs between the two by `apart` (possible, certain).
 
     With one point there is one empty choice, and `second` has no rows.
     """
@@ -106,7 +106,7 @@ def varied_by(query: Query) -> frozenset[int]:
 
 
 Placed = tuple[int, int] | None
-"""The number of a table, and a sign."""
+"""The index of a table, and a sign; None if the row has no score of the point."""
 
 
 def _placed(row: AtLeast, model: CellEnsemble, tables: dict[Weights, int]) -> tuple[Placed, Placed]:
@@ -126,7 +126,7 @@ def _placed(row: AtLeast, model: CellEnsemble, tables: dict[Weights, int]) -> tu
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
-    """Tables in units of 2**-shift. An exact score lies in [v, v + slack], in units of 2**drop of the units of leaves."""
+    """Tables in rounded units, each 2**drop units of 2**-shift. A rounded score v covers exact scores in [v, v + slack]."""
 
     values: Int64Array
     base: Int64Array
@@ -165,7 +165,7 @@ class _Scores:
 
 
 def _add(sides: Sides, scores: _Scores, row: AtLeast, first: Placed, second: Placed) -> bool:
-    """Adds a row; returns True if the second point has to be higher in it."""
+    """Adds a row; returns True if the row requires a higher score at the second point."""
     down, up = scores.least(row)
     if first is not None and second is not None:
         if first[0] != second[0] or first[1] == second[1]:

@@ -1,4 +1,4 @@
-"""Regions of typical inputs: a new input like the rows lies inside with at least a given probability.
+"""Regions of typical inputs: a new input from the distribution of the rows lies inside with at least a given probability.
 
 Split conformal prediction: the first half of the shuffled rows defines the score, the second half the threshold. A fresh input
 and the m rows of the second half are exchangeable, so its score is below the k-th smallest of their scores with a probability
@@ -7,7 +7,7 @@ of at most k / (m + 1) (V. Vovk, A. Gammerman, G. Shafer, *Algorithmic Learning 
 
 The isolation score is from scikit-learn's forest over the cells of the models, as trees whose leaves are integers. The forest
 (F. T. Liu, K. M. Ting, Z.-H. Zhou, *Isolation Forest*, ICDM 2008) isolates an input with random cuts: the fewer on average, the
-less typical the input. The value of a feature is its cell number, so the forest only has cuts of the models. A leaf adds its
+less typical the input. Features have their cell numbers as values, so all cuts are cuts of the models. A leaf adds its
 depth, and the mean depth of a random tree with the leaf's number of rows.
 """
 
@@ -31,7 +31,7 @@ SEED = 0
 
 
 def split_rows(count: int) -> tuple[Int64Array, Int64Array]:
-    """The rows to learn from, and the rows held out: halves in random order; the first may have one row more."""
+    """Splits the rows at random into halves, one to learn from and one held out; the first may have one row more."""
     order = np.random.default_rng(SEED).permutation(count)
     half = (count + 1) // 2
     return order[:half], order[half:]
@@ -98,7 +98,7 @@ def isolation_forest(cells: Int32Array, grid: Grid, features: tuple[Feature, ...
     def judge(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         scores = library.score_samples(grid.cells(rows).astype(np.float64))
         lengths = -np.log2(-scores) * mean_depth(np.array([most]))[0] * len(library.estimators_)
-        # Every leaf is rounded to half a unit.
+        # Rounding changes every leaf by at most half a unit.
         slack = len(library.estimators_) * float(Unit(SHIFT + 1).size) + _ROUNDED * (1 + lengths)
         return lengths - slack, lengths + slack
 
