@@ -1,8 +1,8 @@
 """Certificates of answers: files in a folder. The result lists the files, or the reasons for missing ones.
 
-A claim without a single certificate may have one per case. A manifest then states the whole claim, and the checker verifies
-that no case is missing. Cases are proved in a separate folder, since parts of an unproved claim could be mistaken for the
-answer.
+A claim that no single certificate proves may have one per case. A manifest then states the whole claim, and the checker
+verifies that no case is missing. Cases are proved in a separate folder, since parts of an unproved claim could be mistaken for
+the answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from treesens.values.verify import Witness
 
 
 class Existing(Protocol):
-    """Makes the certificate of an answer; `by_value` is as for `existence`."""
+    """A function that makes the certificate of an answer; `by_value` is as for `existence`."""
 
     def __call__(self, query: Query, witness: Witness, *, by_value: ByValue = "no") -> Certificate: ...
 
@@ -59,14 +59,14 @@ def certified(
 
 
 def certified_gap(query: Query, gap: float, folder: Path, *, budget: Budget) -> Certified:
-    """A certificate that no pair exceeds a gap."""
+    """A certificate for the claim that no pair exceeds a gap."""
     return attempt("bound", folder, query, lambda: refutation(beyond_gap(query, gap), budget=budget))
 
 
 def certified_found(
     query: Query, witness: Witness, folder: Path, make: Existing = existence, by_value: ByValue = "alone"
 ) -> Certified:
-    """A certificate of an answer, for the question or for the answer's case; by value if no statement covers it."""
+    """A certificate of an answer to the question or to one of its cases; by value if no statement covers the question."""
     one = attempt("found", folder, query, lambda: make(query, witness))
     if one.path:
         return one
@@ -81,7 +81,7 @@ def certified_found(
 def certified_none(
     query: Query, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
-    """A certificate that a question has no answer, or one certificate per case; the reason if there is no certificate.
+    """Certificates for the claim that a question has no answer: one, or one per case; the reason if there is none.
 
     `lines` is as for `certified`.
     """
@@ -91,7 +91,7 @@ def certified_none(
 def certified_bound(
     query: Query, limit: float, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
-    """A certificate that no answer has an objective beyond `limit`, or one certificate per case of this claim.
+    """Certificates for the claim that no answer has an objective beyond `limit`: one, or one per case of the claim.
 
     A nearest-row objective has one case per row. `lines` is as for `certified`.
     """
@@ -147,7 +147,7 @@ def _refuted(
 
 
 def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Path, budget: Budget) -> list[Certified]:
-    """The certificate that the question has no answer; without a single certificate, those of its cases."""
+    """The certificate that the question has no answer; if no single one exists, the certificates of its cases."""
     one = attempt(claim, folder, query, lambda: refutation(*asked(), budget=budget))
     if one.path:
         return [one]
@@ -183,7 +183,7 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
 def _joined(
     claim: str, query: Query, whole: Callable[[], Whole], made: list[Certified], folder: Path, budget: Budget
 ) -> list[Certified]:
-    """The certificates of cases, with the manifest that there are no other cases; the reason if the checker rejects it."""
+    """The certificates of cases, and a manifest that claims that there are no others; the reason if the checker rejects it."""
     parts = [one for one in made if not one.manifest]
     joint = Claim(
         f"{query.name}: no case has an answer",

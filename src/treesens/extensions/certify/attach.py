@@ -23,12 +23,12 @@ SUFFIX, TREES = ".cert.xz", ".trees.json"
 
 
 def beyond_gap(query: Query, gap: float) -> Query:
-    """The question with every row bound raised by more than the gap."""
+    """The question with the bound of every score row raised by more than the gap."""
     return with_more(query, gap + 1e-12 * max(1.0, abs(gap)), strict=True)
 
 
 def with_more(query: Query, gap: float, *, strict: bool = False) -> Query:
-    """The question with every score row's bound raised by the gap."""
+    """The question with the bound of every score row raised by the gap."""
     more = LogRational(Fraction(gap) * query.models[0].ensemble.average)
     rows = tuple(
         replace(c, bound=c.bound + more, strict=strict or c.strict) if isinstance(c, AtLeast) and c.form.scores else c
@@ -45,7 +45,7 @@ def form_limit(goal: Objective, shown: float) -> float:
 
 
 def attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certificate]) -> Certified:
-    """A claim with its certificate, or with the reason for a missing one: a failure does not affect the answer."""
+    """A claim with its certificate, or with the reason why it has none; a failure does not affect the answer."""
     try:
         return written(claim, produce(), folder, query.name)
     except NoCertificate as reason:
@@ -87,7 +87,7 @@ def whole_or_nothing(
 ) -> list[Certified]:
     """Makes certificates in a separate folder, and moves them into `folder` if every claim has one.
 
-    A partial set is dropped, as it could be mistaken for the answer.
+    A partial set of certificates is dropped, because it could be mistaken for the answer.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """Questions beyond the statement format, as several cases within it: every answer lies in one of the cases.
 
-A disjunction is one case per part. At most k changes between two points are one case per set of k features that may vary. A sum
-of probabilities is replaced by score rows that it implies: the search's initial ones, and those added for its wrong candidates
-(`compiler/query/probabilities.py`). Each score row follows from the sum alone, in any alternative.
+A disjunction has one case per part. A limit of k changes between two points has one case per set of k features that may vary. A
+sum of probabilities is replaced by score rows that it implies: the search's initial ones, and those added for its wrong
+candidates (`compiler/query/probabilities.py`). Each score row follows from the sum alone, in any alternative.
 
 Too many cases form a tree of alternatives, in which one part may prove many cases: a proof of a question whose other
 alternatives are not chosen yet covers all cases below. Contradicting scores are tried first: two such rows are a part for all
@@ -37,9 +37,9 @@ from treesens.extensions.certify.statement import domains_of
 from treesens.values.stated_changes import counted_changes, least_changes
 
 MOST = 64
-"""Maximum of cases of one question; each case is proved by itself."""
+"""Maximum number of cases of one question; each case is proved by itself."""
 MOST_NODES, MOST_TRIED = 4096, 512
-"""Maximum of visited nodes in a tree of alternatives, and of nodes with a proof attempt."""
+"""Maximum number of visited nodes in a tree of alternatives, and of nodes with a proof attempt."""
 _BITS = 64
 
 Refuted: TypeAlias = tuple[Query, tuple[AtLeast, ...]]
@@ -68,20 +68,20 @@ def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[Refuted] | N
 
 
 def without_objective(query: Query, extra: tuple[AtLeast, ...]) -> Refuted:
-    """The question without conjunctions, with the change limits from the `extra` rows; and the other `extra` rows."""
+    """Returns the question without conjunctions but with the change limits in `extra`, and the other `extra` rows."""
     limits = (row for row in extra if row.form.changes)
     bare = replace(query, objective=None, constraints=tuple(flat((*query.constraints, *limits))))
     return bare, tuple(row for row in extra if not row.form.changes)
 
 
 def flat(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
-    """Constraints with conjunctions, such as the two directions of a distance, flattened."""
+    """Yields the constraints; conjunctions, such as the two directions of a distance, are flattened."""
     for constraint in constraints:
         yield from flat(constraint.parts) if isinstance(constraint, AllOf) else (constraint,)
 
 
 def parted(query: Query) -> list[Query] | None:
-    """The question for each part of its first constraint with several parts; None if no constraint has several."""
+    """One question per part of the first constraint that has several parts; None if no constraint has several."""
     for place, constraint in enumerate(query.constraints):
         others = (*query.constraints[:place], *query.constraints[place + 1 :])
         if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
@@ -124,12 +124,12 @@ def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset
 
 
 def no_lines(_: Query) -> Lines:
-    """The implied rows if no search is made; the initial rows of the search need none."""
+    """Returns no further implied rows: the initial rows are added without a search."""
     return ()
 
 
 def with_lines(query: Query, lines: Lines) -> Query:
-    """The question with the rows implied by its sums of probabilities; the same inputs satisfy both."""
+    """The question with the rows that its sums of probabilities imply; the same inputs satisfy both questions."""
     return replace(query, constraints=tuple(_with_lines(c, lines) for c in query.constraints))
 
 
@@ -145,9 +145,8 @@ def _with_lines(constraint: Constraint, lines: Lines) -> Constraint:
 def proved_in_parts(
     query: Query, extra: tuple[AtLeast, ...], prove: Callable[[Refuted], Certified], budget: Budget
 ) -> list[Certified] | None:
-    """Certificates of parts of a question with `extra` rows such that every case contains a proved part; None if the budget
-    or MOST is too small.
-    The checker decides what the parts prove together.
+    """Certificates of parts of a question with `extra` rows; every case contains a proved part. None if the budget or MOST is
+    too small. The checker decides what the parts prove together.
     """
     bare, rest = without_objective(query, extra)
     if not _has_sets_above(bare):
@@ -179,7 +178,7 @@ def proved_in_parts(
 def _has_sets_above(query: Query) -> bool:
     """True if every feature with a value set in some alternative also has one outside the alternatives.
 
-    A feature without any set is never missing, so a part without the alternative would be weaker than a case with it.
+    A feature without any set is never missing. So a part without the alternative's set would claim less than the case.
     """
     own = {(p, f) for p, f, _ in domains_of(query)}
     own |= {(c.point, c.feature) for c in query.constraints if isinstance(c, CellSet)}
@@ -187,7 +186,7 @@ def _has_sets_above(query: Query) -> bool:
 
 
 def _contradiction(query: Query) -> Query | None:
-    """The question with only its sets and two rows, if they bound one sum of scores from both sides and exclude each other."""
+    """The question reduced to its sets and two contradictory rows, which bound one sum of scores from both sides; or None."""
     rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.scores]
     for one, other in itertools.combinations(rows, 2):
         if _contradict(one, other):

@@ -40,13 +40,13 @@ from treesens.extensions.certify.whole import unsaid, whole_of, whole_of_inputs
 from treesens.values.verify import Witness
 
 MOST_ROWS = 1000
-"""Maximum of rows proved one by one."""
+"""Maximum number of rows proved one by one."""
 
 _BY_VALUE = (AvoidCavities, Difference, ProbabilitySum, ValueSum)
-"""Constraints for which the bounds of cells are too weak: rows of one point are checked by value."""
+"""Constraints for which the bounds of cells are too weak; for questions about one point, rows are checked by value."""
 
 MOST_TRIED = 20_000
-"""Maximum of feature sets tried in the search for one that hits all inputs."""
+"""Maximum number of feature sets tried in the search for one that hits all inputs."""
 
 Ask = Callable[[Query], Result]
 
@@ -85,10 +85,10 @@ def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
 
 
 def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
-    """Claims for every decided row, by its cells, that it is an answer, or that it is none."""
+    """Claims for every decided row that it is an answer, or that it is not; rows are identified by their cells."""
     rows = query.rows
     assert rows is not None
-    title = "how many rows answer"  # without the number: it may stay uncertified
+    title = "how many rows answer"  # not the number of rows, which may stay uncertified
     if count.undecided:
         yield open_claim(title, f"{len(count.undecided)} rows are undecided")
         return
@@ -116,7 +116,7 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
 
 
 def _looked_at(query: Query, rows: RowSet) -> dict[str, Any]:
-    """The question, and the values of every row."""
+    """The claim's fields: the question, and the values of every row."""
     if reasons := unsaid(query):
         raise NoCertificate(f"the format cannot express {' or '.join(reasons)}")
     values = [{"values": [None if isnan(x) else x for x in row]} for row in rows.values.tolist()]
@@ -207,7 +207,7 @@ def reason_claim(
 
 
 def values_of(query: Query, cells: Int32Array) -> list[list[Any]]:
-    """The values of a row with `cells`, int32[features], in the form of claims: one set per feature."""
+    """The values in the cells of a row, int32[features], in the form of claims: one set per feature."""
     grids = query.space.grid
     return [[f, set_of_cells(grid, np.arange(grid.n_cells) == cells[f])] for f, grid in enumerate(grids)]
 
@@ -225,7 +225,7 @@ def _shown(others: Sequence[Query], cells: Int32Array, kept: Collection[int], as
 
 
 def _against_fewer(others: Sequence[Query], cells: Int32Array, size: int, shown_apart: list[Shown], ask: Ask) -> bool:
-    """Adds inputs of other classes until no smaller set of features hits all their differences; True if that succeeds."""
+    """Adds inputs of other classes until no set of fewer than `size` features hits all their differences; True on success."""
     tried = 0
     for fewer in range(size):
         for chosen in combinations(range(len(cells)), fewer):

@@ -22,7 +22,7 @@ from treesens.extensions.certify.sums import least_row, sums_of
 from treesens.values.distance_costs import cell_reaches
 
 MOST_RELATIONS, MOST_LINES, MOST_WAYS, MOST_SLOPES, MOST_ROWS = 8, 16, 1024, 256, 128
-"""Limits: relations, ways to bound the distances of a relation, ways to combine relations, slopes tried, and resulting rows."""
+"""Limits on relations, ways to bound a relation's distances, ways to combine relations, slopes, and resulting rows."""
 _NONE = frozenset({Fraction(0)})
 
 
@@ -86,14 +86,14 @@ def _row(space: Space, relation: ValueSum) -> AtLeast | None:
     for term in _without_what_cancels(relation.terms):
         together.setdefault(term.places[0], []).append(term)
     known = [least_together(p, ts, cell_reaches(space, p[1]), space.legal[p[1]]) for p, ts in together.items()]
-    if not known:  # all terms cancelled: the constant is put into some place, in all of its cells
+    if not known:  # all terms cancelled: the constant becomes the cost of every cell of some place
         place = relation.terms[0].places[0]
         known = [(place, [Fraction(0) if ok else None for ok in space.legal[place[1]]])]
     return least_row(relation, known)
 
 
 def _without_what_cancels(terms: tuple[Term, ...]) -> Iterator[Term]:
-    """Linear terms with the terms of one place merged, and zero factors dropped."""
+    """The terms, with the linear terms of each place merged and terms with a factor of 0 dropped."""
     linear = dict[Place, LinearTerm]()
     for term in terms:
         if isinstance(term, LinearTerm):
@@ -105,7 +105,7 @@ def _without_what_cancels(terms: tuple[Term, ...]) -> Iterator[Term]:
 
 
 def _lines(space: Space, relation: ValueSum) -> Iterator[ValueSum]:
-    """The relation with distances between two points replaced by lines below them, in all ways; empty if one is subtracted."""
+    """All ways to replace distances between two points by lines below them; none if the relation subtracts such a distance."""
     kept = tuple(term for term in relation.terms if not _is_between(term))
     between = [term for term in relation.terms if isinstance(term, DistanceTerm) and _is_between(term)]
     if any(term.factor < 0 for term in between):
@@ -118,7 +118,7 @@ def _lines(space: Space, relation: ValueSum) -> Iterator[ValueSum]:
 
 
 def _ways(space: Space, term: DistanceTerm, relation: ValueSum) -> Iterator[tuple[tuple[LinearTerm, ...], Fraction]]:
-    """Linear terms that bound a distance between two points from below, with their maximal slack; or the bound 0."""
+    """Lower bounds on a distance between two points: linear terms with the constant to subtract, and finally the bound 0."""
     grid, legal = space.grid[term.feature], space.legal[term.feature]
     if not term.unordered and not (grid.missing and legal[grid.missing_cell]):
         assert term.other is not None

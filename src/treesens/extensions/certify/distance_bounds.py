@@ -2,8 +2,8 @@
 
 The distance of two points in a feature is bounded by a sum of one number for the cell of each point.
 
-A distance is at least the difference of the two values, in either order: these two bounds are exact on cells. A square lies
-above its tangents, of which a few are used. A distance is at most the greatest distance from the cell of either point.
+A distance |x - y| is at least x - y and at least y - x; per pair of cells, the greater bound is tight. A square lies above its
+tangents, of which a few are used. A distance is at most the greatest distance from the cell of either point.
 
 Terms about one value are bounded together, which is tighter: a number near one row is far from another. If a cell has few
 values, each is tried. Between two rows a sum of distances, their squares and linear terms is a parabola: its minimum is at an
@@ -30,14 +30,14 @@ Bounds: TypeAlias = list[list[CellValues]]
 Numbers: TypeAlias = list[Fraction | None]
 
 _SHIFT = 16
-"""Maximum of tangent slopes."""
+"""Maximum number of tangent slopes."""
 
 MOST_VALUES = 256
-"""Maximum of values of one cell that are tried one by one."""
+"""Maximum number of values of one cell that are tried one by one."""
 
 
 def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms: int) -> Bounds:
-    """Ways to bound one of `terms` terms from below; the limit on their sum selects the useful tangents."""
+    """Ways to bound `term` from below, which is one of `terms` terms; the limit on their sum selects the useful tangents."""
     assert term.other is not None
     if term.factor > 0 and term.unordered:
         return [[]]  # a distance is not negative
@@ -77,7 +77,7 @@ def _farthest(term: DistanceTerm, ranges: list[ValueRange | None], cells: list[i
 
 
 def slopes_of(term: DistanceTerm, limit: Fraction, terms: int) -> list[tuple[Fraction, Fraction]]:
-    """Slopes of lines below the term, and for each the depth below 0 at the value 0."""
+    """The lines below a term, each as its slope and its depth below 0 at the value 0."""
     if term.power == 1:
         return [(Fraction(1), Fraction(0)), (Fraction(-1), Fraction(0))]
     steps = {_root(limit / term.factor), _root(limit / term.factor / terms)} - {Fraction(0)} or {Fraction(1, 2)}
@@ -90,7 +90,7 @@ def _root(value: Fraction) -> Fraction:
 
 
 def _by_absence(cells: list[int], missing: int, sign: int) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
-    """1 if the first value is missing, minus 1 if the second is; or the reverse."""
+    """A bound by missingness: 1 if the first value is missing, minus 1 if the second is missing; or the reverse."""
     one = {i: Fraction(sign * (i == missing)) for i in cells}
     return one, {i: -x for i, x in one.items()}
 
@@ -98,7 +98,7 @@ def _by_absence(cells: list[int], missing: int, sign: int) -> tuple[dict[int, Fr
 def _tangent(
     ranges: list[ValueRange | None], cells: list[int], slope: Fraction, rise: Fraction, term: DistanceTerm
 ) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
-    """slope * (one - other) / width - rise, with each value at the end of its cell where this is least.
+    """The bound slope * (one - other) / width - rise, with each value at the end of its cell where the bound is least.
 
     The contribution of a missing value is as large as its distances allow: 1 to all others, 0 to itself.
     """
@@ -119,7 +119,7 @@ def _tangent(
 def least_together(
     place: Place, terms: Sequence[Term], ranges: Sequence[ValueRange | None], legal: BoolArray
 ) -> CellValues:
-    """A lower bound of the sum of the terms of one place, per legal cell; None for others, and for missing linear values."""
+    """Per legal cell, a lower bound on the sum of a place's terms; None for illegal cells and for missing linear values."""
     return place, [_least(terms, reach) if ok else None for reach, ok in zip(ranges, legal, strict=True)]
 
 
@@ -159,7 +159,7 @@ def _least_between(terms: Sequence[Term], low: Fraction, high: Fraction) -> Frac
 
 
 def _value(terms: Sequence[Term], x: Fraction) -> Fraction:
-    """The sum at a number, which may not be representable as a float."""
+    """The sum of the terms at a rational number, which need not be a float."""
     return sum((_value_of(term, x) for term in terms), Fraction(0))
 
 

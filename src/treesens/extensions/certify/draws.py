@@ -21,7 +21,7 @@ from treesens.extensions.measure.groups import Group, Groups
 from treesens.extensions.measure.measure import Measure
 
 _UNITS = 1 << 60
-"""Units of chances (elsewhere floats): the chances of a row add up to exactly 1."""
+"""Units of chances, which are floats elsewhere; with integer units, the chances of a row add up to exactly 1."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Draw:
-    """The draw of a feature, or of its bins alone; `chances` holds those of its bins, per bin of the draw `after`."""
+    """The draw of a feature, or of its bins alone; `chances` are those of its bins, given each bin of the draw `after`."""
 
     feature: int | None
     bins: list[_Cells]
@@ -114,7 +114,7 @@ class Draws:
             self._draws.append(_Draw(f, [_Cells.of(part) for part in parts], one, chances))
 
     def _bins(self, f: int) -> list[_Cells]:
-        """The cells of positive share in every bin, and their values."""
+        """For each bin of a feature, the cells with a positive share, and their values."""
         grid, domain = self._query.space.grid[f], self._query.space.domains[f]
         found: list[list[tuple[int, dict[str, Any], int]]] = [[] for _ in self._measure.tables[f][0]]
         for cell, weight in enumerate(self._measure.weights[f].tolist()):

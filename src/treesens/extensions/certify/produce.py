@@ -49,9 +49,9 @@ ByValue: TypeAlias = Literal["no", "alone", "cells"]
 SECONDS, LEAST_SECONDS = 60.0, 10.0
 """Seconds for a proof on its own, and the minimum for the proof of a study's answer."""
 LARGE, MANY_NODES = 1_000_000, 100
-"""Sizes (bytes of model files, nodes) above which proofs without messages are checked with numpy."""
+"""Sizes of model files (bytes) and of proofs (nodes) above which proofs without messages are checked with numpy."""
 FIRST_SECONDS = 0.5
-"""Seconds of the search on trees if listing the sums may be a shorter proof."""
+"""Seconds for the search on trees if a list of sums may be a shorter proof."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def refutation(
 
 
 def _said_by_objective(query: q.Query, extra: tuple[q.AtLeast, ...]) -> list[ValueSum]:
-    """The relation between values which says that an objective of values is beyond the limit of a row of `beyond`."""
+    """The relation between values that states that an objective over values is beyond the limit of a row from `beyond`."""
     goal = query.objective
     if goal is None or not goal.values or goal.form.pairs or goal.largest:
         return []
@@ -148,8 +148,8 @@ def _finished(document: dict[str, Any], files: tuple[bytes, ...], start: float, 
 def existence(
     query: q.Query, witness: Witness, extra: tuple[q.AtLeast, ...] = (), *, by_value: ByValue = "no"
 ) -> Certificate:
-    """A certificate of a found pair that satisfies the `extra` rows. Raises NoCertificate, also if the statement would omit a
-    constraint and may not be `by_value`: with the bounds of single `cells`, as in a proof, or with the values `alone`.
+    """A certificate of a found pair that satisfies the `extra` rows. Raises NoCertificate if none is possible. `by_value` says
+    how to check constraints that the statement would omit: `no`, with bounds of single `cells`, or by values `alone`.
     """
     start = time.perf_counter()
     statement = statement_of(query, extra)
@@ -166,12 +166,12 @@ def existence(
 
 
 def bound(query: q.Query, limit: float, *, budget: Budget | None = None) -> Certificate:
-    """A certificate that no input of the question has an objective beyond `limit`, in units of the objective's form."""
+    """A certificate that no answer to the question has an objective beyond `limit`, in units of the objective's form."""
     return refutation(*beyond(query, limit), budget=budget)
 
 
 def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.AtLeast, ...]]:
-    """The question for answers beyond a limit of the objective, with the row that says so. Raises NoCertificate without one."""
+    """The question for answers beyond a limit of the objective, with its row. Raises NoCertificate if it cannot be stated."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
         raise NoCertificate("an objective that one row of costs cannot express")
@@ -179,7 +179,7 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
         beyond_it = better_than(goal, Fraction(limit), strict=True)
         return replace(query, objective=None, constraints=(*query.constraints, beyond_it)), ()
     if goal.largest and goal.reaching is not None:
-        # A largest norm is a box of cells rather than a sum.
+        # A limit on a maximum norm is a box of cells rather than a sum.
         within = goal.reaching(Fraction(limit))
         return replace(query, objective=None, constraints=(*query.constraints, within)), ()
     if goal.values and goal.form.pairs:
@@ -246,7 +246,7 @@ def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -
 
 
 def _checker_for(document: dict[str, Any], files: tuple[bytes, ...]) -> Callable[..., Any]:
-    """The checker, with numpy for long proofs without messages or about large models, which would take minutes."""
+    """The checker; with numpy for long proofs without messages and for large models, which would take minutes otherwise."""
     nodes = document.get("nodes", ())
     large = len(nodes) >= MANY_NODES or sum(map(len, files)) >= LARGE
     if not nodes or not large or any(len(node) == 3 and node[2] for node in nodes):
@@ -279,7 +279,7 @@ _READ: Kept[tuple[Any, int]] = Kept(8, lambda made: made[1])
 
 
 def _prove_on_trees(statement: Statement, seconds: float) -> dict[str, Any] | None:
-    """The proof of a question about scores alone, by the search that decided it; None for other questions."""
+    """The proof for a question about scores alone, by the search that decided it; None for other questions."""
     proof = prove_on_trees(statement.query, seconds)
     return None if proof is None else _text_on_trees(proof, statement)
 
@@ -310,7 +310,7 @@ def _prove_compiled(statement: Statement, problem: checker.Problem, seconds: flo
 
 
 def _without_messages(problem: checker.Problem) -> dict[str, Any]:
-    """The leaf of a contradiction that the compiler detects: in the domain and clauses alone, or in a single row."""
+    """The leaf for a contradiction that the compiler detects in the domain and clauses alone, or in a single row."""
     if not problem.propagate(list(problem.domain)):
         return {"apart": [], "nodes": [[]]}
     count = len(problem.constant)

@@ -1,6 +1,6 @@
 """Translates the native engine's numbers (variables, positions, groups, rows) to those of the checker.
 
-A layout maps the engine's numbers to a question that was compiled or decided by the tree path; `ProofText` writes the proof.
+A `Layout` maps the engine's numbers to a question, compiled or decided by the tree path; `ProofText` writes the proof.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Layout:
     """The meaning of the engine's numbers in a proof.
 
     Attributes:
-        places: (point, feature) of every variable; later variables are Booleans of formulas, which statements do not have.
+        places: (point, feature) of every variable; later variables are Booleans of formulas, which statements lack.
         cells: int32[positions] per variable: the cell of the question's grid at which a position begins, or ends.
         groups: the points and the tree of every group; learnt trees follow those of the model of a point.
         rows: for each row, its index in the statement, and the number of its units in a score of 1.
@@ -51,7 +51,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
     names = [row.name for row in statement.rows]
     rows: list[tuple[int, Fraction]] = []
     at = 0
-    # A row rounded outward is at most the row itself: a refutation of the rounded row refutes the row.
+    # Rounding outward relaxes a row, so a refutation of the rounded row also refutes the row itself.
     linear = [row for row in module.ops_of(Linear) if not row.implied]
     for row, dropped in zip(linear, row_dropped, strict=False):
         while at < len(names) and names[at] != row.name:
@@ -72,7 +72,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
 
 
 def _first_tree(statement: Statement, block: ExactlyOne) -> int:
-    """The index of the first tree of a block's model, or of its learnt trees, which are counted as one more model."""
+    """The index of the first tree of a block's model or learnt trees; all learnt trees count as one more model."""
     query = statement.query
     learnt = block.model - len(query.models)
     if learnt < 0:
@@ -101,10 +101,10 @@ class ProofText:
         self.starts: dict[int, list[int]] = {}
         self.state: dict[tuple[int, int], list[int]] = {}
         self.odd = 1
-        """Factor of messages for row units with odd denominators, which come from division by a number of trees."""
+        """The factor of messages for row units with odd denominators, which arise from division by a number of trees."""
 
     def _starts_of(self, variable: int) -> list[int]:
-        """For every position of a variable, the first of the checker's cells in or beyond the position."""
+        """For every position of a variable, the checker's first cell at or beyond it."""
         feature = self.layout.places[variable][1]
         grid = self.statement.query.space.grid[feature]
         # Below the categories there are no values; the first category is used. For merged cells, so is the first cell.
@@ -119,7 +119,7 @@ class ProofText:
         return np.searchsorted(positions, np.arange(len(mine) + 1)).tolist()  # type: ignore[no-any-return]
 
     def document(self, found: ProofFacts) -> dict[str, Any]:
-        """The nodes of a proof, and the trees whose copies at the points are separate factors."""
+        """The certificate's nodes, and the trees whose copies at the points are separate factors."""
         factors, apart = self._factors(found)
         weights, exponents, self.odd = self._weights(found)
         nodes: list[list[Any]] = []
@@ -146,7 +146,7 @@ class ProofText:
         return self.starts[variable][position]
 
     def _factors(self, found: ProofFacts) -> tuple[list[tuple[int, ...]], set[int]]:
-        """The checker's factors for each factor of the engine, and the trees whose copies are separate."""
+        """For each factor of the engine, the checker's factors; and the trees whose copies are separate factors."""
         offset, group = found["factor_offset"], found["factor_group"]
         keys = []
         for start, end in itertools.pairwise(offset):
@@ -168,8 +168,8 @@ class ProofText:
         return [points] if self.problem.joint and tree not in apart else [(p,) for p in points]
 
     def _weights(self, found: ProofFacts) -> tuple[list[list[int]], list[int], int]:
-        """Integer weights of the statement's rows per leaf, and the scale that makes messages integers in the rows' units: an
-        exponent of two per leaf, and an odd factor.
+        """Per leaf, the integer weights of the statement's rows and the scale's exponent of two; and the scale's odd factor.
+        The scale makes messages integers in the rows' units.
         """
         leaves, flat = len(found["exponent"]), found["multiplier"]
         rows = len(flat) // max(leaves, 1)
@@ -186,7 +186,7 @@ class ProofText:
         return weights, [exponent + power.bit_length() - 1 for exponent in found["exponent"]], scale // power
 
     def _units(self, row_shift: tuple[int, ...]) -> list[tuple[int, Fraction]]:
-        """For every row of the engine: its index in the statement, and the unit of its grid in the checker's units."""
+        """For every row of the engine: its index in the statement, and the unit of the row's grid in the checker's units."""
         return [
             (row, unit / Unit(shift).size / self.problem.units[row])
             for (row, unit), shift in zip(self.layout.rows, row_shift, strict=False)

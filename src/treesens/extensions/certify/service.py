@@ -17,7 +17,7 @@ from treesens.solve.options import Options
 
 
 def certified(query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]) -> Result:
-    """The result with its certificates, and with the reason for every claim that has none."""
+    """The result with its certificates, and with the reason for every claim without a certificate."""
     folder, bare = options.certificates, options.uncertified
     assert folder is not None
     if query.explained is None and result.count is None and result.ranked is None:

@@ -1,8 +1,8 @@
-"""The proved share of a measure: boxes of cells of the fixed features, in which every input is an answer, or none is.
+"""Proves the share of a measure by boxes of cells of the fixed features; in each box, all inputs are answers, or none is.
 
-A box without answers is one `none`. A box of answers, with the varied features at the values of a found answer, is one `none`
-per row: no input of the box violates the row. Other boxes are split, the largest measure first. The checker adds up the boxes
-itself (verify/, `shares.py`).
+A box without answers needs one proof of `none`. A box of answers, with the varied features fixed as in a found answer, needs
+one per row: no input in the box violates the row. Other boxes are split, the largest measure first. The checker adds up the
+boxes itself (verify/, `shares.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from treesens.extensions.measure.measure import Measure
 from treesens.values.verify import Witness
 
 MOST_PARTS = 2_000
-"""Maximum of certificates per share."""
+"""Maximum number of certificates per share."""
 
 Ask = Callable[[Query], Result]
 Enough = Callable[[float, float], bool]
@@ -43,8 +43,8 @@ Enough = Callable[[float, float], bool]
 
 @dataclass(eq=False)
 class _Box:
-    """A run of cells, `low` to `high`, per fixed feature, and its result: `parts` that prove that it has no answers or, with
-    values `pinned`, that all its inputs are answers; or a `cut` at a cell of a feature.
+    """A run of cells, `low` to `high`, per fixed feature, and the result: `parts` prove that the box has no answers or, with
+    values `pinned`, that all its inputs are answers; or a `cut` splits it at a cell of a feature.
     """
 
     low: Int32Array
@@ -97,7 +97,7 @@ class _Boxes:
         return self.draws.mass(box.low, box.high)
 
     def _lacks(self, asked: Query) -> int | None:
-        """The number of the part which proves that a question has no answer; None without a certificate."""
+        """The number of the part that proves that a question has no answer; None without a certificate."""
         made = certified_none(asked, self.folder, budget=self.budget)
         if not made[0].path or len(self.parts) == MOST_PARTS:
             return None
@@ -105,7 +105,7 @@ class _Boxes:
         return len(self.parts) - 1
 
     def look_at(self, box: _Box, ask: Ask) -> tuple[Fraction, Fraction]:
-        """The proved measures of a box, of answers and of other inputs. If both are 0, the box may have been split."""
+        """The proved measures of answers and of other inputs in a box. If both are 0, the box may have been split."""
         if self._cut_at_members(box) or self._cut_at_sets(box):
             return Fraction(0), Fraction(0)
         asked = replace(self.query, constraints=(*self.query.constraints, *box.path))
@@ -125,7 +125,7 @@ class _Boxes:
         return Fraction(0), Fraction(0)
 
     def _fill(self, box: _Box, shown: Witness, ask: Ask) -> tuple[AtLeast, Witness] | None:
-        """Proves that all of a box are answers with the shown varied values, or returns a row and an input that breaks it."""
+        """Proves that all inputs of a box are answers with the shown varied values; or returns a violated row and an input."""
         grid, points = self.query.space.grid, range(len(self.query.points))
         pins = [
             [CellSet(p, f, frozen(np.arange(grid[f].n_cells) == shown.cells[p, f], bool)) for f in self.varied]
@@ -147,12 +147,12 @@ class _Boxes:
         return None
 
     def _missing(self, row: AtLeast, sets: Sequence[CellSet]) -> Query:
-        """The question for inputs in some sets that violate a row."""
+        """The question whose answers lie in the given sets and violate a row."""
         missed = replace(row, form=negative(row.form), bound=-row.bound, strict=not row.strict)
         return replace(self.query, constraints=(*self.rest, *sets, missed))
 
     def _cut(self, box: _Box, shown: Witness, row: AtLeast, missing: Witness) -> None:
-        """Splits a box between an input that satisfies a row and one that violates it, at the cell that matters most."""
+        """Splits a box between an input that satisfies a row and one that violates it, at the most influential cell."""
         mixed = np.array(missing.cells, np.int32)
         for p in range(len(mixed)):
             mixed[p, self.varied] = shown.cells[p, self.varied]

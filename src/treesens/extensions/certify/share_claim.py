@@ -1,4 +1,4 @@
-"""The claim of a share: for every row, if it is affected; or boxes of a measure in which all inputs are affected, or none."""
+"""The claim about a share: which rows are affected, or boxes of a measure in which all inputs are affected, or none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Ask = Callable[[Query], Result]
 
 
 def claim_of_share(query: Query, share: ShareFound, ask: Ask, budget: Budget, folder: Path) -> tuple[Claim, ShareFound]:
-    """The claim of a share, and the proved share."""
+    """The claim about a share, and the proved share."""
     title = f"the share of {share.measure}"
     asked = query.share
     assert asked is not None
@@ -100,7 +100,7 @@ def _in_boxes(
 
 
 def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
-    """The claim for a share of rows: for each row, if some input with the row's values of the fixed features is an answer."""
+    """The claim about a share of rows: for each row, if an input with the same values of the fixed features is an answer."""
     assert query.share is not None
     assert query.share.rows is not None
     if not share.closed:

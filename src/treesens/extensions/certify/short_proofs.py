@@ -1,8 +1,8 @@
 """Proofs of one line, which need no search: two rows about one sum of scores that contradict each other, or a list of sums.
 
 Two points have equal scores if no tree splits on the features in which they may differ (`values/score_clashes.py`). Weights
-that cancel both rows give a leaf without messages; a search rounds its rows and might miss it. For an additive model with small
-parts, the proof only says that the checker shall list the sums of the parts.
+with which the two rows cancel give a leaf without messages; a search rounds rows and might miss the contradiction. For an
+additive model with small parts, the proof only says that the checker shall list the sums of the parts.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from treesens.extensions.certify.statement import Statement
 from treesens.values.score_clashes import Score, equal_scores, normal_form, rows_clash
 
 MOST_ROWS = 64
-"""Maximum of rows compared with each other."""
+"""Maximum number of rows that are compared in pairs."""
 
 BY_SUMS: Final[dict[str, Any]] = {"apart": [], "nodes": [["sums"]]}
 
 MOST_CHOICES = 20_000
-"""Maximum of combinations of cells of one part, as for the method that answers the question."""
+"""Maximum number of combinations of cells of one part, as for the method that answers the question."""
 
 
 def may_clash(statement: Statement) -> bool:
@@ -40,7 +40,7 @@ def _clashing(statement: Statement, equal: Mapping[Score, Score]) -> Iterator[tu
 
 
 def proof_by_clash(statement: Statement, problem: checker.Problem) -> dict[str, Any] | None:
-    """A proof by two rows that the checker accepts; None if no two rows contradict each other."""
+    """A proof by two contradictory rows that the checker accepts; None if there is none."""
     equal = equal_scores(statement.query)
     for one, other in _clashing(statement, equal):
         weights = [0] * len(statement.rows)

@@ -1,10 +1,10 @@
 """The statement of a certificate: a question in terms of the model file alone, for an independent checker.
 
-Constraints that the format cannot express are omitted. A statement with fewer constraints is a stronger claim, so its proof
-also proves the question, if one is found.
+Constraints that the format cannot express are omitted. A statement with fewer constraints is a stronger claim, so a proof of
+the statement, if one is found, also proves the question.
 
 A checker has one unit for the scores of all points. With costs, learnt trees or a second model, this unit is finer than the
-sums of a row need, and a strict bound in it is weaker than on the grid of the row.
+sums of a row need, and a strict bound in this unit is weaker than a strict bound on the row's own grid.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from treesens.errors import ModelError
 from treesens.extensions.certify.trees import trees_file
 
 FORMATS = ("xgboost-json", "xgboost-ubj")
-"""Model formats that the checker reads; other models are stated as a file that `trees_file` writes."""
+"""Model formats that the checker reads; for other models, it reads the file that `trees_file` writes."""
 
 _sent: dict[str, bytes] = {}
 _MOST_SENT = 4
 
 
 class NoCertificate(Exception):
-    """The reason why an answer has no certificate, in a few words."""
+    """Raised if an answer has no certificate; the message is the reason."""
 
 
 def forests_of(rows: Iterable[q.AtLeast]) -> list[Forest]:
@@ -57,7 +57,7 @@ def learnt_of(query: q.Query, extra: Iterable[q.AtLeast] = ()) -> list[Forest]:
 
 
 def ensembles_of(query: q.Query) -> list[Ensemble]:
-    """The models of a question, and the learnt trees named in it."""
+    """The ensembles of a question: those of its models, and its learnt trees."""
     goal = [] if query.objective is None else [q.AtLeast(query.objective.form, LogRational(Fraction(0)))]
     return [*(m.ensemble for m in query.models), *(forest.ensemble for forest in learnt_of(query, goal))]
 
@@ -86,7 +86,7 @@ def statement_of(
     """The statement of a question with `extra` rows. Raises NoCertificate for models that the checker does not read.
 
     The statement names the learnt trees of its rows, or those in `learnt`. If the question names learnt trees, each bound is on
-    the grid of its own sum. A case of such a question may name none: with `own_grids`, bounds are stated as in the whole.
+    the grid of its own sum. A case of it may name none; with `own_grids`, its bounds are stated as in the question.
     """
     rows = [c for c in (*_flat(query.constraints), *extra) if isinstance(c, q.AtLeast)]
     forests = forests_of(rows) if learnt is None else list(learnt)
@@ -145,7 +145,7 @@ def _model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
 
 
 def remember_file(content: bytes) -> None:
-    """Keeps the content of a few model files whose paths are invalid here, as in workers of a cluster."""
+    """Keeps the content of a few model files whose paths do not exist on this machine, as in workers of a cluster."""
     _sent[hashlib.sha256(content).hexdigest()] = content
     while len(_sent) > _MOST_SENT:
         del _sent[next(iter(_sent))]
@@ -210,7 +210,7 @@ def set_of_cells(grid: FeatureGrid, mask: BoolArray) -> dict[str, Any]:
 
 
 def _named_apart(constraints: list[q.Constraint]) -> list[q.Constraint]:
-    """The constraints, with rows of equal names numbered, because a row of a compiled question is found by its name."""
+    """The constraints; rows with equal names get numbers, because rows of a compiled question are found by name."""
     seen: Counter[str] = Counter()
     found: list[q.Constraint] = []
     for one in constraints:
@@ -239,7 +239,7 @@ class _Parts:
         self.left_out: list[str] = []
 
     def add(self, constraint: q.Constraint) -> bool:
-        """True if the statement can express a constraint, which is added; otherwise the kind of the constraint is noted."""
+        """Adds a constraint and returns True if the statement can express it; otherwise notes the kind of the constraint."""
         match constraint:
             case q.SameExcept() if {constraint.left, constraint.right} == {0, 1}:
                 known = constraint.varied if self.same_except is None else set(self.same_except) & constraint.varied
@@ -301,7 +301,7 @@ class _Parts:
         }
 
     def _is_about_some_models(self, form: q.LinearForm) -> bool:
-        """True if some points have a model that the row does not use: its leaves may be finer than those of the row."""
+        """True if some point has a model that the row does not use; the leaves of that model may be finer than the row's."""
         points = self.query.points
         return len({points[t.point].model for t in form.scores}) < len({point.model for point in points})
 
@@ -311,7 +311,7 @@ class _Parts:
         return len(model.ensemble.base) + self.forests.index(term.forest)
 
     def _cost(self, cost: q.CellCost) -> list[Any]:
-        """Steps from the left: the value at which a cost begins, and the cost; at the end the cost of a missing value."""
+        """A cost as steps from the left, each with the value at which it begins, and finally the cost of a missing value."""
         grid = self.grid[cost.feature]
         whole = [int(c) for c in cost.costs]
         written = {c: str(Unit(cost.shift).value(c)) for c in {*whole}}
@@ -327,7 +327,7 @@ class _Parts:
 
 
 def scores_of(query: q.Query, terms: Iterable[q.ScoreTerm]) -> list[list[Any]]:
-    """Terms of scores. A form is about sums of trees; the margin of an averaging model is the mean of its trees."""
+    """The score terms of a statement. A form uses sums of trees, a statement margins, which for averaging models are means."""
     average = [query.models[p.model].ensemble.average for p in query.points]
     return [[str(t.coefficient * average[t.point]), t.point, t.output] for t in terms]
 
@@ -342,7 +342,7 @@ def _bound_text(bound: LogRational) -> dict[str, Any]:
 
 
 def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
-    """The orders "feature at one point <= feature at the other" that a relation implies."""
+    """The orders "feature at one point <= same feature at the other" that a relation implies."""
     if isinstance(constraint, ValueSum):
         terms = constraint.terms
         if len(terms) != 2 or not all(isinstance(t, LinearTerm) for t in terms):
@@ -364,7 +364,7 @@ def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
 
 
 def _as_stated(constraint: q.Constraint) -> q.Constraint:
-    """The constraint without its omitted parts: of a relation between values, only the orders are kept."""
+    """The constraint without the parts that a statement omits; a relation between values keeps only its orders."""
     if isinstance(constraint, ValueSum) and not is_order(constraint):
         return replace(constraint, limit=Fraction(0), strict=False)
     if isinstance(constraint, q.Difference) and not is_order(constraint):
@@ -403,14 +403,14 @@ def _name_of(constraint: q.Constraint) -> str:
 def on_own_grid(query: Query, row: AtLeast) -> AtLeast:
     """A row with its bound raised to the next attainable sum; the same inputs satisfy both rows."""
     if row.bound.logs and not row.form.scores:
-        return row  # the logarithm of a likelihood stays as it is
+        return row  # the logarithm of a likelihood is not rounded
     factor, unit = _grid_of(query, row.form)
     level = unit.value((row.bound * factor).ceil(unit.shift, strict=row.strict)) / factor
     return replace(row, bound=LogRational(level), strict=False)
 
 
 def _grid_of(query: Query, form: LinearForm) -> tuple[int, Unit]:
-    """A factor and a unit: every sum of the form, times the factor, is a multiple of the unit."""
+    """A factor and a unit such that every sum of the form, times the factor, is a multiple of the unit."""
     factor = lcm(1, *(_odd(t.coefficient.denominator) for t in form.scores))
     shifts = [*(cost.shift for cost in form.costs), *(term.shift for term in form.forests)]
     for term in form.scores:

@@ -1,8 +1,8 @@
-"""Relations between values as rows of costs, which statements can express: the bounds that single cells give.
+"""Converts relations between values to rows of costs, which statements can express, by bounds of single cells.
 
-Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. The distance of two points is at
-least 0, and at least their difference, in either order (`distance_bounds.py`). So every input that satisfies the relation
-satisfies its row, and perhaps others do too. A sum of probabilities has the search's initial rows.
+Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. A distance |x - y| is at least
+0, x - y and y - x (`distance_bounds.py`). So every input that satisfies the relation satisfies its row, as other inputs may,
+too. A sum of probabilities gets the search's initial rows.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from treesens.extensions.certify.distance_bounds import Bounds, CellValues, boun
 from treesens.values.distance_costs import cell_reaches
 
 _BITS = 44
-"""Bits of cell costs, relative to the greatest cost of a row."""
+"""Number of bits of the greatest cell cost of a row."""
 MOST_ROWS = 405
-"""Maximum of ways to bound all distances of one relation."""
+"""Maximum number of ways to bound all distances of one relation."""
 
 
 def with_cell_rows(query: Query) -> Query:
@@ -76,7 +76,7 @@ def _present(space: Space, places: Iterable[Place]) -> Iterator[CellSet]:
 
 
 def sums_of(relation: Difference) -> Iterator[ValueSum]:
-    """The upper and the lower limit of a relation, each as a sum with an upper limit."""
+    """Yields the upper and the lower limit of a relation, each as a sum with an upper limit."""
     one = LinearTerm(relation.left, relation.feature, relation.left_factor)
     other = LinearTerm(relation.right, relation.other, -relation.right_factor)
     if relation.high is not None:
@@ -87,7 +87,7 @@ def sums_of(relation: Difference) -> Iterator[ValueSum]:
 
 
 def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
-    """The rows of a sum that single cells bound: one row per way to bound its distances between two points.
+    """The rows that bound a sum by single cells: one row per way to bound the distances between two points.
 
     A sum of distances between two points is never negative: with a negative limit, the relation has no solution.
     """
@@ -110,8 +110,8 @@ def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
 
 
 def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValues]]:
-    """Lower bounds of distances, in several ways. Distances in `added` are also at least 0; with too many ways, only one of
-    them is bounded. Distances in `taken` are subtracted, so each needs a bound.
+    """Yields combinations of lower bounds on distances. Distances in `added` are also at least 0; if there are too many
+    combinations, each bounds at most one of them. Distances in `taken` are subtracted, so each needs a bound.
     """
     if prod(map(len, taken)) > MOST_ROWS:
         return
@@ -125,7 +125,7 @@ def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValue
 
 
 def least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | None:
-    """The row of costs which says that the sum of the least values is within the limit; None if a term has no bound."""
+    """The row of costs that states that the sum of the least values is within the limit; None if a term has no bound."""
     known = [[v for v in least if v is not None] for _, least in values]
     if not values or not all(known):
         return None

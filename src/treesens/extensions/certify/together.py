@@ -1,4 +1,4 @@
-"""Joint claims of certificates: parts that are certified one by one, and a manifest that names them (docs/certificates.md).
+"""Joint claims: parts that are certified one by one, and a manifest that names them (docs/certificates.md).
 
 A claim has a kind that the checker knows, and the numbers of its parts. A claim is written only if the checker derives it from
 the parts.
@@ -31,7 +31,7 @@ FLATTENED = ("reason", "cases")
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A certificate that a claim needs, or one per case of its question; `make` writes into a folder within a budget."""
+    """A certificate that a claim needs, or one per case of the part's question; `make` writes to a folder within a budget."""
 
     query: Query
     make: Callable[[Path, Budget], Sequence[Certified]]
@@ -60,7 +60,7 @@ class Claim:
     told: str = ""
     """The expected result, in the words of the checker's report."""
     in_cases: tuple[str, Callable[[list[list[int]]], dict[str, Any]]] | None = None
-    """Another kind with its fields, for claims with parts that are proved in cases."""
+    """Another kind, and the function for its fields, for claims with parts that are proved in cases."""
     about: int = 0
     """The number of the record that the claim is about."""
 
@@ -71,7 +71,7 @@ def each(title: str, parts: Sequence[Part]) -> Claim:
 
 
 def between(title: str, low: Part | None, high: Part | None) -> Claim:
-    """The claim that a value is reached, and that no value is beyond."""
+    """The claim that a value is reached (part `low`), and that no value lies beyond a bound (part `high`)."""
     parts = [part for part in (low, high) if part is not None]
     at = {"reached": low, "beyond": high}
     return Claim(
@@ -146,7 +146,7 @@ class _Writer:
         self.stated: list[tuple[str, dict[str, Any]]] = []
 
     def add(self, claim: Claim) -> None:
-        """Makes the parts of a claim. Raises NoCertificate if a part has none, or if the claim does not follow from them."""
+        """Makes the parts of a claim. Raises NoCertificate if a part has no certificate or the parts do not imply the claim."""
         if claim.reason:
             raise NoCertificate(claim.reason)
         files = self._files(claim)
@@ -162,7 +162,7 @@ class _Writer:
         elif claim.kind in FLATTENED:
             texts = [{"kind": claim.kind, **claim.say([number for mine in numbers for number in mine])}]
         elif claim.kind in ("between", "each"):
-            # A proof in cases is joint, and has a claim of its own.
+            # A proof in cases is a joint claim, so it has a claim of its own.
             alone = [n for mine, parts in zip(numbers, made, strict=True) for n in mine if not parts[-1].manifest]
             texts = [*([{"kind": "each", "parts": alone}] if alone else []), *inner]
         else:

@@ -1,4 +1,4 @@
-"""The proof that a question about scores alone has no answer, by the tree-path search that decided it."""
+"""Proves by the tree-path search that a question about scores alone has no answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TreeProof:
 
     Attributes:
         found: the proof; None if no search was needed.
-        failing_row: without a search, the row that fails with every tree at its best, or -1 if domain and clauses contradict.
+        failing_row: without a search, the row that fails even with every tree's best leaf; -1 if domain and clauses contradict.
         places: (point, feature) of every variable.
         cells: int32[positions] per variable: the cell at which a position begins.
         groups: the points and the tree of every group.

@@ -1,11 +1,11 @@
 """The neutral trees file: any model as thresholds, categories and leaves, independent of library formats.
 
-If `x < test`, or if `test` is a list that contains the category x, x goes left. All thresholds are strict cuts of the model's
+x goes left if `x < test`, or if `test` is a list that contains the category x. All thresholds are strict cuts of the model's
 number type, so that nothing is rounded; leaves hold their exact weighted values, as floats or as fractions in text form.
 
 If splits treat zeros as missing, a zero takes the branch of missing values, wherever the threshold is. Such a split sends no
 interval to the left, so it is written as two cuts around zero, with a copy of the split on each side. On a path from the root
-to a leaf, this happens once per feature.
+to a leaf, each feature needs this only once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Node = list[Any]
 Side = Literal["below", "zero", "above"]
 
 MOST_NODES: Final = 100_000
-"""Maximum of nodes of one tree, with all copies."""
+"""Maximum number of nodes of one tree, with all copies."""
 
 
 def trees_document(ensemble: Ensemble) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _number(value: Fraction) -> float | str:
 class _ZeroWriter:
     """Writes the nodes of a tree whose splits treat zeros as missing into `found`, parents first.
 
-    Children are queued with their place in the parent, and the sides of zero that are known.
+    Children are queued with their position in the parent and the known sides of zero.
     """
 
     def __init__(self, ensemble: Ensemble, root: int) -> None:
@@ -131,7 +131,7 @@ class _ZeroWriter:
         self.found.append(written)
 
     def _goes_left(self, node: int, side: Side) -> bool | None:
-        """True if all values on a side go left; None if the threshold separates them. Missing values are with the zeros."""
+        """True if all values on a side go left; None if the threshold separates them. Missing values count as zeros."""
         cut = float(self.ensemble.node_cut[node])
         if side == "zero":
             return bool(self.ensemble.default_left[node])
@@ -140,7 +140,7 @@ class _ZeroWriter:
         return None if cut > self.high else False
 
     def _apart(self, node: int, feature: int, sides: dict[int, Side]) -> None:
-        """Adds a cut below zero, with a cut above zero as right child; both sides get this node again, with known sides."""
+        """Adds a cut below zero with a cut above zero as right child; below them, the node is repeated with known sides."""
         low: Node = [feature, self.low, False, 0, len(self.found) + 1]
         high: Node = [feature, self.high, True, 0, 0]
         self.found += [low, high]

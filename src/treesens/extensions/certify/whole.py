@@ -1,11 +1,11 @@
-"""A question as the checker reads it: a statement, alternatives, change limits, and sums of values and probabilities.
+"""The question in the form that the checker reads: a statement, alternatives, change limits, sums of values and probabilities.
 
-From the question the checker derives the cases of a proof in cases (verify/, `cases.py`), and detects unproved ones. Inputs are
-checked against the entire question, by value.
+For a proof in cases, the checker derives the cases from the question (verify/, `cases.py`), and detects unproved ones. Inputs
+are checked against the entire question, by value.
 
-Cavities are stated by the cells of rows: a point lies in no box of at most w features without a row if for every w of its
-features some row has the same cells. A statement with fewer rows is stronger, so an answer names just enough rows to exclude
-every such box (`Cavities.separating`).
+Cavities are stated by the cells of rows. A point lies in no cavity of width w, a box in at most w features without a row, if
+for every w features some row has the cells of the point. Fewer rows make a stronger statement, so an answer names just enough
+rows (`Cavities.separating`).
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ Whole = dict[str, Any]
 LISTS = ("domain", "rows", "clauses", "orders")
 
 MOST_CELLS = 200_000
-"""Maximum of cells, over all rows of a statement about cavities."""
+"""Maximum total number of cells in the rows of a statement about cavities."""
 
 
 def whole_of(query: Query, extra: tuple[AtLeast, ...] = (), *, combined: bool = False) -> Whole:
-    """The question with the `extra` rows, to be proved in cases; if `combined`, with joint consequences of two relations.
+    """The question with the `extra` rows, for a proof in cases; if `combined`, with joint consequences of relations.
     Raises NoCertificate for models that the checker does not read. Change limits with too many cases are omitted.
     """
     return _Further(query, learnt_of(query, extra), combined=combined).whole((*query.constraints, *extra))
@@ -73,9 +73,9 @@ def whole_of(query: Query, extra: tuple[AtLeast, ...] = (), *, combined: bool = 
 def whole_of_inputs(
     query: Query, extra: tuple[AtLeast, ...] = (), *, in_cells: bool = False, answer: Witness | None = None
 ) -> Whole:
-    """The question with nothing omitted, to check inputs; with `in_cells`, sums have bounds of single cells, as in a proof.
+    """The complete question, for checking inputs; with `in_cells`, sums have bounds of single cells, as in a proof.
 
-    Cavities name all rows, or rows that suffice for one `answer`. Raises NoCertificate also if these are too many.
+    Cavities name all rows, or rows that suffice for one `answer`. Raises NoCertificate if there are too many rows, too.
     """
     further = _Further(query, learnt_of(query, extra), inputs=True, in_cells=in_cells, answer=answer)
     return further.whole((*query.constraints, *extra))
@@ -87,7 +87,7 @@ def unsaid(query: Query) -> list[str]:
 
 
 def with_alternatives(whole: Whole, query: Query, alternatives: Iterable[Refuted]) -> Whole:
-    """The question and a disjunction of alternatives, each a question that starts with the constraints of `query`."""
+    """The question with a disjunction of `alternatives`, which are questions that start with the constraints of `query`."""
     count, found = len(query.constraints), _Further(query, learnt_of(query))
     one = [found.alternative((*other.constraints[count:], *rows)) for other, rows in alternatives]
     return {**whole, "either": [*whole["either"], one]}
@@ -133,8 +133,8 @@ class _Further:
         return {"statement": self.statement(constraints), **self.of(constraints)}
 
     def statement(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
-        """The statement with single-cell bounds of sums; without the constraints that it cannot express.
-        With `in_cells=False`, known cavities are omitted too: all cavities are checked.
+        """The statement, with bounds of single cells for sums and without the constraints that it cannot express. With
+        `in_cells=False`, known cavities are omitted too, because all cavities are checked.
         """
         constraints = (c for c in flat(constraints) if self.in_cells or not isinstance(c, AvoidCavities))
         asked = replace(self.query, constraints=tuple(constraints), objective=None)
@@ -142,7 +142,7 @@ class _Further:
         return statement_of((self.combined and with_combined_rows(asked)) or asked, learnt=self.learnt).text
 
     def of(self, constraints: Iterable[Constraint]) -> dict[str, list[Any]]:
-        """The lists of the parts that a statement cannot express."""
+        """Lists of the parts that a statement cannot express, by kind."""
         found: dict[str, list[Any]] = {name: [] for name in ("either", "changes", "apart", "values", "chances")}
         cavities = [self._cavities(c) for c in flat(constraints) if self.inputs and isinstance(c, AvoidCavities)]
         found |= {"cavities": cavities} if cavities else {}
@@ -211,7 +211,7 @@ def _value(term: Term) -> list[Any]:
 
 
 def stated_cavities(query: Query, constraint: AvoidCavities, answer: Int32Array | None = None) -> dict[str, Any]:
-    """States that a point lies in none of the cavities, by all rows, or by rows that suffice for `answer`, int32[features].
+    """The constraint that a point lies in no cavity, by all rows or by rows that suffice for `answer`, int32[features].
 
     Raises NoCertificate if more than MOST_CELLS cells would have to be named.
     """
@@ -239,8 +239,8 @@ def stated_cavities(query: Query, constraint: AvoidCavities, answer: Int32Array 
 
 
 def _enough(cavities: Cavities, cells: Int32Array) -> Int32Array:
-    """Rows that exclude all cavities of the width around a point: the row with most of its cells, and then one row for each set
-    of features that no row so far covers.
+    """Rows that exclude all cavities of the width around a point: first the row that shares most cells with the point, and then
+    one row for each set of features that no earlier row covers.
     """
     alike = np.asarray(cavities.rows == cells[cavities.features])
     best = np.argsort(-np.count_nonzero(alike, axis=1), kind="stable")
