@@ -1,1 +1,1 @@
-"""Methods for questions of special kinds; the methods of the core can answer each such question too."""
+"""Methods for questions of special kinds; the core's methods can answer all of these questions, too."""

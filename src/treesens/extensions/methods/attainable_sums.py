@@ -1,17 +1,17 @@
 """Decides additive questions by the sums that their parts can attain, with exact dynamic programming.
 
 Trees that share no feature, directly or through others, choose their leaves independently. So a score is a sum of parts, one
-for each group of trees that do share features, and its values are the sums of one choice per part. This is subset sum, from
-which the paper shows that trees of depth 1 are already hard (Theorem weaknp:depth1). The table of attainable sums is the
-dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter
+for each group of trees that share features, and each of its values is a sum of one choice per part. This is the subset-sum
+problem, with which the paper shows that even trees of depth 1 are hard (Theorem weaknp:depth1). The table of attainable sums is
+the dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter
 4), one bit per sum.
 
-A varied feature belongs to one point, so one choice for its part is the best for all rows. The choices for the other features
-are enumerated if they are few: the case that the paper decides in polynomial time (Theorem bounded-poly).
+A varied feature belongs to one point, so one choice for its part is the best for all rows. If the other features have few
+choices, these are enumerated; the paper decides this case in polynomial time (Theorem bounded-poly).
 
 The largest attainable sum within the bounds is the best value of an objective.
 
-Relaxations of the choice of leaves cannot show this: a linear relaxation has no gap between two neighbouring sums.
+Linear relaxations cannot replace the table, because they also attain all values between two neighbouring sums.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from treesens.solve.method import OpenQuestion
 from treesens.values.verify import Witness
 
 MOST_CHOICES = 20_000
-"""Maximum of cell combinations of one part."""
+"""Maximum number of cell combinations of one part."""
 
 _INT64_BITS = 62
-"""Maximum of bits of products that are compared as int64."""
+"""Maximum number of bits of products that are compared as int64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class _Variables:
-    """Variables, one per point and feature (or feature, if points agree on it). `number` is int[points, features]."""
+    """One variable per point and feature, shared by points that agree on the feature. `number` is int[points, features]."""
 
     number: Int32Array
     legal: tuple[BoolArray, ...]
@@ -106,7 +106,7 @@ def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
-    """The variables; None if one has no legal cell, because the compiler then has a better error."""
+    """The variables; None if one has no legal cell, because the compiler reports this case better."""
     features = len(query.space.names)
     varied = frozenset(range(features)) if parts.same is None else parts.same.varied
     number = np.zeros((len(query.points), features), np.int32)
@@ -223,8 +223,8 @@ def _decide(
 ) -> tuple[Facts, int] | None:
     """The facts about the question, and the maximum of the last row if the row has no bound.
 
-    Parts whose sums change all rows in the same proportion go into a table of sums; the others are combined into their
-    Pareto-optimal sums. All parts are combined if the sums are too far apart for a table.
+    Parts whose sums change all rows in the same proportion go into a table of sums; other parts are combined to Pareto-optimal
+    sums. If the sums are too far apart for a table, all parts are combined.
     """
     direction, along, apart = _by_direction(parts, len(constant))
     table = Table.of([part.sums for part in along], direction)
@@ -259,7 +259,7 @@ def _decide(
 
 
 def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[_Part], list[_Part]]:
-    """The proportion in which most parts add to one row and subtract from another, the parts with it, and the other parts.
+    """The most frequent proportion in which parts add to one row and subtract from another, its parts, and the other parts.
 
     A part that subtracts from no row has a best choice and needs no table.
     """
@@ -279,7 +279,7 @@ def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[
 
 
 def _proportion(sums: Int64Array) -> tuple[int, ...] | None:
-    """The common direction of all differences between some sums, in lowest terms; None if there is none."""
+    """The common direction of all differences between `sums`, in lowest terms; None if they have none in common."""
     moved = sums - sums[0]
     moved = moved[(moved != 0).any(axis=1)]
     if len(moved) == 0:

@@ -1,8 +1,8 @@
-"""All combinations of cells of a small domain, and those in which a question may hold: vectorised, exact, relaxed on values.
+"""Enumerates the combinations of cells of a small domain in which a question may hold: vectorised, exact, relaxed on values.
 
 Constraints on cells (scores, sets of cells, boxes) are exact. Values that matter are enumerated if they are few, so relations
-between values are then exact as well. Other constraints on values count as satisfied if some values in each cell alone could
-satisfy them; `concretise` decides them for each combination.
+between values are then exact as well. Other constraints on values count as satisfied if some values in the cells, chosen per
+term, satisfy them; `concretise` decides them for each combination.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ Exact = NDArray[Any]
 """Integers in units of 1 / denominator: int64, or larger Python integers in an object array."""
 
 MOST_VALUES = 400_000
-"""Maximum of combinations up to which the values that matter are enumerated."""
+"""Maximum number of combinations for which the values that matter are enumerated."""
 _ALONE = 2
-"""A single point may have up to this many times the combinations that all points together may have."""
+"""A single point may have this many times as many combinations as all points together."""
 _WALKS = 10_000_000
-"""Maximum of leaves that are looked up at once."""
+"""Maximum number of leaves that are looked up at once."""
 
 
 class Combinations:
-    """Combinations of slots: `chosen` int32[N, points, features] has the numbers of slots, `cells` those of their cells.
+    """Combinations of slots: `chosen`, int32[N, points, features], has the slot numbers, `cells` the numbers of their cells.
 
     `total` is the number of combinations before the constraints on single points, which `of` applies first.
     """
@@ -71,7 +71,7 @@ class Combinations:
     def of(query: Query, most: int) -> Combinations | None:
         """The combinations that domains and constraints on single points allow; None if there are more than `most`.
 
-        Values that matter are enumerated, unless there are then too many combinations.
+        Values that matter are enumerated, unless this gives too many combinations.
         """
         matters = related_features(query)
         features = range(len(query.space.names))
@@ -96,7 +96,7 @@ class Combinations:
         )
 
     def ranges(self, numbers: Int64Array) -> dict[Place, ValueRange | None] | Place:
-        """The values of every place in some combinations; or a place whose value is missing in some of them but not in all."""
+        """The values of every place in these combinations; or a place that is missing in some of them, but not in all."""
         found: dict[Place, ValueRange | None] = {}
         for root in dict.fromkeys(self.roots.values()):
             reaches = self.slots[root[1]].reaches
@@ -120,7 +120,7 @@ class Combinations:
         return found
 
     def taken(self, places: Int64Array) -> Combinations:
-        """Some of the combinations; scores that were already computed are kept."""
+        """The combinations at `places`; scores that are already known are kept."""
         found = Combinations(self.query, self.roots, self.slots, self.chosen[places], self.total)
         found._sources = dict.fromkeys(range(self.chosen.shape[1]), (self, places))
         return found
@@ -206,7 +206,7 @@ class Combinations:
         return free
 
     def _small(self, relation: ValueSum) -> BoolArray:
-        """True where the sum of the least values of the terms is within the limit; a missing value satisfies no linear term."""
+        """True where the least values of the terms sum to at most the limit; a linear term fails for a missing value."""
         total, denominator, possible = self._best_sum(canonical_terms(relation.terms, self.roots), upwards=False)
         limit = relation.limit * denominator
         highest = -(-limit).__floor__() - 1 if relation.strict else limit.__floor__()
@@ -238,7 +238,7 @@ class Combinations:
             costs = pair.costs[self.cells[:, *pair.left], self.cells[:, *pair.right]]
             parts.append((costs, Unit(pair.shift).size))
         for level in form.levels:
-            # For the least value a level counts only if it must, for the greatest if it may.
+            # The least value counts a level only if it must count, the greatest value counts a level if it may count.
             if upwards is (level.cost > 0):
                 counted = self.everything if level.above is None else self.may(level.above)
             else:
@@ -276,7 +276,7 @@ class Combinations:
         return total, denominator, possible
 
     def _table(self, term: Term, upwards: bool) -> Exact:
-        """The least (or greatest) value of a term for every slot or pair of slots; None if it has no value."""
+        """The least (or greatest) value of a term for every slot or pair of slots; None if the term has no value there."""
         reaches = [self.slots[f].reaches for _, f in term.places]
         table = np.empty([len(r) for r in reaches], object)
         used = [np.unique(self.chosen[:, p, f]).tolist() for p, f in term.places]
@@ -287,7 +287,7 @@ class Combinations:
 
 
 class _Enumeration:
-    """Enumerates the slots of each point alone, and joins combinations that satisfy each point's own constraints."""
+    """Enumerates the combinations of each point alone, and joins those that satisfy the point's own constraints."""
 
     def __init__(self, query: Query, slots: Sequence[Slots], most: int) -> None:
         self.query, self.slots, self.most = query, slots, most
@@ -325,7 +325,7 @@ class _Enumeration:
         chosen = np.zeros((count, self.points, self.features), np.int32)
         number, column = np.arange(count), dict[Place, Int32Array]()
         for block, size in zip(reversed(blocks), reversed(sizes), strict=True):
-            # Without combinations, nothing is listed, because another block may be huge.
+            # If a block has no combinations, nothing is listed, because another block may be huge.
             choices = list_choices(block)[number % size] if count else np.zeros((0, len(block)), np.int32)
             column |= {root: choices[:, i] for i, root in enumerate(block)}
             number = number // max(1, size)

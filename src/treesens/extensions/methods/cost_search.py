@@ -1,5 +1,5 @@
-"""The cheapest solution of a question about scores if cells have costs that add up (`engine/levels/cost_search.hpp`), and the
-least level of a solution, whose level is that of its highest cell (`engine/levels/level_search.hpp`).
+"""Finds the cheapest solution of a question about scores if cells have additive costs (`engine/levels/cost_search.hpp`), and
+the least level of a solution, whose level is that of its highest cell (`engine/levels/level_search.hpp`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treesens.compiler.query.values import Place
 class CostOutcome:
     """The cheapest point, `cells` int32[points, features], or None if none is known, and the lower bound `low` of all costs.
 
-    `closed` is True if the result is proved to the precision of the engine's units; if `cells` is None, no point then exists.
+    `closed` is True if the result is proved to the precision of the engine's units: if `cells` is None, no point exists.
     """
 
     cells: Int32Array | None
@@ -45,9 +45,9 @@ def least_cost_on_trees(
 ) -> CostOutcome | None:
     """The solution with the least total cost of cells; the objective of the question is ignored.
 
-    Costs are int64[n_cells] per place; -1 forbids a cell. None if the question needs the compiled path, after an internal error
-    of the engine, and if a domain is empty, because the compiler has a better error. Alternatives between bounds are solved
-    one after the other, each for an improvement on the best solution so far.
+    Costs are int64[n_cells] per place; -1 forbids a cell. Returns None if the question needs the compiled path, if the engine
+    has an internal error, and for an empty domain, which the compiler reports better. Alternatives between bounds are solved
+    one after the other, each for an improvement on the best solution.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]
@@ -120,8 +120,8 @@ def least_level_on_trees(
 ) -> LevelOutcome | None:
     """The least level of a solution, which is the highest level of its cells: int32[n_cells] per place; -1 forbids a cell.
 
-    None if the question needs the compiled path, after an internal error of the engine, and if a domain is empty, because the
-    compiler then has a better error. Alternatives between bounds are solved in turn, each for less than the best level so far.
+    Returns None if the question needs the compiled path, if the engine has an internal error, and for an empty domain, which
+    the compiler reports better. Alternatives between bounds are solved one after the other, each for a level below the best.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]

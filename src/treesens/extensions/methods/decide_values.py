@@ -1,10 +1,10 @@
-"""Decides the values inside some cells exactly if propagation leaves them open: few values by enumeration, others by z3.
+"""Decides values inside cells exactly if propagation leaves them open: few values by enumeration, many by z3.
 
-Values are rationals in z3 and floats in a model. So `unsat` is a proof; a z3 model is rounded to floats, and counts only if the
-floats satisfy the relations.
+Values are rationals in z3 and floats in a model. So `unsat` is a proof, but a model found by z3 is rounded to floats, and
+counts only if these satisfy the relations.
 
-z3 is fast for linear arithmetic and slow for squares. So a square is a variable here; proposed points that contradict it add
-lemmas: tangents below and secants above (incremental linearization: Cimatti et al., TACAS 2017).
+z3 is fast for linear arithmetic and slow for squares. So each square becomes a variable, and proposed points that contradict it
+add lemmas: tangents below and secants above (incremental linearization: Cimatti et al., TACAS 2017).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from treesens.values.propagation import Choice, Ranges
 
 Z3 = "z3"
 MOST_SECONDS = 1.0
-"""Maximum of seconds that z3 gets for one conjunction of relations."""
+"""Maximum number of seconds that z3 gets for one conjunction of relations."""
 CLOSE = Fraction(1, 20_000)
-"""The gap, in units of the objective, within which a value counts as the best."""
+"""The distance from the bound, in units of the objective, within which a value counts as optimal."""
 _CHOICES = 60
 _LISTED = 64
-"""Maximum of values listed per variable; larger sets become ranges, which is a sound relaxation."""
+"""Maximum number of values listed per variable; larger sets become ranges, which is a sound relaxation."""
 _FINE = 30
 """Tangents touch and secants meet at multiples of 2**-_FINE."""
 
 
 @dataclass(frozen=True)
 class Inside:
-    """The values in some cells: `values` float64[points, features] satisfy all relations; `none` is True if no values do;
-    without either, nothing is known. No values have an objective better than `bound`.
+    """A result about the values in some cells. `values`, float64[points, features], satisfy all relations; `none` is True if no
+    values do; without either, the result is open. No values have an objective better than `bound`.
     """
 
     values: FloatArray | None = None
@@ -52,7 +52,7 @@ class Inside:
 
 
 def decide_values(alternatives: Alternatives, left: Callable[[], float]) -> Inside:
-    """Some values that satisfy an alternative, or the result that there are none."""
+    """Searches for values that satisfy one of the alternatives, or proves that there are none."""
     open_case, by_z3 = not alternatives.complete, False
     for relations, ranges in alternatives.cases:
         found = values_listed(ranges, relations)
@@ -66,7 +66,7 @@ def decide_values(alternatives: Alternatives, left: Callable[[], float]) -> Insi
 
 
 def bound_objective(alternatives: Alternatives, goal: Objective, left: Callable[[], float]) -> Inside:
-    """A bound of the objective (over rationals; floats may not reach it), and values close to it."""
+    """A bound on the objective over rationals, which floats may not reach, and values close to it."""
     if not alternatives.complete:
         return Inside()
     best: Fraction | None = None
@@ -86,7 +86,7 @@ _Floats = dict[Place, float]
 
 
 class _System:
-    """One conjunction of relations over ranges of values, as input of z3."""
+    """One conjunction of relations over ranges of values, as input for z3."""
 
     def __init__(self, ranges: Ranges, relations: Sequence[ValueSum], left: Callable[[], float]) -> None:
         self.z3: Any = imported(Z3, "related real values are decided with z3")
@@ -96,14 +96,14 @@ class _System:
         self.variables = {place: self._variable(place, reach) for place, reach in ranges.items() if reach is not None}
 
     def values(self) -> _Floats | Literal[False] | None:
-        """Floats that satisfy the relations; False if there are none, None if this is unknown."""
+        """Floats that satisfy the relations; False if there are none, None if the search is inconclusive."""
         solver = self.z3.Solver()
         if not self._told(solver):
             return False
         found = self._searched(solver)
         if found is not None:
             return found
-        # z3 prefers rationals that are not floats; multiples of a power of two are.
+        # z3 prefers rationals that are not floats; multiples of a power of two are floats.
         for place, reach in self.ranges.items():
             if reach is not None and not (reach.single or reach.whole):
                 step = self.z3.ToReal(self.z3.Int(f"k{place[0]}_{place[1]}"))
@@ -124,7 +124,7 @@ class _System:
         return None
 
     def best(self, terms: Sequence[Term], goal: Objective) -> tuple[Fraction, _Floats | None] | Literal[False] | None:
-        """A close bound of an objective, and floats with values close to it, or None; False and None as in `values`."""
+        """A close bound on an objective, with floats that nearly reach it, or None; False and None are as for `values`."""
         solver = self.z3.Optimize()
         parts = [self._term(term) for term in terms]
         if not self._told(solver) or any(part is None for part in parts):
@@ -148,7 +148,7 @@ class _System:
         return best
 
     def _checked(self, solver: Any) -> Any:
-        """A model; False if there is none, None if this is unknown within the time limit."""
+        """A model; False if there is none, None if z3 does not decide this within the time limit."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             return None
@@ -196,7 +196,7 @@ class _System:
                 yield self.z3.Or([x == self.number(Fraction(v)) for v in inside])
 
     def _term(self, term: Term) -> Any:
-        """A term as an expression of z3; None if it has no value."""
+        """A term as an expression of z3; None if the term has no value."""
         values = [self.variables.get(place) for place in term.places]
         if isinstance(term, LinearTerm):
             return None if values[0] is None else self.number(term.factor) * values[0]
@@ -214,7 +214,7 @@ class _System:
         return None if isnan(term.row) else self.number(Fraction(term.row))
 
     def _square(self, term: DistanceTerm, away: Any) -> Any:
-        """The variable for the square of a difference, which is created if necessary."""
+        """The variable for the square of a difference; it is created on first use."""
         key = (*term.places, None if term.other is not None else term.row)
         if key not in self.squares:
             row = ValueRange(term.row, term.row, NumberType.FLOAT64, whole=float(term.row).is_integer())
@@ -254,7 +254,7 @@ class _System:
         if all(relation.holds(found.__getitem__) for relation in self.relations):
             return found
         if self.squares:
-            return None  # the squares may contradict this proposal
+            return None  # the variables of squares may contradict this proposal
         return Choice(self.relations, (), found, _CHOICES).run(self.ranges)
 
 
@@ -282,7 +282,7 @@ class _Square:
         yield self._secant(self.low, self.high)
 
     def refuting(self, model: Any) -> Iterator[Any]:
-        """Lemmas that exclude a model's value of the square; empty if it is close enough."""
+        """Lemmas that exclude a model's value of the square; none if the value is close enough."""
         x, given = self.system.valued(model, self.away), self.system.valued(model, self.value)
         close = (self.high - self.low + 1) ** 2 * Unit(_FINE).size
         at = x if self.whole else Fraction(round(x * (1 << _FINE)), 1 << _FINE)
@@ -302,7 +302,7 @@ class _Square:
         return self.value >= self.system.number(2 * at) * self.away - self.system.number(at * at)
 
     def _chord(self, at: Fraction) -> Any:
-        """Excludes the open interval between the integer `at` and the next integer."""
+        """The chord between the integer `at` and the next one; no integer lies strictly between them."""
         return self.value >= self.system.number(2 * at + 1) * self.away - self.system.number(at * (at + 1))
 
     def _secant(self, low: Fraction, high: Fraction) -> Any:
@@ -317,6 +317,6 @@ def _value(terms: Sequence[Term], goal: Objective, values: _Floats) -> Fraction:
 
 
 def _steps(reach: ValueRange) -> int:
-    """A power of two such that multiples of its inverse are floats of the type, between the ends of a range."""
+    """A power of two; between the ends of the range, all multiples of its inverse are floats of the type."""
     size = max(abs(reach.low), abs(reach.high), 1.0)
     return 1 << max(0, min(20, 22 - int(log2(size))))

@@ -1,4 +1,4 @@
-"""Solves small domains by enumerating all combinations of cells: turns the results of the enumeration into an answer."""
+"""Solves questions on small domains by enumerating all combinations of cells."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BACKEND = "native"
 Enumerate = Callable[
     [Query, Options, Combinations, Callable[[], float], Callable[[Witness], None] | None, Witness | None], Result | None
 ]
-"""Enumerates combinations; returns the answer, or None if something stays open."""
+"""A function that enumerates combinations and returns the answer, or None if something stays open."""
 
 
 def enumerate_combinations(
@@ -63,7 +63,7 @@ def close_by_enumeration(
     enumerate_all: Enumerate = enumerate_combinations,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """The result of a search; if it is open, it is completed by enumerating all combinations of cells."""
+    """The result `before` of a search; an open result is completed by enumerating all combinations of cells."""
     start = time.monotonic()
 
     joined = _join_cells(query, options, before, on_better)
@@ -85,7 +85,7 @@ def close_by_enumeration(
     if closed.witness is not None and closed.witness is before.witness:
         closed = replace(before, objective=closed.objective, proof_dependencies=closed.proof_dependencies)
     if left_open(closed):
-        # Each of the two may have found more than the other.
+        # Either the search or the enumeration may have found more.
         return combine(before, replace(closed, attempts=(attempt,), seconds={**before.seconds, "exhausting": seconds}))
     return replace(
         closed,
@@ -102,7 +102,7 @@ def _join_cells(
 ) -> tuple[Result, str] | None:
     """The answer from the best cells of every point, with a description of the work; None if the cells do not decide it.
 
-    The number of steps is limited, so the time that is left does not matter.
+    The number of steps is limited, so the remaining time is not checked.
     """
     goal = query.objective
     if goal is None or not sums_scores(goal):
@@ -169,5 +169,5 @@ def _conclude_none(walk: Enumeration) -> Result:
 
 
 def _premises(walk: Enumeration) -> tuple[str, ...]:
-    """The foundations of a walk's `none` or bound, other than its own arithmetic."""
+    """The assumptions on which a walk's `none` or bound depends, other than exact arithmetic."""
     return (f"values inside cells by {Z3} (exact)",) if walk.asked_z3 else ()

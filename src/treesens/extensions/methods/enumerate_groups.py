@@ -1,4 +1,4 @@
-"""Groups of combinations of cells: relations between values may exclude an entire group at once.
+"""Enumerates groups of combinations of cells; relations between values may exclude an entire group at once.
 
 The best and smallest groups come first. A group is bounded by the values in its ranges, ignoring scores; a group that may
 contain an improvement is halved.
@@ -22,7 +22,7 @@ from treesens.values.concretise import Alternatives, relaxation_of
 from treesens.values.verify import Witness
 
 _SECONDS = 0.3
-"""Maximum of seconds per group; more time is better spent on its halves."""
+"""Maximum number of seconds per group; further time is better spent on the halves of the group."""
 
 
 class Walk(Protocol):
@@ -58,7 +58,7 @@ def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | Non
     queue: list[tuple[Fraction, int, int, Int64Array]] = []
 
     def push(group: Int64Array, best: Fraction | None) -> None:
-        """Queues a group with the bound of its combinations, or with that of its parent if it is tighter."""
+        """Queues a group with the bound of its combinations, or with the parent's bound `best` if that is tighter."""
         if goal is None or keys is None:
             heapq.heappush(queue, (Fraction(0), len(group), next(number), group))
             return
@@ -94,7 +94,7 @@ def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | Non
 def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
     """True if no values in the ranges of a group satisfy the relations, or none of them improves on the best answer.
 
-    Also returns a place that is missing in some combinations but not in all: then nothing is known about the group.
+    For a group in which a place is missing in some combinations but not in all, returns False and this place.
     """
     ranges = walk.combinations.ranges(group)
     if isinstance(ranges, tuple):

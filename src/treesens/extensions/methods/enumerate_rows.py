@@ -1,7 +1,7 @@
 """Finds the distance to the nearest row on a small domain, by enumerating the combinations of cells for every row.
 
-Combinations can be ranked by the distance to one row, which is a sum, but not by a minimum over rows. The rows that may be
-nearest come first, and rows that the best pair so far excludes are skipped.
+Combinations can be ranked by the distance to one row, which is a sum, but not by the minimum over all rows. The rows that may
+be nearest come first; rows that the best known pair excludes are skipped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from treesens.solve.options import Options
 from treesens.values.verify import Witness
 
 MOST = 2_000_000
-"""Maximum of combinations times rows."""
+"""Maximum of the product of the numbers of combinations and rows."""
 
 _Best: TypeAlias = tuple[Fraction, Witness, int]
 """The distance (squared for l2), a pair with this distance, and the row."""
@@ -48,7 +48,7 @@ def enumerate_rows(
 ) -> Result | None:
     """The closed answer; None if there are too many rows, at the time limit, or if something stays open.
 
-    `known_witness` is from the search before; better pairs are passed to `on_better`.
+    `known_witness` comes from an earlier search; better pairs are passed to `on_better`.
     """
     assert query.objective is not None
     assert query.objective.nearest is not None
@@ -77,7 +77,7 @@ def enumerate_rows(
         elif best is None and walk.doubtful:
             return None
         elif best is None:
-            # No combination contains a pair, whichever row is meant.
+            # No combination contains a pair, so there is none for any row.
             return conclude_enumeration(walk)
         if walk.open_bound is not None:
             open_bound = walk.open_bound if open_bound is None else min(open_bound, walk.open_bound)
@@ -116,7 +116,7 @@ def _distinct(nearest: NearestRows) -> list[int]:
 def _ranked(
     query: Query, combinations: Combinations, rows: list[int], possible: BoolArray, left: Callable[[], float]
 ) -> list[tuple[Fraction, int]] | None:
-    """The rows with their least possible distances, sorted by them; None at the time limit."""
+    """The rows with their least possible distances, in ascending order of distance; None at the time limit."""
     assert query.objective is not None
     assert query.objective.nearest is not None
     ranked = []

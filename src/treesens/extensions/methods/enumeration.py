@@ -1,7 +1,7 @@
-"""A walk through the combinations of cells of a small domain, in which the most promising come first.
+"""Walks through the combinations of cells of a small domain, the most promising first.
 
-Cells decide nearly everything; values inside cells are chosen exactly if they matter, and a proof excludes all combinations
-that it covers. The walk is exact but slow, so it is used only if the other methods leave the question open.
+Cells decide nearly everything. Values inside cells are chosen exactly if they matter, and a proof about them excludes all
+combinations that it covers. The walk is exact but slow, so it is used only if the other methods leave the question open.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from treesens.values.relations import better_than
 from treesens.values.verify import Rejected, Witness, may_hold_in_library, verify_cells, verify_values
 
 _FEW = 8
-"""Maximum of combinations that are always checked one by one, even if values are related."""
+"""Maximum number of combinations that are always checked one by one, even if values are related."""
 
 _CLOSE = Fraction(1, 20_000)
 """The precision to which objectives are bounded over ranges of values."""
 _CHOICES = 60
 """Number of values tried in the cells of a combination before z3 decides."""
 _STEPS = 40
-"""Number of improvements tried in one combination, before improvements have to exceed `_CLOSE`."""
+"""Number of improvements tried in one combination before improvements must exceed `_CLOSE`."""
 
 
 @dataclass
@@ -51,26 +51,26 @@ class Enumeration:
     library_predict: Sequence[LibraryReplay] | None = None
     """The library's own predictions, per model, for replay."""
     known: Witness | None = None
-    """The answer of the search before, if any."""
+    """The answer of an earlier search, if any."""
     witness: Witness | None = None
     value: Fraction | None = None
     numerical: int = 0
-    """The number of combinations that exact arithmetic accepts and the library's arithmetic rejects."""
+    """The number of combinations that exact arithmetic accepts, but the library's arithmetic rejects."""
     ruled_out: int = 0
-    """Of these, the number that the library rejects for every order of additions and every tie-break of probabilities."""
+    """How many of the `numerical` ones the library rejects for all orders of additions and all tie-breaks of probabilities."""
     unsettled: list[str] = field(default_factory=list)
     doubtful: bool = False
-    """True if a finished combination may contain no values at all, so that it only bounds the objective."""
+    """True if a finished combination, which bounds the objective, may contain no values at all."""
     asked_z3: bool = False
     """True if an exclusion relies on z3, which decides values inside cells."""
     open_bound: Fraction | None = None
-    """The best value that a finished combination may still have, if its best value is not known exactly."""
+    """The best value that a finished combination may have, if some combination's best value is not known exactly."""
 
     def run(self, alive: BoolArray) -> bool:
-        """Checks combinations, the best first, until the rest cannot improve. Returns False at the time limit; the rest then
-        gives a bound.
+        """Checks combinations, the best first, until the others cannot improve the answer. Returns False at the time limit; the
+        unchecked combinations then give a bound.
 
-        `alive`, bool[N], flags the remaining combinations, and is updated. A `value` that is set before must be improved on.
+        `alive`, bool[N], flags the remaining combinations, and is updated. Answers must improve on `value` if it is set.
         """
         if self.known is not None:
             self._keep(self.known)
@@ -107,7 +107,7 @@ class Enumeration:
         return objective_range(self.query)
 
     def within_range(self, key: Fraction) -> Fraction:
-        """The objective's bound from cells, tightened by other facts, e.g. that different points have a change."""
+        """The objective's bound from cells, tightened by other facts, e.g. that different points have some change."""
         goal = self.query.objective
         if goal is None:
             return key
@@ -166,7 +166,7 @@ class Enumeration:
         elif rejected.numerical:
             self.numerical += 1
             if not rejected.possible:
-                # The library's scores depend on the cells alone, so it accepts no values in them.
+                # The library's scores depend on the cells alone, so the library accepts no values in these cells.
                 self.ruled_out += 1
             elif self.query.objective is not None and key is not None:
                 self.stays_possible(self.query.objective, key)
@@ -183,7 +183,7 @@ class Enumeration:
                 self.on_better(witness)
 
     def _improve_inside(self, goal: Objective, number: int, witness_known: Witness, key: Fraction) -> None:
-        """Searches for improvements in the same cells while there are any; the rest becomes a bound."""
+        """Searches for improvements in the same cells while there are any, and notes a bound on further ones."""
         value = objective_form_value(goal, inputs_of(self.query, witness_known.values))
         sign = 1 if goal.maximize else -1
         for step in range(2 * _STEPS):
@@ -213,7 +213,7 @@ class Enumeration:
         return witness
 
     def better_question(self) -> Query:
-        """The question with the constraint that the best answer is improved, if the objective is about values."""
+        """The question, with the constraint that answers improve on the best one if the objective is about values."""
         goal = self.query.objective
         if goal is None or not goal.values or self.value is None:
             return self.query
@@ -221,7 +221,7 @@ class Enumeration:
         return replace(self.query, constraints=(*self.query.constraints, better))
 
     def _close_inside(self, goal: Objective, number: int, key: Fraction) -> None:
-        """Searches by bisection for better values in the cells than the best known, and notes their bound."""
+        """Searches by bisection for values in the cells that are better than the best known ones, and notes a bound."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
         inside = self.decide(alternatives_of(self.better_question(), cells, self.near, pins))
         while not inside.none and self.value is not None and self.left() > 0:
@@ -264,7 +264,7 @@ class Enumeration:
         return self.open_bound is not None and self.better(goal, self.open_bound, self.value)
 
     def library_agrees(self) -> bool:
-        """True if the library's own arithmetic certainly accepts no combination, however it breaks ties of probabilities."""
+        """True if the library's own arithmetic certainly accepts no combination, for any tie-break of probabilities."""
         query = self.query
         loose = replace(soften(query), objective=None)
         alive = self.combinations.all_of(loose.constraints)

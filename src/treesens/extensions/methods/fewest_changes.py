@@ -1,7 +1,7 @@
-"""The fewest features in which two inputs differ, or a decision about a limit on them, by implicit hitting sets.
+"""Minimises the number of features in which two inputs differ, or decides a limit on it, by implicit hitting sets.
 
-"No answer differs in features of this set alone" is a question like `sensitive m to {..}`, which is proved quickly, while a
-search that minimises a count makes little progress. Every answer then differs in a feature outside the set, and the next sets
+"No answer differs only in features of this set" is a question like `sensitive m to {..}`. It is proved quickly, while a search
+that minimises a count makes little progress. If it is proved, every answer differs in a feature outside the set; the next sets
 to try are the smallest ones that hit all these complements (Moreno-Centeno and Karp, "The implicit hitting set approach to
 solve combinatorial optimization problems", Operations Research 61, 2013). Their size is a bound at any time.
 """
@@ -26,9 +26,9 @@ from treesens.values.stated_changes import changes_wanted, implied_changes
 from treesens.values.verify import Witness, verify_values
 
 _PART = 1 / 8
-"""Part of the remaining time for one set."""
+"""Share of the remaining time for one set."""
 _SINGLES = 1 / 2
-"""Part of the time for single features: for most questions, one feature is enough."""
+"""Share of the time for single features, because for most questions one feature is enough."""
 
 Features = frozenset[int]
 
@@ -57,20 +57,20 @@ class FewestChanges:
         self.uncounted = frozenset(range(len(query.space.names))) - wanted.features
         self.best: Result | None = None
         self.seen: Witness | None = None
-        """The answer that differs only in the last set, if any."""
+        """The answer that differs only in features of the last set, if there is one."""
         self.value = len(self.free) + 1
         counted = [one for one, least in implied_changes(self.constraints) if least == 1 and one <= wanted.features]
         self.to_hit = [one & self.free for one in counted]
         self.low = min(1, len(self.to_hit))
         self.stated = int(within_range(query, 0.0) or 0)
-        """The bound that the constraints of the question state."""
+        """The bound that the question's constraints imply."""
         self.attempts: list[Attempt] = []
         self.premises: list[str] = []
         self.proofs: list[Proof | None] = []
         self.seconds = Counter[str]()
 
     def run(self) -> Result:
-        """The answer with value and bound; `none` or `unknown` if the question without its objective or limit is."""
+        """The answer with value and bound; `none` or `unknown` if this is the answer without the objective or limit."""
         first = self._ask(self.free, self.budget.share(1 / 2))
         if self.best is None or first.witness is None:
             return first
@@ -116,7 +116,7 @@ class FewestChanges:
                     break
 
     def _filled(self, chosen: Features) -> Features:
-        """The set filled up to the limit, first with features of the best answer."""
+        """The set `chosen`, filled up to the limit, first with features of the best answer."""
         if self.most is None:
             return chosen
         best = self._changed_by_best()
@@ -135,17 +135,17 @@ class FewestChanges:
             self._is_none(smaller, self._part())
 
     def _bound(self) -> int:
-        """The greater of the proved and the stated bound."""
+        """The greater one of the proved and the stated bound."""
         return max(self.low, self.stated)
 
     def _grow(self, inside: Features, differing: Features) -> None:
         """Searches for a larger set in which no answer differs; an answer differs in `differing`.
 
-        All remaining features are tried at once: an answer, which is found sooner than a proof, shows a feature to leave out.
+        All remaining features are tried at once: an answer is found sooner than a proof, and shows a feature to leave out.
         """
         left = self.free - inside
         while self._is_open() and not self.budget.over:
-            # A set with all of them has an answer; the feature to leave out is one that few other complements contain.
+            # A set with all of them has an answer. The feature that the fewest other complements contain is left out.
             left -= {min(sorted(differing & left), key=lambda feature: sum(feature in one for one in self.to_hit))}
             if not left or self._is_none(inside | left, self._part()):
                 break
@@ -157,7 +157,7 @@ class FewestChanges:
             self.seen = None
             return True
         result = self._ask(inside, budget)
-        # Exclusions that depend on the library's rounding give no bound: other sets are judged in exact arithmetic.
+        # Exclusions that depend on the library's rounding give no bound, because other sets are decided in exact arithmetic.
         if result.verdict is not Verdict.NONE or result.proof is Proof.LIBRARY:
             return False
         if self.best is not None and self._changed_by_best() <= inside:

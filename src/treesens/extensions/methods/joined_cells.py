@@ -1,8 +1,8 @@
-"""The best sum of scores on a small domain, from a table of each point's cells; pairs are joined without listing them.
+"""Finds the best sum of scores on a small domain from one table per point, without listing pairs.
 
 A sum of scores has one part per point. Two points choose their cells independently, except for the features that they share
-and for relations between others. So the best pair is the best sum of one maximum per point, over all cells of the shared
-features and all cells of the related features: n cells of a varied feature give n**2 pairs, but only n sums.
+and for relations between others. So for fixed cells of the shared and the related features, the best pair consists of the best
+cells of each point: n cells of a varied feature give n**2 pairs, but only n sums.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from treesens.extensions.methods.combinations import Combinations, Exact
 from treesens.values.relations import places_named
 
 MOST_WALKS: Final = 20_000_000
-"""Maximum of walked trees: the trees for every combination of cells of a point."""
+"""Maximum number of tree evaluations: trees times combinations of cells of a point."""
 MOST_SUMS: Final = 20_000_000
-"""Maximum of sums of two maxima: combinations of the shared features, times pairs of combinations of the related features."""
+"""Maximum number of sums: combinations of the shared features, times pairs of combinations of the related features."""
 
 _ROOM = 1 << 59
 """Sums below this limit leave room in int64 for the marker of a missing sum."""

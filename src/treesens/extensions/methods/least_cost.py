@@ -1,15 +1,15 @@
-"""The least distance from a row, or the best sum of features, by the engine alone.
+"""Finds the least distance from a row, or the best sum of features, by the engine alone.
 
-In l1, l2 and l0, and for sums, the tree path searches for the least cost (`engine/levels/cost_search`).
+For l1, l2, l0 and sums, the tree path searches for the least cost (`engine/levels/cost_search`).
 
-The cost of a cell is its least distance from the row's value, and the costs of a point add up. A sum of features is its best
-value plus the distance from that value. Unrelated values can be as near as their cells allow, so the cheapest cells are the
-answer. Other questions, and answers that are not confirmed, take the compiled path.
+The cost of a cell is its least distance from the row's value, and the costs of a point add up. A sum of features has a best
+value; its cost is the distance from that value. Values without relations can be as near as their cells allow, so the cheapest
+cells are the answer. Other questions, and answers that are not confirmed, take the compiled path.
 
-For linf, the first radius with an answer is searched for. The boxes around a row are nested, and a box of cells comes within
-reach at one of finitely many radii. Each decision only uses the trees inside its box: the models' own (`least_level_on_trees`),
-or those of a question that is compiled once (`backends/native/boxed_question.py`). If no values reach the radius of their
-cells, or the library rejects them, the search by whole questions (`bisection`) takes over.
+For linf, the first radius with an answer is searched for. The boxes around a row are nested, and cells come within reach at
+finitely many radii. Each decision only uses the trees inside its box: the models' own (`least_level_on_trees`), or those of a
+question that is compiled once (`backends/native/boxed_question.py`). If no values reach the radius of their cells, or the
+library rejects them, the search by whole questions (`bisection`) takes over.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from treesens.values.row_costs import CellCosts, costs_of_cells, costs_of_terms
 from treesens.values.verify import Rejected, Witness
 
 _CLOSE = Fraction(1, 10**6)
-"""Maximum relative distance of a closed answer from its bound, because costs are rounded to the engine's units."""
+"""Maximum relative gap between a closed answer and its bound; costs are rounded to the engine's units."""
 _MOMENT = 0.5
-"""Seconds for a forest: most rows take a tenth, and the search over all trees proves more in the remaining time."""
+"""Seconds for a forest. Most rows take a tenth of this, and the search over all trees proves more in the remaining time."""
 
 
 def answer_least_cost(
@@ -85,7 +85,7 @@ def answer_least_cost(
 def _judged(
     query: Query, goal: Objective, costs: CellCosts, best: Fraction, found: CostOutcome, options: Options
 ) -> Result | None:
-    """The answer from the facts of the engine: a verified witness and the lower bound of costs; None if it is not confirmed.
+    """The answer from the engine's facts: a verified witness and a lower bound of its cost; None if it is not confirmed.
 
     `best` is the value of an answer with a cost of 0.
     """
@@ -166,7 +166,7 @@ def _on_trees(query: Query, radii: Radii, options: Options, budget: Budget) -> L
 
 
 def _judged_radius(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, options: Options) -> Result | None:
-    """The answer from the facts of the engine: a verified witness, and the exact radius below which there is no answer."""
+    """The answer from the engine's facts: a verified witness, and the exact radius below which there is no answer."""
 
     def reach(witness: Witness) -> ObjectiveValue | Rejected:
         value = objective_form_value(goal, Inputs(witness.values, witness.cells, witness.exact))

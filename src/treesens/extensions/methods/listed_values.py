@@ -1,7 +1,7 @@
-"""Decides values inside some cells by trying all of them at once, in integers, if they are few.
+"""Decides values inside cells by trying all combinations of them at once, in integers, if they are few.
 
 If the cells of a combination contain few integers (or listed values), a table of all combinations of values is faster than any
-solver. Every number is exact: values and factors are first brought to common denominators.
+solver. The table is exact: values and factors are first brought to common denominators.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term
 from treesens.values.propagation import Ranges
 
 MOST = 200_000
-"""Maximum of combinations of values of all related places."""
+"""Maximum number of combinations of values of all related places."""
 _MOST_LONG = 20_000
-"""Maximum of combinations if numbers exceed 64 bits."""
+"""Maximum number of combinations if some number exceeds 64 bits."""
 
 
 def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, float] | Literal[False] | None:
@@ -46,7 +46,7 @@ def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, 
 
 
 def _lists(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, FloatArray] | None:
-    """The values of every related place that has several; None if they are not listed, or have too many combinations."""
+    """The values of every related place with several values; None if they cannot be listed, or have too many combinations."""
     found: dict[Place, FloatArray] = {}
     for place in dict.fromkeys(p for relation in relations for p in relation.places):
         reach = ranges[place]
@@ -102,7 +102,7 @@ class _Table:
         return np.asarray(total < limit if relation.strict else total <= limit, bool)
 
     def _part(self, term: Term) -> tuple[NDArray[Any], Fraction] | None:
-        """A term as integers over the table, and their unit; None if it has no value."""
+        """A term as integers over the table, and their unit; None if the term has no value."""
         if isinstance(term, LinearTerm):
             found = self._whole([self._values(term.places[0])])
             return None if found is None else (found[0][0], term.factor / found[1])

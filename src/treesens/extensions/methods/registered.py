@@ -14,7 +14,7 @@ from treesens.values.relations import relates_values
 from treesens.values.stated_changes import changes_wanted
 
 MOST_COMBINATIONS = 100_000
-"""Maximum of combinations of cells, over all points together, that are enumerated."""
+"""Maximum number of combinations of cells, over all points together, that are enumerated."""
 
 
 def is_small(query: Query) -> bool:
@@ -23,7 +23,7 @@ def is_small(query: Query) -> bool:
 
 
 def is_cheapest(query: Query) -> bool:
-    """True if the question minimises a sum of costs of single cells, or is about a sum of features."""
+    """True if the question minimises a sum of single-cell costs, or has a sum of features as its objective."""
     goal = query.objective
     if goal is None or goal.largest or goal.nearest is not None or query.rows is not None:
         return False
@@ -42,7 +42,7 @@ def is_cheapest(query: Query) -> bool:
 
 
 def counts_changes(query: Query) -> bool:
-    """True if the question is about two inputs that differ in as few features as possible, or in at most some number."""
+    """True if the question minimises or limits the number of features in which two inputs differ."""
     return changes_wanted(query) is not None
 
 

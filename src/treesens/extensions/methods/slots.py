@@ -1,5 +1,5 @@
-"""The choices for a feature of a small domain: its cells, or each of its values if they are few; and joint choices of features,
-in which each one-hot group has exactly one member at 1.
+"""Slots are the choices for a feature of a small domain: its cells, or its values if they are few. Joint choices of features
+set exactly one member of each one-hot group to 1.
 
 If each value has a slot, slots alone decide relations between values.
 """
@@ -19,12 +19,12 @@ from treesens.compiler.query.values import Place, ValueRange, ValueSum
 from treesens.values.distance_costs import cell_reaches
 
 FEW = 64
-"""Maximum of values of a feature up to which each has a slot."""
+"""Maximum number of values for which each value of a feature has a slot."""
 
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """`cells` int32[n] are the cells of the slots, `reaches` their legal values (None if missing, or if a cell has no values).
+    """The slots of a feature, with their `cells`, int32[n], and legal values `reaches` (None for missing and for empty cells).
 
     `split` is True if there is one slot per value.
     """
@@ -106,7 +106,7 @@ Key = TypeVar("Key")
 
 
 class Member(NamedTuple):
-    """The options of a feature, int32[k]; `ones`, bool[k], flags those that mean 1, and is None outside one-hot groups."""
+    """The options of a feature, int32[k]; `ones`, bool[k], flags options of value 1, and is None outside one-hot groups."""
 
     options: Int32Array
     ones: BoolArray | None = None
@@ -141,7 +141,7 @@ def count_inputs(query: Query, point: int) -> int:
 
 
 def _cases(block: Mapping[Key, Member]) -> Iterable[list[Int32Array]]:
-    """Lists of options per feature; the choices are the union of their products. In a group, one per member that may be 1."""
+    """Yields products of options, one list per feature; together they contain all choices. A group has one per member."""
     members = list(block.values())
     if any(member.ones is None for member in members):
         yield [member.options for member in members]

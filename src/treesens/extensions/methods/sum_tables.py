@@ -1,4 +1,4 @@
-"""Tables of attainable sums, and Pareto-optimal choices for parts."""
+"""Tables of attainable sums, and Pareto-optimal sums of parts."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 
 MOST_BITS = 1 << 23
-"""Maximum of sums in a table (a million bytes per part)."""
+"""Maximum number of sums in a table (a million bytes per part)."""
 MOST_FRONT = 4096
-"""Maximum of Pareto-optimal pairs of sums that are combined with the table."""
+"""Maximum number of Pareto-optimal pairs of sums that are combined with the table."""
 _MOST_GROWN = 1 << 22
-"""Maximum of pairs of sums from which the Pareto-optimal ones are selected."""
+"""Maximum number of pairs of sums from which the Pareto-optimal ones are selected."""
 
 
 def front_of(parts: Sequence[Int64Array], rows: int) -> tuple[Int64Array, Int32Array] | None:
-    """The Pareto-optimal sums of some parts, in one or two rows.
+    """The Pareto-optimal sums of parts for one or two rows.
 
-    int64[n, rows], with the choice for each part, int32[n, parts]; None if there are too many sums.
+    Returns the sums, int64[n, rows], with the choice for each part, int32[n, parts]; None if there are too many sums.
     """
     sums, choices = np.zeros((1, rows), np.int64), np.zeros((1, 0), np.int32)
     for part in parts:
@@ -39,7 +39,7 @@ def front_of(parts: Sequence[Int64Array], rows: int) -> tuple[Int64Array, Int32A
 
 
 def _undominated(sums: Int64Array) -> Int64Array:
-    """The rows that exceed all earlier rows in the last column, in descending order of the first column."""
+    """The indices of the rows that exceed all earlier rows in the last column, in descending order of the first column."""
     order = np.lexsort((-sums[:, -1], -sums[:, 0]))
     last = sums[order, -1]
     better = np.ones(len(order), bool)
@@ -50,7 +50,7 @@ def _undominated(sums: Int64Array) -> Int64Array:
 def window_of(direction: tuple[int, ...], wanted: Sequence[int | None]) -> tuple[int | None, int | None]:
     """The range of steps u for which u * direction meets the bound of every row; None for an open end.
 
-    A row of None has no bound. If there is no such step, the range is empty: from 1 to 0.
+    A bound of None is absent. If no step meets all bounds, the range is empty: from 1 to 0.
     """
     low: Fraction | None = None
     high: Fraction | None = None
@@ -69,7 +69,7 @@ def window_of(direction: tuple[int, ...], wanted: Sequence[int | None]) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The attainable sums of parts in one direction, in steps from the first choice of every part.
+    """The attainable sums of parts along one direction, in steps from the sum of every part's first choice.
 
     Bit i of `reached[k]` is set if the first k parts attain `unit` * i steps above their minimum. `steps` has the units of each
     choice above the least one of its part; `least` is the sum of the least choices of all parts.
