@@ -1,1 +1,1 @@
-"""Answers that are combined from the answers to many questions: counts of rows, several best answers, reasons for rows."""
+"""Combines the answers to many questions: counts of rows, several best answers, reasons for the classes of rows."""

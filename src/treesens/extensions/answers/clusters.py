@@ -1,7 +1,7 @@
-"""Groups of rows and their distances to cells, for branching in the search for the nearest pair.
+"""Computes distances of cells to groups of rows, for branching in the search for the nearest pair.
 
 The distance of a cell to a group of rows is a lower bound on its distance to each row: in every feature, it is the gap between
-the cell's legal values and the range of the group. For a single row, it is the exact distance.
+the cell's legal values and the range of the group. For a single row, the bound is the exact distance.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Rows:
             self.cells.append(np.where(absent, about.missing_cell, cells).astype(np.int32))
 
     def spread(self, group: Int64Array) -> FloatArray:
-        """The spread of the rows of a group in every feature, in units of its width; 1 for unordered values that differ."""
+        """Per counted feature, the spread of the group's rows in units of its width; 1 for unordered values that differ."""
         result = np.zeros(len(self.features))
         for column, about in enumerate(self.about):
             values = self.values[group, column]
@@ -68,7 +68,7 @@ class Rows:
         order = np.argsort(keys, kind="stable")
         ranked = keys[order]
         middle = len(group) // 2
-        # Equal values stay together: the group is cut at the change of values nearest to the middle.
+        # Equal values stay together: the group is split at the change of values nearest to the middle.
         changes = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
         cut = len(group) if len(changes) == 0 else int(changes[np.argmin(np.abs(changes - middle))])
         return group[order[:cut]], group[order[cut:]]

@@ -1,11 +1,10 @@
 """Decisions about one row: which of its values decide its class, and how far these values may move.
 
-A *sufficient reason* is a set of features such that no input that agrees with the row on them has another class, as proved in
-exact arithmetic (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and
-Marques-Silva, AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion; a smallest one
-is found by implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another class. A box
-around the values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva,
-AAAI 2024).
+A *sufficient reason* is a set of features such that every input that agrees with the row on them has the same class, as proved
+exactly (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and Marques-Silva,
+AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion; a smallest one is found by
+implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another class. A box around the
+values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva, AAAI 2024).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from treesens.solve.combine import TWO_ARITHMETICS, proof_of_parts
 from treesens.solve.options import Options
 
 _LOOK = 30_000
-"""Work of the local search before the first proof; half of the decisions end in it."""
+"""Work of the local search before the first proof; it settles half of the decisions."""
 
 Other = tuple[Query, Int32Array]
 """An input of another class, int32[1, features], with the question that it answers."""
@@ -33,7 +32,7 @@ Other = tuple[Query, Int32Array]
 
 @dataclass
 class RowDecisions:
-    """Decides questions about one row: is there an input of another class that agrees with the row on some features?"""
+    """Decides for one row if an input of another class agrees with the row on given features."""
 
     queries: list[Query]
     cells: Int32Array
@@ -45,17 +44,17 @@ class RowDecisions:
     proof: Proof = Proof.EXACT
     """The weakest proof of all decisions."""
     known: list[Other] = field(default_factory=list)
-    """The inputs of another class that were found for this row."""
+    """The inputs of other classes that were found for this row."""
     unsettled: str = ""
-    """The reason why some decision is impossible within any time."""
+    """The reason why some decision is impossible, even without a time limit."""
 
     def other(self, fixed: Iterable[int]) -> Other | None:
-        """An input of another class that agrees with the row on `fixed`; None if it is proved that there is none."""
+        """An input of another class that agrees with the row on the features `fixed`; None if it is proved that none exists."""
         return self.other_within({f: self._only(f) for f in fixed})
 
     def other_within(self, box: Mapping[int, BoolArray]) -> Other | None:
-        """An input of another class in a box, bool[n_cells] by feature; other features are free. None if it is proved that
-        there is none.
+        """An input of another class in a box, bool[n_cells] by feature; features without an entry are free. None if it is
+        proved that none exists.
         """
         for one in self.known:
             if all(mask[one[1][0, f]] for f, mask in box.items()):
@@ -105,7 +104,7 @@ class RowDecisions:
         return frozen(mask, bool)
 
     def changed(self, cells: Int32Array) -> Features:
-        """The features in which an input leaves the cells of the row."""
+        """The features in which an input lies outside the row's cells."""
         return frozenset(np.flatnonzero(cells[0] != self.cells).tolist())
 
     def without_each(self, features: Sequence[int]) -> Features:
@@ -117,8 +116,8 @@ class RowDecisions:
         return kept
 
     def contrastive(self, free: Features, usable: Features, found: Other) -> tuple[Features, Other]:
-        """A minimal subset of `free` whose change gives another class, and an input that shows it; `found` changes a part of
-        `free`. Features that are not usable may always change.
+        """A minimal subset of `free` whose change gives another class, and an input that shows this. `found` is such an input,
+        which changes features of `free`. Features that are not usable may always change.
         """
         freed, best = self.changed(found[1]) & free, found
         for f in sorted(freed):
@@ -133,8 +132,8 @@ class RowDecisions:
         """Yields the minimal reasons among the usable features, those with the fewest features first, by implicit hitting sets;
         all usable features together are a reason.
 
-        A smallest set that hits all changes and contains no known reason is a minimal reason if it decides the class: a smaller
-        reason inside the set would hit all changes too.
+        A smallest set that hits all changes and contains no known reason is a minimal reason if it decides the class, because a
+        smaller reason inside the set would hit all changes, too.
         """
         to_hit: list[Features] = []
         tried: list[Features] = []
@@ -148,8 +147,8 @@ class RowDecisions:
             to_hit.append(changes)
 
     def widened(self, features: Iterable[int]) -> dict[int, BoolArray]:
-        """A box around the values of a reason in which every input has the class of the row, bool[n_cells] by feature. No side
-        of the box can be moved and no category can be added. At the time limit, the box proved so far.
+        """A box around the values of a reason, bool[n_cells] by feature, in which every input has the class of the row. No side
+        can be moved outwards and no category can be added, unless the time limit ends the work.
         """
         box = {f: self._only(f) for f in features}
         try:
@@ -172,7 +171,7 @@ class RowDecisions:
                 self._holds_with(box, feature, [cell])
 
     def _move_side(self, box: dict[int, BoolArray], feature: int, own: int, end: int, legal: BoolArray) -> None:
-        """Moves a side of the box towards `end` while the class holds; the proof for a wide box covers narrower ones."""
+        """Moves a side of the box towards `end` as far as the class holds; a proof for a wide box covers narrower ones."""
         step = 1 if end > own else -1
         cells = [cell for cell in range(own + step, end, step) if legal[cell]]
         stands, falls = 0, len(cells) + 1
@@ -185,7 +184,7 @@ class RowDecisions:
                 falls = tried
 
     def _holds_with(self, box: dict[int, BoolArray], feature: int, cells: Sequence[int]) -> bool:
-        """True if the class also holds with more cells, which are then added to the box."""
+        """Adds cells to the box and returns True if every input of the larger box has the class."""
         mask = box[feature].copy()
         mask[list(cells)] = True
         if self.other_within({**box, feature: mask}) is not None:

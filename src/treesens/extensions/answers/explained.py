@@ -1,4 +1,4 @@
-"""`explain row N of DATA` as typed questions: one per class, one of which the row itself answers."""
+"""Converts `explain row N of DATA` to typed questions, one per class; the row itself answers one of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from treesens.grammar.tree import ast
 
 
 def explained(found: Declarations, inputs: Inputs, node: ast.Explain, bind: Callable[[ast.Find], q.Query]) -> q.Query:
-    """The typed question; its constraints require another class than the row's. `bind` binds a `find`."""
+    """The typed question, whose constraints require another class than that of the row. `bind` binds a `find`."""
     point = ast.Name("a", span=node.span)
     model = inputs.models[0].ensemble
     if not model.classes:
@@ -57,7 +57,7 @@ def explained(found: Declarations, inputs: Inputs, node: ast.Explain, bind: Call
 
 
 def _check_inside(scope: Scope, node: ast.Explain, row: np.ndarray) -> None:
-    """Reports E306 for a row outside the domain, which is not an input whose class could be explained."""
+    """Reports E306 for a row outside the domain, because only the classes of inputs in the domain can be explained."""
     outside = [spec.name for f, spec in enumerate(scope.inputs.specs) if not spec.allows(row[:, f])[0]]
     if outside:
         message = f"row {node.row.index.value} of `{node.row.data.text}` lies outside the domain of `{outside[0]}`"

@@ -1,4 +1,4 @@
-"""One question, compiled once and solved repeatedly by the native engine, with other costs or other cells of one point."""
+"""Compiles a question once and solves it repeatedly with the native engine, with different costs or cells of one point."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from treesens.errors import BackendError
 _SHIFT = 30
 """The engine's costs are integers in units of 2**-30, rounded down, so that bounds remain valid."""
 _CLOSE = 1e-10
-"""The relative gap at which a sum of costs counts as minimal."""
+"""The relative gap at which a sum of costs counts as the minimum."""
 
 
 @dataclass(frozen=True)
 class GroupOutcome:
-    """The engine's result for one group: cells (None without a pair), a lower bound, and flags for proved and for empty."""
+    """The engine's result for one group: cells (None without a pair) and a lower bound; `empty` is True if no pair exists."""
 
     cells: Int32Array | None
     bound: float
@@ -35,7 +35,7 @@ class GroupOutcome:
 
 
 class IncrementalSearch:
-    """One compiled question, solved repeatedly with other costs and other cells of one point.
+    """One compiled question, which is solved repeatedly with different costs and cells of one point.
 
     If the compiler finds a contradiction, `decided` is the answer and no search is needed.
     """
@@ -52,7 +52,7 @@ class IncrementalSearch:
         verify_each: bool = False,
     ) -> None:
         grid = query.space.grid
-        # Every cell has a cost of its own, so that no pass may merge two cells.
+        # Every cell has a different cost, so that no pass may merge two cells.
         steps = tuple(CellCost(point, f, frozen(np.arange(grid[f].n_cells, dtype=np.int64)), 0) for f in features)
         self.query = replace(query, objective=Objective(LinearForm(costs=steps), False, "distance l1"))
         self.compilation = compile_query(self.query, "native", verify_each=verify_each)

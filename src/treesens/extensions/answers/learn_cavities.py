@@ -1,8 +1,8 @@
-"""Questions about all cavities: answered with the known cavities, which grow by every candidate that lies in an unknown one.
+"""Answers questions about all cavities with the known ones; each candidate in an unknown cavity adds to these.
 
-A question that avoids only the known cavities can be given to any method. If it has no answer, neither has the original. A
-candidate in an unknown cavity adds the largest maximal boxes around it, and the search continues. The number of boxes is
-finite.
+Any method can solve the weaker question, which avoids only the known cavities. If the weaker question has no answer, neither
+has the original. A candidate in an unknown cavity adds the largest maximal boxes around it, and the search continues. The
+number of boxes is finite.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from treesens.values.verify import Witness, verify_cells, verify_values
 _SHARE = 0.5
 """Share of the remaining time for one optimising search; its bound is valid even if its candidate is rejected."""
 _EVERY = 4
-"""One search in this many looks for a candidate whose cells contain many rows."""
+"""Every `_EVERY`-th search looks for a candidate whose cells contain many rows."""
 _BRIEF = 0.5
 """Seconds for a search that looks for a candidate whose cells contain many rows."""
 
@@ -94,7 +94,7 @@ class _Learning:
         return conclude_found(replace(result, witness=self.known, objective=shown))
 
     def done(self, result: Result) -> Result:
-        """The result with all attempts that were made for it."""
+        """The result with the attempts of all searches."""
         note = f"{self.learnt} cavities were learnt"
         notes = (*result.notes, note) if self.learnt else result.notes
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
@@ -129,7 +129,7 @@ class _Learning:
         return new
 
     def _beside_rows(self, query: Query, weaker: Query, candidate: Witness) -> Witness | None:
-        """An answer in the region of a candidate that shares as many cells as possible with one row; None if none is found."""
+        """An answer in the region of a candidate, with as many cells of one row as possible; None if none is found."""
         region = RegionFinder(weaker).region(candidate.cells)
         avoided = list(all_cavities_in(query.constraints))
         for cells in () if region is None else towards_rows(region, candidate.cells, avoided[0]):
@@ -176,7 +176,7 @@ _TRIED = 20
 
 
 def density(query: Query) -> Objective:
-    """An objective, the logarithms of the numbers of rows in the points' cells: points among many rows lie in few cavities."""
+    """The objective to maximise the logarithms of the row counts of cells: points among many rows lie in few cavities."""
     costs: list[CellCost] = []
     for constraint in query.constraints:
         if isinstance(constraint, AvoidCavities):

@@ -53,7 +53,7 @@ def unordered(space: Space, feature: int) -> bool:
 
 
 def width(space: Space, feature: int, column: FloatArray) -> float:
-    """The unit of a feature: the width of its domain, or of its column if the domain is unbounded."""
+    """The unit of a feature: the width of the feature's domain or, if the domain is unbounded, of its column in the table."""
     if unordered(space, feature):
         return 1.0
     domain, limit = space.domains[feature], space.grid[feature].number_type.max
@@ -104,9 +104,9 @@ def distances(query: Query, masks: Iterable[BoolArray], rows: FloatArray) -> Flo
 
 
 def nearest_row(query: Query, data: str, rows: FloatArray, cells: Int32Array, region: Region | None) -> NearestRow:
-    """The row nearest to the region around a witness or, without a region, to the cells of the witness.
+    """The row nearest to the region around a witness, or to the cells of the witness if there is no region.
 
-    `cells` is int32[points, features]. The distance is that of the first point; the second point shares the counted features.
+    `cells` is int32[points, features]. The distance is that from the first point; the second point shares the counted features.
     """
     box = box_of_cells(query, cells[0])
     found = distances(query, box if region is None else region.boxes[0], rows)
@@ -150,7 +150,7 @@ def cells_near(query: Query, region: Region, cells: Int32Array, row: FloatArray)
 def locate(query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result: Result, options: Options) -> Result:
     """The answer with its region and the nearest row of `table` (name and rows), and with the witness at values near that row.
 
-    Without an objective, the witness also moves to the cells of the region nearest to the row. An objective gets no worse.
+    Without an objective, the witness also moves to the cells of the region nearest to the row. No move worsens an objective.
     """
     witness, typed = result.witness, query.query
     if witness is None or (table is None and not options.regions):
@@ -175,7 +175,7 @@ def locate(query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result
 
 
 def _movable(query: Query) -> bool:
-    """True if values of a point may be chosen freely; False if the objective is over all of them, or is the nearest row."""
+    """True if some values of a point may be chosen freely; False if the objective is over all values, or is the nearest row."""
     goal = query.objective
     if goal is None:
         return True

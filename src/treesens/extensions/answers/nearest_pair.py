@@ -1,9 +1,9 @@
 """The nearest pair: minimises the distance of a point to the nearest row of a table, with a proved lower bound.
 
-Rows that are answers themselves come first, since a distance of 0 is optimal. Then the rows with the closest scores are tried
+Rows that are answers themselves come first, since a distance of 0 is optimal. Next, the rows with the closest scores are tried
 one by one, and best-first branch and bound runs over groups of rows. For a group, the native engine minimises the distance to
-the range of its values, which bounds the distance to each of its rows from below; a pair gives an upper bound; a group that
-may contain a better pair is split. The bound of the answer is the least bound of the remaining groups.
+the range of its values, which bounds the distance to each row of the group from below. Every pair gives an upper bound, and a
+group that may contain a better pair is split. The bound of the answer is the least bound of the remaining groups.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from treesens.values.relations import relates_values
 from treesens.values.verify import Witness, verify_cells, verify_values
 
 _SLICE = 2.0
-"""Maximum of seconds for one group before it is split."""
+"""Maximum number of seconds for one group before it is split."""
 
 _ROW_SLICE = 0.25
-"""Maximum of seconds for one row while other rows remain."""
+"""Maximum number of seconds for one row while other rows remain."""
 
 _SINGLE_ROWS = 0.5
 """Share of the time for single rows, before groups of rows."""
@@ -53,10 +53,10 @@ _TRIED = 50
 _ROWS_AT_ONCE = 1024
 _CLOSE = 1e-6
 _CLOSING = 2.0
-"""Maximum of seconds for groups that are within the tolerance of the best pair."""
+"""Maximum number of seconds for groups that are within the tolerance of the best pair."""
 
 _MOMENT = 0.02
-"""Minimum of seconds for one group of rows."""
+"""Minimum number of seconds for one group of rows."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ class _NearestPair:
         return self._result(bound, "native")
 
     def _any_pair(self, part: Budget) -> Result | None:
-        """Searches for some pair if cells alone do not show that there is one; returns the answer if there is none."""
+        """Searches for any pair, if cells alone do not prove that one exists; returns the answer `none` if that is proved."""
         found = self.answer(self.plain, self.options, part.at_least(_MOMENT))
         if found.verdict is Verdict.NONE:
             return found
@@ -140,7 +140,7 @@ class _NearestPair:
         return self._result(bound, "native")
 
     def _row_on_values(self, row: int, part: Budget, options: Options | None = None) -> float:
-        """Searches for the pair nearest to one row, by a search that chooses values; returns its bound."""
+        """Searches for the pair nearest to one row by a search that chooses values; returns the lower bound of the search."""
         objective = distance_to_row(self.query.space, self.nearest, row)
         question = replace(self.plain, objective=objective)
         found = self.answer(question, options or self.options, part.at_least(_MOMENT))
@@ -227,7 +227,7 @@ class _NearestPair:
         return index[places]
 
     def _rows_as_inputs(self) -> None:
-        """Offers rows that answer a one-input question themselves, if its distance covers all features."""
+        """For a question about one input, offers the rows that answer it, if the distance is over all features."""
         features = list(self.nearest.features)
         space = self.query.space
         if len(self.query.points) > 1 or len(features) < len(space.names):
@@ -253,7 +253,7 @@ class _NearestPair:
                     return
 
     def _offer(self, cells: Int32Array, row: int | None = None) -> None:
-        """Verifies a pair of cells with values near a row (by default the row nearest to the cells), and keeps it if better."""
+        """Verifies a pair with values in `cells` near a row (by default the nearest row), and keeps it if it is better."""
         if row is None:
             points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
             row = int(np.argmin(self.rows.to_point(points)))
@@ -264,7 +264,7 @@ class _NearestPair:
         if isinstance(verdict, Witness):
             self._keep(verdict)
         if self.best.value < before and self.neighbours is not None:
-            # The values of the better pair may come nearer still.
+            # Moving features of the better pair back may bring it nearer still.
             back = self.neighbours.back(cells[self.neighbours.question.upper], row, self.budget.left)
             if back is not None and back[1] < self.best.value:
                 closer = verify_cells(self.plain, back[0], near=near, library_predict=self.options.library_predict)
@@ -286,7 +286,7 @@ class _NearestPair:
     def _group(self, engine: IncrementalSearch, group: Int64Array, seconds: float) -> float:
         """Searches around a group of rows; returns a lower bound on the distance to its rows."""
         if len(group) == 1 and relates_values(self.plain):
-            # Only pairs better than the best known pair have to be refuted, and a single row cannot be split.
+            # A single row cannot be split, and relations between values need a search that chooses values.
             return self._row_on_values(int(group[0]), self.budget.share(1 / 4).at_least(seconds))
         costs = dict(zip(self.nearest.features, self.rows.distances(group), strict=True))
         norm, most = self.nearest.norm, self.best.value
@@ -338,8 +338,8 @@ class _NearestPair:
     def _search(self, engine: IncrementalSearch) -> float:
         """Best-first search over groups of rows; returns the least bound that remains.
 
-        Every group keeps its bound until it is searched; none is dropped for being close. When all groups are within the
-        tolerance of the best pair, a little time is spent on closing them.
+        Every group keeps its bound until it is searched; no group is dropped because its bound is close to the best pair. When
+        all groups are within the tolerance of the best pair, a little time is spent on closing them.
         """
         number = itertools.count()
         queue = [(0.0, 0, next(number), np.arange(len(self.rows.values)))]

@@ -1,4 +1,4 @@
-"""Pairs near a row by moves of single features: the first step of the search for the nearest pair.
+"""Finds pairs near a row by single-feature moves, the first step of the search for the nearest pair.
 
 From a row that is not a pair, insensitive features are moved one by one to the cell that brings the row closest to being a
 pair, relative to the added distance; from a pair, features are moved back towards the row while it stays a pair. Every step is
@@ -17,11 +17,11 @@ from treesens.data.flips import FlipQuestion, Flips, flips
 from treesens.extensions.answers.clusters import Rows
 
 _MOVES = 8
-"""Maximum of features moved on the way to a pair."""
+"""Maximum number of features moved on the way to a pair."""
 
 _PASSES = 4
 _FREE = 1e-3
-"""Minimum cost of a move in comparisons, because many free moves are no progress."""
+"""Minimum cost of a move when moves are compared, because free moves alone make no progress."""
 
 
 class Neighbours:
@@ -34,12 +34,12 @@ class Neighbours:
         self.model = query.models[question.model]
 
     def costs(self, row: int) -> list[FloatArray]:
-        """The costs of cells by their distance to a row: terms of a sum or, for linf, of a maximum."""
+        """The costs of cells, given by their distance to a row: terms of a sum or, for linf, of a maximum."""
         distances = self.rows.distances(np.array([row]))
         return [d**2 for d in distances] if self.rows.norm == "l2" else distances
 
     def distance(self, total: float) -> float:
-        """The distance for a total of costs."""
+        """The distance that corresponds to a total cost."""
         return float(np.sqrt(total)) if self.rows.norm == "l2" else total
 
     def sweep(self, cells: Int32Array) -> Flips:
@@ -49,7 +49,7 @@ class Neighbours:
         return flips(self.model, cells, question.features, legal, output=question.output, with_own=False)
 
     def pair(self, cells: Int32Array, found: Flips, place: int) -> Int32Array:
-        """Both points, int32[2, features], that a sweep found at one input."""
+        """Both points, int32[2, features], that the sweep `found` has for the input at `place`."""
         both = np.stack([cells, cells])
         for column, f in enumerate(found.features):
             both[self.question.upper, f] = found.highest_cells[place, column]

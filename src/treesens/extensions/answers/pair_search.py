@@ -1,7 +1,7 @@
-"""The pair nearest to any row: native branch and bound over boxes of cells, around groups of rows and then around every row.
+"""Finds the pair nearest to any row by native branch and bound over boxes of cells, around groups of rows and then single rows.
 
-A radius is proved to contain no pair, around all rows, before the next larger radius is tried, so the answer has a lower bound
-at any time; the first pair found shortens all further searches. Rows that need too many boxes are repeated with more boxes when
+Before the next larger radius is tried, a radius is proved to contain no pair around any row, so the answer has a lower bound at
+any time. The first pair found shortens all further searches. Rows that need too many boxes are repeated with more boxes when
 all other rows are done.
 """
 
@@ -23,19 +23,19 @@ _NORMS = {"l0": 0, "l1": 1, "l2": 2, "linf": 3}
 _BOXES = 250
 _MORE_BOXES = 8
 _RADII = (1 / 64, 1 / 16, 1 / 4, 1 / 2)
-"""Radii below the best known distance, as shares of it."""
+"""Radii to try, as shares of the best known distance."""
 
 _GREEDY_SHARE = 0.3
-"""Share of the remaining time for greedy moves, before rows are searched with more boxes."""
+"""Share of the remaining time for greedy moves before rows are searched with more boxes."""
 
 _MANY = 0.1
-"""Share of rows that need more boxes above which larger radii are not tried."""
+"""Larger radii are not tried if more than this share of the rows needs more boxes."""
 
 _CLOSE = 1e-9
 
 
 class RowSearch:
-    """Searches around rows for pairs of a question that is only about flips; `proven`, float64[rows], are proved distances.
+    """Searches around rows for the pairs of a question about flips alone; `proven`, float64[rows], are proved distances.
 
     No pair is nearer to a row than its entry in `proven`.
     """
@@ -95,7 +95,7 @@ class RowSearch:
 
     @property
     def possible(self) -> bool:
-        """True if the numbers of the question fit the native search."""
+        """True if the native search can represent the numbers of the question."""
         leaves = int(np.abs(self.values_of_leaves).max(initial=0)) * self.model.n_trees
         sums = (self.top, self.bottom, self.swing or 0, self.slack, leaves)
         return (self.sides or self.swing is not None) and all(abs(each) <= BEYOND for each in sums)
@@ -145,7 +145,7 @@ class RowSearch:
         return math.sqrt(cost) if self.rows.norm == "l2" else cost
 
     def _promising(self, order: Int64Array, place: int) -> int:
-        """Makes greedy moves around rows, from `place` in their order on, to find a pair that shortens all searches."""
+        """Makes greedy moves around the rows from `place` on in `order`, to find a pair that shortens all searches."""
         assert self.search is not None
         until = self.left() * (1 - _GREEDY_SHARE)
         while place < len(order) and (seconds := self.left() - until) > 0 and self.best() > 0:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _SHARES = 5
-"""Maximum of features whose shares in the score are named."""
+"""Maximum number of features whose shares in the score are named."""
 
 
 def reason_words(record: Mapping[str, Any]) -> str:
@@ -50,7 +50,7 @@ def _settings(values: Mapping[str, Any]) -> str:
 
 
 def _runs(runs: Sequence[Any]) -> str:
-    """The ranges and values of one feature, in the form that regions of answers have."""
+    """The ranges and values of one feature, in the form in which regions of answers are printed."""
     words = [f"from {run[0]} to {run[1]}" for run in runs if isinstance(run, list)]
     labels = [str(run) for run in runs if run is not None and not isinstance(run, list)]
     words += [f"= {labels[0]}"] if len(labels) == 1 else [f"in {{{', '.join(labels)}}}"] if labels else []

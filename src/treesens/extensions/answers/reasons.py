@@ -1,7 +1,7 @@
-"""The reasons why a row has its class: one or several, the box around the first, and changes that give another class.
+"""Finds one or several reasons for a row's class, the box around the first reason, and changes that give another class.
 
 For `explain row N of DATA`, the answer `found` has features that are proved to decide the class of the row and, if another
-class exists, a verified input of it as the witness. The answer `none` says that the class depends on features that may not be
+class exists, a verified input of it as the witness. The answer `none` means that the class depends on features that may not be
 used: a verified input that agrees with the row on all usable features has another class.
 """
 
@@ -25,9 +25,9 @@ from treesens.values.verify import Witness, verify_cells, verify_values
 
 @dataclass(frozen=True)
 class Wanted:
-    """The wanted reasons: with as few features as possible if `smallest`; several smallest ones if `most` is above 1; none with
-    features in `barred`; with a `box` around the first. A minimal reason avoids the first features in `order`. Changes do not
-    touch the features in `barred` and `held`.
+    """The request for reasons: with as few features as possible if `smallest`, several smallest ones if `most` is above 1,
+    without the features in `barred`, with a box around the first if `box`. A minimal reason avoids the first features in
+    `order`. Changes do not touch the features in `barred` and `held`.
     """
 
     order: Sequence[int]
@@ -43,7 +43,7 @@ class RowReason:
     """The results so far. `several` are reasons, the answer first; `complete` is True if there are no others, `smallest` if no
     smaller set of features decides the class. `contrast` has the features whose change gives another class, at `other`; if no
     allowed change does, it is None, and `other` makes a forbidden change. `within` is an input of another class that agrees
-    with the row on all usable features: there is no reason. `box` has the cells of the first reason's features, bool[n_cells].
+    with the row on all usable features, so no reason exists. `box` has the cells of the first reason's features, bool[n_cells].
     """
 
     several: tuple[Features, ...] = ()
@@ -58,7 +58,7 @@ class RowReason:
 
 
 def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None = None) -> RowReason:
-    """The reasons for the class of a row. `changes` makes the decisions about changes, if these have further constraints."""
+    """The reasons for the class of a row. If changes have further constraints, `changes` decides questions about them."""
     every = frozenset(wanted.order)
     usable, held = every - wanted.barred, wanted.barred | wanted.held
     reason = RowReason()
@@ -88,7 +88,7 @@ def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None 
 
 
 def _smallest(judge: RowDecisions, usable: Features, most: int, reason: RowReason) -> RowReason:
-    """Adds the smallest reasons, or those found before the time limit."""
+    """Adds the smallest reasons that are found within the time limit."""
     found: list[Features] = []
     search = judge.smallest(usable)
     try:
@@ -125,7 +125,7 @@ def answer_explained(
 
 
 def _told(query: Query, row: ExplainedRow, row_reason: RowReason, judge: RowDecisions, bare: Result) -> Result:
-    """The results as an answer; `unknown` if the library gives the input another class."""
+    """The results as an answer; `unknown` if the library predicts another class for the input."""
     if row_reason.open:
         return replace(bare, reason=judge.unsettled or bare.reason)
     about = Explanation(row.predicted, None, False, row_reason.contrast, judge.decisions)

@@ -1,12 +1,12 @@
-"""Regions: the widest box of cells around a witness in which every pair is a witness.
+"""Finds regions: a region is a wide box of cells around a witness in which every pair is a witness.
 
 The paper measures a counterexample's distance from the data by its region, not by a point (section 6): a connected set on which
-all trees keep their leaves. Here the box of these leaves is the start, and every side is extended outwards as long as
+all trees keep their leaves. Here, a region starts as the box of these leaves, and every side is extended outwards as long as
 
     sum over trees of the smallest (largest) leaf value that the box can reach
 
 still satisfies every score constraint. That sum bounds the score of each point of the box, so the guarantee is proved. The
-engine visits the trees that split on the moving side's feature (`engine/regions/region_grower.hpp`).
+engine visits only trees that split on the feature of the moving side (`engine/regions/region_grower.hpp`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _VALUE_TREES: Kept[tuple[ValueTrees, int, int]] = Kept(8, lambda made: _BYTES_PE
 
 
 def value_trees(model: CellEnsemble, output: int) -> tuple[ValueTrees, int]:
-    """The trees of a model for the engine, with the values of one output, and their shift."""
+    """The trees of a model in the form of the engine, with the leaf values of one output, and the shift of these values."""
     trees, shift, _ = _VALUE_TREES.of((model,), output, lambda: _value_trees(model, output))
     return trees, shift
 
@@ -64,13 +64,13 @@ def box_of_leaves(boxes: LeafBoxes, leaves: Iterable[int]) -> list[BoolArray]:
 
 
 class RegionFinder:
-    """Finds regions of the witnesses of one question; the region is None if a box cannot guarantee some constraint."""
+    """Finds the regions of one question's witnesses; a region is None if a box cannot guarantee some constraint."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
         self.rows: list[AtLeast] = []
         self.cavities: list[AvoidBoxes] = []
-        self.sets: list[tuple[CellSet, ...]] = []  # at least one set of each must hold
+        self.sets: list[tuple[CellSet, ...]] = []  # of each tuple, at least one set must contain its point
         self.supported = True
         same: list[SameExcept] = []
         self._sort(query.constraints, same)
@@ -144,7 +144,7 @@ class RegionFinder:
         )
 
     def _row(self, row: AtLeast, shifts: Sequence[int]) -> EngineRow | None:
-        """A constraint in integers: weights of score ranges, weights and costs of places, and the bound; None if too long."""
+        """A constraint in integers: weights of scores, weights and costs of places, and bound; None if they are too long."""
         features = len(self.query.space.names)
         terms = [(self.keys.index((t.point, t.output)), t.coefficient) for t in row.form.scores]
         terms += [
@@ -166,7 +166,7 @@ class RegionFinder:
         weights = [*(weight for _, weight in scores), *(weight for _, weight, _ in costs)]
         if most >= 1 << _ROW_BITS or any(abs(weight).bit_length() > _WEIGHT_BITS for weight in weights):
             return None
-        # Sums are integers: they meet the bound iff they are at least the least integer that meets it.
+        # Sums are integers, so the bound can be rounded up to the least integer that meets it.
         bound = (row.bound * Fraction(whole)).ceil(unit.shift, strict=row.strict)
         bound = min(max(bound, -1 << _ROW_BITS), 1 << _ROW_BITS)
         return scores, costs, bound >> 62, bound & ((1 << 62) - 1)

@@ -1,16 +1,16 @@
-"""`count rows of DATA`: the number of rows of a table that the first point can be.
+"""Answers `count rows of DATA`: the number of rows of a table that can be the first point.
 
 With one point, all rows are decided at once. With two points, each row needs a partner:
 
 1. Constraints on the first point alone exclude rows.
 2. One sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores. The row counts if
-   one of them satisfies everything; it does not count if even the extremes fail a score constraint.
-3. If these features have few combinations of cells, all of them are tried (`partners_of`).
+   one of these satisfies everything; it does not count if even the extreme scores fail a constraint.
+3. If the features that may differ have few combinations of cells, all combinations are tried (`partners_of`).
 4. The native engine searches for a partner in the cells of each remaining row, with one compiled question for all rows.
 5. Remaining rows, and all rows with other backends, are solved one by one as the question with `P = row N of DATA`.
 
-A row counts if exact arithmetic, the library's arithmetic and (if it is run) the library itself agree that it does. It does
-not count if this is proved in exact arithmetic. All others are undecided, and the count is between two numbers.
+A row counts if exact arithmetic, the library's arithmetic and (if it is run) the library itself agree on this. A row does not
+count if exact arithmetic proves this. All other rows are undecided, and the count is given by two bounds.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ _CHUNK = 512
 """Number of rows swept between two checks of the clock."""
 
 _COMBINATIONS = 128
-"""Maximum of combinations of sensitive cells (except those of one feature) to sweep; with more, a search is faster."""
+"""Maximum number of combinations of sensitive cells (without one feature) for a sweep; with more, a search is faster."""
 
 _ATTEMPTS = 4
-"""Maximum of exact partners per row that the library replays."""
+"""Maximum number of exact partners per row that the library replays."""
 
 _SLICE = 1.0
-"""Maximum of seconds on the cells of one row in the first round."""
+"""Maximum number of seconds on the cells of one row in the first round."""
 
 MOST_COMBINATIONS = 2048
-"""Maximum of combinations of cells of the features that may differ, if all are tried for every row."""
+"""Maximum number of combinations of cells of the features that may differ for which all are tried for every row."""
 _INPUTS = 1 << 14
 """Number of pairs evaluated between two checks of the clock."""
 
@@ -81,8 +81,8 @@ def count_rows(
 ) -> Result:
     """The answer to a question with `rows`.
 
-    `pinned(N)` is the question about row N of the table, which `one` solves. All rows share the time limit; if the limit or a
-    stop ends the count, the answer has bounds.
+    `pinned(N)` is the question about row N of the table, and `one` solves such a question. All rows share the time limit; if
+    the limit or a stop ends the count, the answer has bounds.
     """
     start = time.monotonic()
     counter = _Counter(without_clashes(query), options)
@@ -114,14 +114,14 @@ class _Counter:
     # --- one point ------------------------------------------------------------------------------------------------------
 
     def judge_points(self) -> None:
-        """Decides questions with one point, the row itself: only rows inside the numerical band stay open."""
+        """Decides all rows of a question with one point, the row itself; only rows inside the numerical band stay open."""
         x = many_inputs(self.query, self.rows.values[None], self.cells[None])
         exact = holds_everywhere(self.query.constraints, x)
         self.no = ~exact
         self._accept(np.flatnonzero(exact), x.take(np.flatnonzero(exact)))
 
     def _accept(self, places: Int64Array, x: ManyInputs) -> None:
-        """Counts the rows whose points satisfy the question exactly, if the library agrees."""
+        """Counts rows whose points satisfy the question exactly and for which the library agrees."""
         if len(places) == 0:
             return
         agrees = self._library_agrees(x, None)
@@ -183,7 +183,7 @@ class _Counter:
         return legal if all(legal[f].any() for f in varied) else None
 
     def _try_all(self, varied: tuple[int, ...], legal: list[BoolArray], budget: Budget) -> None:
-        """Decides rows by trying every combination of the partner's cells, if there are few and they decide everything."""
+        """Decides rows by trying every combination of the partner's cells, if these are few and decide all constraints."""
         waiting = np.flatnonzero(~self.no & ~self.yes)
         for places, holds, combinations in partners_of(self.query, varied, self.cells, waiting, legal, budget):
             self.no[places] = ~holds.any(axis=1)
@@ -197,7 +197,7 @@ class _Counter:
                 self._try(places[open_rows], self._partners(varied, places[open_rows], chosen))
 
     def _try(self, places: Int64Array, x: ManyInputs) -> None:
-        """Counts the rows (by place) for which these points satisfy everything."""
+        """Counts the rows at `places` for which the points `x` satisfy all constraints."""
         good = np.flatnonzero(holds_everywhere(self.query.constraints, x))
         self._accept(places[good], x.take(good))
 
@@ -220,7 +220,7 @@ class _Counter:
                     self._try(places[waits], self._partners(varied, places[waits], reached[waits]))
 
     def _partners(self, varied: tuple[int, ...], places: Int64Array, reached: Int32Array) -> ManyInputs:
-        """The rows, with other cells int32[places, varied] at the second point."""
+        """The rows at `places`, with the cells `reached`, int32[places, varied], at the second point."""
         space = self.query.space
         values = np.stack([self.rows.values[places]] * 2)
         cells = np.stack([self.cells[places]] * 2)
@@ -235,13 +235,13 @@ class _Counter:
             for i in np.flatnonzero(reached[:, column] != cells[0, :, f]):
                 cell, near = int(reached[i, column]), float(values[0, i, f])
                 if f in anchors and not np.isnan(anchors[f]):
-                    near = anchors[f]  # the distance to a row is that of the nearest value
+                    near = anchors[f]  # the distance to a row is that of the nearest value in the cell
                 values[1, i, f] = pick_value(domain, grid, cell, None if np.isnan(near) else near)
                 cells[1, i, f] = cell
         return many_inputs(self.query, values, cells)
 
     def _rule_out(self, found: Flips, output: int, same: ManyInputs) -> None:
-        """Excludes rows for which even the best score of the partner fails a constraint."""
+        """Excludes the rows for which even the partner's best score fails a constraint."""
         if not found.complete:
             return
         for row in self.query.constraints:
@@ -293,7 +293,7 @@ class _Counter:
                     self._verify(bare, equal, solved.cells)
 
     def _equal(self, places: Int64Array) -> list[list[int]]:
-        """The places of the open rows, grouped by equal rows: a result for one row holds for all in its group."""
+        """The places of the open rows in groups of equal rows; a result for one row holds for its whole group."""
         found: dict[bytes, list[int]] = {}
         for place in places:
             found.setdefault(self.rows.values[place].tobytes(), []).append(int(place))
@@ -320,7 +320,7 @@ class _Counter:
         waiting = np.flatnonzero(~self.no & ~self.yes)
         left_open, reason = 0, ""
         if len(self.query.points) == 1:
-            # The row fixes every value, so no search is needed.
+            # The row determines every value, so no search is needed.
             return "numerical band" if len(waiting) else ""
         equal = self._equal(waiting)
         for done, places in enumerate(equal):
@@ -366,13 +366,13 @@ def partners_of(
     legal: Sequence[BoolArray],
     budget: Budget,
 ) -> Iterator[tuple[Int64Array, BoolArray, Int32Array]]:
-    """Decides the rows at `places` of `cells`, int32[rows, features], in batches until the time limit: yields the places, True
-    for combinations that hold, bool[rows, combinations], and the cells of the combinations, int32[combinations, varied].
+    """Decides the rows at `places` of `cells`, int32[rows, features], in batches until the time limit. Yields places, flags of
+    combinations that hold, bool[rows, combinations], and the combinations' cells, int32[combinations, varied].
 
-    A disjunction has no extreme score that decides it, and searching for each row is slow. If cells alone decide whether a pair
-    satisfies the question, all combinations of cells are tried at once: a row for which none holds does not count, by exact
-    arithmetic; a combination that holds is a partner to replay. Yields nothing if values decide a constraint, or if there are
-    too many combinations. `legal[f]` flags the cells of feature f that the second point may have.
+    No extreme score decides a disjunction, and a search for each row is slow. If cells alone decide whether a pair satisfies
+    the question, all combinations of cells are tried at once. A row for which none holds does not count, by exact arithmetic; a
+    combination that holds is a partner to replay. Yields nothing if values decide a constraint, or if there are too many
+    combinations. `legal[f]` flags the cells of feature f that the second point may have.
     """
     constraints = [c for c in query.constraints if not isinstance(c, SameExcept)]
     size = math.prod(int(legal[f].sum()) for f in varied)
@@ -388,7 +388,7 @@ def partners_of(
         own = np.repeat(cells[chosen], size, axis=0)
         other = own.copy()
         other[:, varied] = np.tile(combinations, (len(chosen), 1))
-        # The row's own scores, equal in `size` of the pairs, are computed once. No constraint depends on values.
+        # The row's own scores are the same in `size` pairs and are computed once. No constraint depends on values.
         first, second = (
             sums_of_cells(query, p.model, x) for p, x in zip(query.points, (cells[chosen], other), strict=True)
         )

@@ -1,4 +1,4 @@
-"""The service "answers": the core's entry points for questions that are solved by many subquestions."""
+"""The service "answers": entry points through which the core solves questions by many subquestions."""
 
 from treesens.extensions.answers.explained import explained
 from treesens.extensions.answers.nearest_pair import distance_of

@@ -1,8 +1,8 @@
-"""`top N`: the best answer, then the best outside its region, and so on; each is searched for and verified like the first.
+"""Finds the answers to `top N`: the best answer, the best outside its region, and so on, each verified like the first.
 
 The region of an answer is the set of inputs that reach the same leaves. Regions of different answers are disjoint, and there
-are finitely many, so a solver can prove "there are only k". With `diverse`, later answers also lie outside the widened regions
-of earlier ones (extensions/answers/regions.py), in which every pair is an answer.
+are finitely many, so a solver can prove that only k answers exist. With `diverse`, later answers also lie outside the widened
+regions of earlier ones (extensions/answers/regions.py), in which every pair is an answer.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def answer_top(
     one: Callable[[Query, Budget], Result],
     budget: Budget,
 ) -> Result:
-    """The first of the `query.top` answers, with all of them in `ranked`.
+    """The first of the `query.top` answers; its field `ranked` has all of them.
 
-    `one` solves a question with one answer. All answers share the time limit: each may use an equal share of the remaining
-    time, so that the proof that the first is optimal does not prevent others.
+    `one` solves a question with one answer. All answers share the time limit. Each may use an equal share of the remaining
+    time, so that the proof of the first answer's optimality does not prevent others.
     """
     start = time.monotonic()
     typed = replace(query, top=1, diverse=False)
@@ -65,8 +65,8 @@ def answer_top(
 
 
 def by_value(found: list[Result], query: Query) -> list[Result]:
-    """The answers in the order of their values. A later search may find a better answer if an earlier search was stopped; then
-    only the bound of the first search, which excluded no region, is valid for all.
+    """The answers in the order of their values. If an earlier search was stopped, a later one may find a better answer. In this
+    case only the bound of the first search, which excluded no region, is valid for all answers.
     """
     goal = query.objective
     values = [one.objective.value for one in found if one.objective is not None]
@@ -103,11 +103,11 @@ class Apart:
             self.constraints += (self._outside(region.boxes),)
 
     def question(self) -> Query:
-        """The question without the known regions."""
+        """The question with the constraints that exclude the known regions."""
         return replace(self.query, constraints=(*self.query.constraints, *self.constraints))
 
     def _outside(self, boxes: tuple[Masks, ...]) -> AnyOf:
-        """Some point lies outside its box in some feature; features that the points share count once."""
+        """The constraint that some point lies outside its box in some feature; features that the points share count once."""
         parts: list[CellSet] = []
         for point, box in enumerate(boxes):
             for feature, mask in enumerate(box):

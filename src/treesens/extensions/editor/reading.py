@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from lark import Token
 
 MOST_QUESTIONS: Final = 64
-"""Maximum of questions of one sweep that are bound during editing; `treesens check` binds them all."""
+"""Maximum number of questions of one sweep that are bound during editing; `treesens check` binds them all."""
 
 _MEANING: Final = ("E1", "E2", "E3", "E409")
 """Codes of messages that may be caused by a declaration with a syntax error."""
 
 _MOST: Final = 32
-"""Maximum of models and tables that are kept; the least recently used is dropped first."""
+"""Maximum number of models and tables that are kept; the least recently used is dropped first."""
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from treesens.errors import QueryError
 from treesens.visible import visible
 
 LARGEST: Final = 50_000_000
-"""Maximum of characters in a property."""
+"""Maximum number of characters in a property."""
 _DEEPEST: Final = 64
 _LONGEST_NUMBER: Final = 400
 _MOST_VARIABLES: Final = 1_000_000
