@@ -59,7 +59,7 @@ class Neighbours:
     def towards(
         self, cells: Int32Array, row: int, most: float, left: Callable[[], float]
     ) -> tuple[Int32Array, float] | None:
-        """A pair int32[2, features] reached from `cells`, int32[features], and its distance to the row, which is below `most`.
+        """A pair, int32[2, features], reached from `cells`, int32[features], and its distance to the row, below `most`.
 
         None if the moves lead to no pair; `left` returns the remaining seconds.
         """

@@ -98,7 +98,7 @@ def count_rows(
 
 
 class _Counter:
-    """The state of every row: `yes` and `no` are bool[rows]; a row in neither is open. `witnesses` has some verified pairs."""
+    """The state of every row: `yes` and `no`, bool[rows], flag decided rows; others are open. `witnesses`: verified pairs."""
 
     def __init__(self, query: Query, options: Options) -> None:
         assert query.rows is not None

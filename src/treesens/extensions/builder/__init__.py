@@ -1,4 +1,4 @@
-"""Questions as Python objects, equivalent to their `.sens` text.
+"""Builds questions as Python objects, which are equivalent to their `.sens` text.
 
 import treesens as ts
 

@@ -15,7 +15,7 @@ from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
 
 Numeric: TypeAlias = "float | Fraction | Decimal"
-"""A number of Python or numpy. A float stands for its shortest decimal, so that 0.1 is one tenth, as in a `.sens` file."""
+"""A number of Python or numpy. A float means its shortest decimal, so that 0.1 is one tenth, as in a `.sens` file."""
 
 Ends: TypeAlias = Literal["both", "left", "right", "neither"]
 """The ends that an interval includes."""
@@ -31,7 +31,7 @@ def wrong(argument: str, wanted: str, given: object, remedy: str = "") -> UsageE
 
 
 def name_of(value: object, argument: str) -> ast.Name:
-    """A name that a text can contain: it is on one line and has no backquotes."""
+    """A name that a text can contain, on one line and without backquotes."""
     if not isinstance(value, str):
         raise wrong(argument, "a name", value, "write the name as a string")
     if not value or any(c in value for c in "`\n\0"):
@@ -42,7 +42,7 @@ def name_of(value: object, argument: str) -> ast.Name:
 def given_name_of(value: object, argument: str) -> ast.Name:
     """The name of a feature, column, class or category in a model or table, which may be any text.
 
-    A question can use a name with a backquote or a line break, but cannot be printed then.
+    A question may use a name with a backquote or a line break, but such a question cannot be printed.
     """
     if not isinstance(value, str):
         raise wrong(argument, "a name", value, "write the name as a string")

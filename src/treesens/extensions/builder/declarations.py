@@ -1,4 +1,4 @@
-"""Declarations as objects, and the live models and frames that are named in a text."""
+"""Builds declarations as objects, and collects the live models and frames that a text names."""
 
 from __future__ import annotations
 
@@ -161,13 +161,13 @@ def decision(
 
 @dataclass(frozen=True, eq=False)
 class Live:
-    """Models and tables (objects or paths), by their names in the text."""
+    """The models and tables of a text (objects or paths), by name."""
 
     models: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def joined(self, other: Live) -> Live:
-        """Merges both. Raises UsageError if one name refers to two objects."""
+        """Merges the objects of both. Raises UsageError if one name refers to two objects."""
         return Live(_joined(self.models, other.models), _joined(self.data, other.data))
 
 
@@ -191,7 +191,7 @@ def live_or_name(given: Any, name: str, argument: str) -> tuple[ast.Name | None,
 
 
 def by_name(given: Any, used: Iterable[str], argument: str) -> dict[str, Any]:
-    """The objects by name, from a mapping, or from a single object for the only name in use."""
+    """The objects by name: a mapping as given, or a single object under the only name in use."""
     if given is None:
         return {}
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):

@@ -1,4 +1,4 @@
-"""Points and rows: the sources of quantities, and the operands of equalities."""
+"""Points and rows, from which quantities are made, and which equalities compare."""
 
 from __future__ import annotations
 

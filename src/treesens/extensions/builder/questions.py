@@ -1,7 +1,7 @@
-"""Questions and files as objects: `find`, `count` and `sensitive`, with the live models and frames that they name.
+"""Builds questions and files as objects: `find`, `count` and `sensitive`, with the live models and frames that they name.
 
-Objects are answered like texts by `treesens.check_text`. An object can also name a feature that no text can name (with a
-backquote in the name); such an object cannot be printed.
+Questions given as objects are answered like texts by `treesens.check_text`. An object can also name a feature that no text can
+name (with a backquote in the name); such an object cannot be printed.
 """
 
 from __future__ import annotations
@@ -353,7 +353,7 @@ def parse(text: str) -> File:
 
 
 def _key(name: str) -> str:
-    """The placeholder path of a name: `check_text` finds objects by the last part of a path."""
+    """The placeholder path of a name, because `check_text` finds objects by the last part of a path."""
     return name.replace("/", "∕").replace("\\", "∖").replace('"', "″")
 
 

@@ -31,7 +31,7 @@ from treesens.grammar.tree import ast
 
 
 class Built:
-    """A wrapper of a syntax node, which prints as `.sens` text and has the hash of its node."""
+    """A wrapper of a syntax node; it prints as `.sens` text and has the hash of the node."""
 
     __slots__ = ("node",)
     node: Any
@@ -54,7 +54,7 @@ class Built:
         return f"<{self.shown()}>"
 
     def shown(self) -> str:
-        """The text of the node; if a name cannot be written, the reason."""
+        """The text of the node, or the reason why a name cannot be written."""
         try:
             return str(self)
         except Unwritable as error:
@@ -124,7 +124,7 @@ def _joined(kind: type[ast.And] | type[ast.Or], constraints: tuple[Constraint, .
 class Quantity(Built):
     """A number that depends on points: a feature, a score, a distance, or a sum of these.
 
-    Kinds of quantities are siblings, because Python would swap `x <= y` if the class of y were derived from that of x.
+    Kinds of quantities are sibling classes, because Python would swap `x <= y` if the class of y were a subclass of that of x.
     """
 
     __slots__ = ()

@@ -1,1 +1,1 @@
-"""Answers of `check` for CI tools, and `.sens` files as pytest tests."""
+"""Reports answers of `check` to CI tools, and runs `.sens` files as pytest tests."""

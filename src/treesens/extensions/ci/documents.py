@@ -1,4 +1,4 @@
-"""Answers of `check` for CI tools: JUnit XML, SARIF 2.1.0 and GitHub-flavoured Markdown."""
+"""Writes answers of `check` for CI tools as JUnit XML, SARIF 2.1.0 and GitHub-flavoured Markdown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RULES = {
     "inconclusive": ("warning", "A question could not be decided within its limits."),
     "broken": ("error", "A question is invalid, or could not be run."),
 }
-"""The kinds of problems with a question: the level and the meaning."""
+"""The kinds of problems with a question, each with its level and its meaning."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _line(case: Case) -> str:
 
 
 def _details(case: Case) -> list[str]:
-    """HTML without empty lines, after which Markdown would resume."""
+    """The details as HTML; it has no empty lines, because Markdown would resume after one."""
     text = html.escape(visible(case.message, lines=True))
     message = "\n".join(line for line in text.splitlines() if line.strip())
     about = html.escape(RULES[str(case.problem)][1])
@@ -132,4 +132,4 @@ def _one_line(text: str) -> str:
 
 
 DOCUMENTS: Mapping[str, Callable[[Sequence[Case]], str]] = {"junit": junit, "sarif": sarif, "markdown": case_page}
-"""The document of cases, by kind."""
+"""The function that writes the document, by kind."""

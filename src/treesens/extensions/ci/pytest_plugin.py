@@ -1,4 +1,4 @@
-"""A pytest plug-in: `.sens` files are tests, and `expect` is the assertion. It collects nothing unless it is enabled.
+"""A pytest plug-in: `.sens` files are tests, and `expect` is the assertion. The plug-in collects nothing unless it is enabled.
 
 pytest --sens                     # on the command line, or
 [tool.pytest.ini_options]         # in pyproject.toml
@@ -78,7 +78,7 @@ class SensItem(pytest.Item):
             raise SensFailure(f"{case.problem}: {case.message}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any, **__: Any) -> Any:
-        """The message alone, because a traceback through the solver says nothing about the question."""
+        """The error message without a traceback, because a traceback through the solver says nothing about the question."""
         if isinstance(excinfo.value, SensFailure):
             return str(excinfo.value)
         return super().repr_failure(excinfo)

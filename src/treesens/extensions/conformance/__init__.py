@@ -1,4 +1,4 @@
-"""The conformance kits, with which authors test their own backends, passes and formats.
+"""The conformance kits, with which authors of backends, passes and formats test their own code.
 
 from treesens.extensions import conformance
 

@@ -2,7 +2,7 @@
 
 A backend must be honest first, and powerful second. A wrong fact is a failure: `infeasible` although a solution exists, a wrong
 `optimal`, a bound below the optimum, or a point that violates an exact module. If a backend cannot decide a case (because of
-tolerances, a licence, or an op that it declines), the check is `open` with the reason; nothing is skipped silently.
+tolerances, a licence, or an op that it declines), the check is `open` with the reason; no case is skipped silently.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ NO_VERDICT = {
     Termination.NUMERICAL,
     Termination.MEMORY,
 }
-"""Acceptable terminations for a small case; any other one without an answer is a failure."""
+"""Terminations without an answer that are acceptable for a small case; any other is a failure."""
 
 STARTED = frozenset(
     {"clauses", "facts-infeasible", "linear-tight", "table", "guide", "guide-infeasible", "maximum-of-scores"}
 )
-"""Cases that are run with warm starts: a contradiction, a decision, a guide, objectives."""
+"""Cases that are run with warm starts: a contradiction, a decision, a guide, and objectives."""
 
 _SLOW_START_SECONDS = 8.0
 """Seconds that a worker may take to import its library on a busy machine, in addition to the limit and the grace period."""
@@ -118,7 +118,7 @@ def solve(backend: Backend, artifact: Artifact, limits: Limits, isolated: bool) 
 
 
 def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
-    """The completed assignment: a backend may omit leaf indicators, because the predicates determine them. None if no
+    """The completed assignment; backends may omit leaf indicators, because the predicates determine these. None if no
     completion satisfies the module.
     """
     if assignment.shape != (module.variables,):
@@ -132,7 +132,7 @@ def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
 
 
 def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) -> tuple[Outcome, str]:
-    """Runs one case through all precisions, as the driver does, until an answer is valid."""
+    """Runs one case at increasing precisions, as the driver does, until an answer is valid."""
     module = case.module
     verify(module)
     truth = brute_force(module)
@@ -159,7 +159,7 @@ def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) ->
 
 
 def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -> tuple[Outcome, str]:
-    """Runs a case from a solution and from invalid starts: a start may save time, but may not change a fact."""
+    """Runs a case with a solution and with invalid points as starts; a start may save time, but must not change a fact."""
     module = case.module
     truth = brute_force(module)
     nothing = np.zeros(module.variables, bool)
@@ -179,7 +179,7 @@ def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -
 
 
 def _emission(backend: Backend, module: Module, artifact: Artifact, precision: int) -> str | None:
-    """The error in the emitted artifact, or None."""
+    """The error in the emitted artifact, or None if it has none."""
     if artifact.variables != module.variables:
         return f"the artifact has {artifact.variables} variables, but the module has {module.variables}"
     if backend.emit(module, precision=precision).text != artifact.text:
@@ -190,7 +190,7 @@ def _emission(backend: Backend, module: Module, artifact: Artifact, precision: i
 
 
 def _wrong(backend: Backend, module: Module, truth: BruteForceResult, solved: Solved) -> str | None:
-    """The first fact of an outcome that contradicts brute force, or None."""
+    """The first fact of an outcome that contradicts brute force, or None if no fact does."""
     artifact, outcome = solved.artifact, solved.outcome
     exact = not artifact.relaxed
     if outcome.termination is Termination.CRASH:
@@ -229,7 +229,7 @@ def _wrong_objective(
     value = Unit(goal.shift).nearest(objective_value(goal, completed))
     if value > best:
         return f"the value {value!r} is above the optimum {best!r}"
-    # With a rounded objective, the search may end at a point that is best up to rounding; the bound must then show it.
+    # With a rounded objective, the search may end at a point that is best up to rounding if the bound exceeds its value.
     rounded = artifact.relaxed and outcome.bound is not None and outcome.bound > value
     if best - value > slack and not rounded:
         return f"optimal with {value!r}, but {best!r} can be reached"
@@ -237,7 +237,7 @@ def _wrong_objective(
 
 
 def _check_time(backend: Backend, isolated: bool, seconds: float = 1.0) -> tuple[Outcome, str]:
-    """Runs a module that takes longer than a second: the solver must return in time and claim nothing false."""
+    """Runs a module that takes longer than a second; the solver must return in time and must not report a false fact."""
     module = hard_module()
     artifact = backend.emit(module)
     started = time.monotonic()
@@ -252,7 +252,7 @@ def _check_time(backend: Backend, isolated: bool, seconds: float = 1.0) -> tuple
 
 
 def _check_memory(backend: Backend, limit: int = 96 << 20) -> tuple[Outcome, str]:
-    """Runs a module with far too little memory: whatever happens, no wrong fact may result."""
+    """Runs a module with far too little memory; any outcome is acceptable except a wrong fact."""
     module = hard_module()
     artifact = backend.emit(module)
     outcome = solve(backend, artifact, Limits(seconds=3.0, memory=limit), isolated=True).outcome
@@ -260,7 +260,7 @@ def _check_memory(backend: Backend, limit: int = 96 << 20) -> tuple[Outcome, str
 
 
 def _honest(module: Module, artifact: Artifact, outcome: RawOutcome) -> tuple[Outcome, str] | None:
-    """The error in an outcome for the hard module, which has a planted solution; or None."""
+    """The error in an outcome for the hard module, which has a planted solution; None if there is no error."""
     if outcome.termination is Termination.INFEASIBLE and not artifact.restricted:
         return Outcome.FAILED, "infeasible, but a solution was planted"
     if outcome.assignment is None:

@@ -1,6 +1,6 @@
 """Small hand-built modules. Brute force can solve all of them, and together they contain every kind of block and op.
 
-The conformance kits of passes and backends run on them; `shapes.py` lists them.
+The kits for passes and backends run on these modules; `shapes.py` lists them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from treesens.compiler.ir import (
 from treesens.compiler.ir.module import negative, positive
 
 BIG = 2**70
-"""A number beyond int64, beyond CP-SAT's 2**62, and beyond the integers that doubles represent exactly."""
+"""A number beyond int64, CP-SAT's limit 2**62, and the integers that doubles represent exactly."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Case:
 
 @dataclass
 class Sketch:
-    """A module under construction; each method returns the variables that it adds."""
+    """A module under construction; each method returns the variables that it has added."""
 
     cells: tuple[int, ...] = (4, 3)
     points: tuple[str, ...] = ("a",)
@@ -60,7 +60,7 @@ class Sketch:
         return np.arange(self.variables - count, self.variables, dtype=np.int32)
 
     def order(self, feature: int, *points: int, cells: Sequence[int] | None = None) -> Int32Array:
-        """The predicates of a feature, over all of its cells or over the given ones."""
+        """Adds the predicates of a feature, over all its cells or over `cells`."""
         left = np.array(range(self.cells[feature]) if cells is None else cells, np.int32)
         made = self._fresh(len(left) - 1)
         self.blocks.append(Order(feature, points or (0,), left, made))
@@ -72,7 +72,7 @@ class Sketch:
         return made
 
     def stumps(self, guards: Sequence[int], *points: int, first: int = 0) -> list[Int32Array]:
-        """Trees with one split each: the leaves to the left and right of a guard literal, with paths."""
+        """Adds trees with one split each: the leaves to the left and right of a guard literal, with paths."""
         made = self._fresh(2 * len(guards))
         count = len(guards)
         tree = np.arange(first, first + count, dtype=np.int32)
@@ -83,7 +83,7 @@ class Sketch:
         return [made[2 * i : 2 * i + 2] for i in range(count)]
 
     def leaves(self, count: int, *points: int, tree: int = 0) -> Int32Array:
-        """The leaves of one tree; the caller adds the implications."""
+        """Adds the leaves of one tree; the caller adds the implications."""
         made = self._fresh(count)
         offset = np.array([0, count], np.int64)
         leaf = np.arange(10 * tree, 10 * tree + count, dtype=np.int32)
@@ -112,7 +112,7 @@ class Sketch:
         self.ops.append(Facts(np.array(literals, np.int32)))
 
     def table(self, order: int, runs: Sequence[Sequence[tuple[int, int]]]) -> Int32Array:
-        """One member per row of runs, over the order block with this index."""
+        """Adds one member per row of `runs`, over the order block with the index `order`."""
         made = self._fresh(len(runs))
         self.blocks.append(Bool("member", made))
         flat = [run for row in runs for run in row]
@@ -134,7 +134,7 @@ def maximise(
     shift: int = 0,
     surrogate: bool = False,
 ) -> Objective:
-    """An objective to maximise; minimisation is negated, as in lowering."""
+    """An objective to maximise; objectives to minimise are negated, as in lowering."""
     values = np.array(coefficients, dtype=np.int64 if sum(map(abs, coefficients)) < 2**62 else object)
     return Objective(np.array(variables, np.int32), values, constant, shift, surrogate)
 
@@ -179,9 +179,9 @@ def equal(left: Sequence[int], right: Sequence[int]) -> Equal:
 
 
 def hard_module(seed: int = 7, rows: int = 5, columns: int = 44) -> Module:
-    """A market split problem with a planted solution: equalities with coefficients 0 .. 99 that no solver solves in a second.
+    """A market split problem with a planted solution: equalities with coefficients 0 .. 99, which no solver solves in a second.
 
-    Source: Cornuejols and Dawande, "A class of hard small 0-1 programs" (1998). It has a solution by construction, so
+    Source: Cornuejols and Dawande, "A class of hard small 0-1 programs" (1998). A solution exists by construction, so
     `infeasible` is always wrong.
     """
     random = np.random.default_rng(seed)

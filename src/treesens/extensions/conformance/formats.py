@@ -17,7 +17,7 @@ from treesens.errors import ModelError
 from treesens.extensions.conformance.probes import Probe, probes
 from treesens.frontends.base import LibraryPredict, LoadedModel
 
-# Number of rows for which exact sums (Python integers) are compared with those of the library.
+# Number of rows for which exact sums (Python integers) are compared with the library's sums.
 _EXACT_ROWS = 50
 _NUMBERS = 40
 """Number of values drawn for a feature that enters the score as a number."""
@@ -75,8 +75,8 @@ class Report:
 
 
 def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
-    """Checks a loaded model against its own library. A number that enters the score with a coefficient is checked at values of
-    many magnitudes and their neighbouring floats.
+    """Checks a loaded model against its own library. A feature that enters the score with a coefficient is checked at values of
+    many magnitudes and at the neighbouring floats of these values.
     """
     ensemble, values = model.ensemble, _numbers(model.ensemble, seed)
     closed = closed_over(ensemble, values)
@@ -84,7 +84,7 @@ def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
 
 
 def _numbers(ensemble: Ensemble, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Values for each feature that enters the score as a number; integers if the library accepts no others."""
+    """Values for each feature that enters the score as a number; only integers if the library accepts no other numbers."""
     rng = np.random.default_rng(seed)
     result = {}
     for name in ensemble.open_features:
@@ -123,7 +123,7 @@ def check_ensemble(
             expected_leaves = leaf_ids(probe.rows) if leaf_ids else None
             said = predicts(probe.rows) if predicts else None
         except ModelError as error:
-            # Probes that the library rejects (such as infinities) cannot be misread.
+            # The frontend cannot misread probes that the library rejects (such as infinities).
             refused.append(f"{probe.name}: {error.message}")
             todo += _milder(probe, ensemble)
             continue
@@ -144,7 +144,7 @@ def check_ensemble(
 def _among(
     groups: list[Probe], ensemble: Ensemble, values: Mapping[str, NDArray[np.float64]], seed: int
 ) -> list[Probe]:
-    """The same groups of rows, in which some features take only the given values; missing stays missing."""
+    """The same groups of rows, with only the given values for some features; missing values stay missing."""
     rng = np.random.default_rng(seed)
     for probe in groups if values else ():
         for name, known in values.items():
@@ -216,7 +216,7 @@ def _comparisons(
         if expected_leaves.shape != reached.shape:
             raise ModelError(f"the library has {expected_leaves.shape[1]} trees, but the ensemble {reached.shape[1]}")
         result.append(("leaf", expected_leaves.astype(np.float64), ensemble.leaf_node[reached].astype(np.float64)))
-    # The same rows through cells and the native engine; infinities are not on a grid.
+    # The same rows, evaluated through cells and the native engine; a grid has no infinities.
     finite = ~np.isinf(ensemble.number_type.cast(probe.rows)).any(axis=1)
     grid = ensemble.grid(missing=True)
     through_cells = ensemble.on(grid).leaves(grid.cells(probe.rows[finite]))

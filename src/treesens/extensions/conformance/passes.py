@@ -1,6 +1,6 @@
 """The kit for passes: checks the declared `relation` of a pass on small modules by brute force.
 
-Like the kit for backends, it reports checks with a name and a reason, and skips none silently.
+Like the kit for backends, this kit reports each check with a name and a reason, and skips none silently.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _guarded(check: partial[tuple[Outcome, str]]) -> tuple[Outcome, str]:
 def _interface(step: object) -> tuple[Outcome, str]:
     if not isinstance(step, Pass):
         return Outcome.FAILED, "the pass lacks name, relation or run"
-    hash(step)  # TypeError if it is not frozen
+    hash(step)  # raises TypeError if the pass is not frozen
     return Outcome.PASSED, "a frozen dataclass with name, relation and run"
 
 

@@ -1,4 +1,4 @@
-"""Inputs for comparing an ensemble with its library: on thresholds, next to them, and with unusual values."""
+"""Makes inputs for comparing an ensemble with its library: on thresholds, next to thresholds, and with unusual values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Float64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """Rows float64[n, features] with their purpose."""
+    """Rows, float64[n, features], and their purpose."""
 
     name: str
     rows: Float64
@@ -92,7 +92,7 @@ def _node_rows(cells: CellEnsemble, rng: np.random.Generator, limit: int) -> Flo
 
 
 def _some_leaf_below(cells: CellEnsemble) -> NDArray[np.int32]:
-    """A leaf below every node; children come after their parents, so one backward pass suffices."""
+    """A leaf below each node; children come after their parents, so one backward pass suffices."""
     leaf = cells.leaf.copy()
     for node in range(len(leaf) - 1, -1, -1):
         if leaf[node] < 0:

@@ -60,7 +60,7 @@ def holes(s: Sketch) -> None:
     s.cells = (9, 3)
     p, q = s.order(0, 0), s.order(0, 1)
     for v in (p, q):
-        # Cell 1, and cells 4 to 6: none of them at an end.
+        # The runs are cell 1 and cells 4 to 6; none of them touches an end.
         s.clause([2 * int(v[0]), 2 * int(v[1]) + 1], [2 * int(v[3]), 2 * int(v[6]) + 1])
     for point, v in enumerate((p, q)):
         guards = [2 * int(x) for x in v]

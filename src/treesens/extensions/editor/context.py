@@ -1,4 +1,4 @@
-"""The context of a cursor: the unfinished declaration, the terminals that fit, and the kind of name.
+"""Finds the context of a cursor: the unfinished declaration, the terminals that fit, and the kind of name.
 
 Everything here works on tokens, because unfinished text seldom parses.
 """
@@ -41,13 +41,13 @@ Kind = Literal[
 _WORD: Final = re.compile(r"[^\W\d]\w*$")
 _QUOTED: Final = re.compile(r"`[^`\n]*$")
 _NAMES_ONLY: Final = frozenset(("STORED", "LABEL", "EACH"))
-"""If all of these terminals fit, any word is read as a name."""
+"""If all of these terminals fit, every word is read as a name."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """`start` is where the word under the cursor begins, `before` has the tokens of the declaration up to there, and `fits` the
-    terminals that may follow; `point` (or None) and `feature` are the owners of a name.
+    """`start` is the offset of the word under the cursor, `before` has the declaration's tokens before that word, and `fits`
+    the terminals that may follow; `point` (or None) and `feature` are the owners of a name.
     """
 
     start: int
@@ -116,7 +116,7 @@ def name_of(token: Token) -> str:
 
 
 def _kind(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
-    """The kind of a name after these tokens, and its owners (a point, a feature)."""
+    """The kind of a name after these tokens, and the name's owners (a point, a feature)."""
     last, kinds = part[-1].type, [t.type for t in part]
     before = kinds[-2] if len(kinds) > 1 else ""
     opener = innermost_bracket(part)
@@ -164,7 +164,7 @@ def _kind(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
 
 
 def innermost_bracket(part: list[Token] | tuple[Token, ...]) -> int | None:
-    """The index of the bracket that is open after these tokens; None without one."""
+    """The index of the innermost bracket that is open after these tokens; None if none is open."""
     opened: list[int] = []
     for i, token in enumerate(part):
         if token.type in CLOSER:

@@ -119,12 +119,12 @@ class Documents:
         self.asking = ThreadPoolExecutor(1, "asking")
 
     def path(self, uri: str) -> Path:
-        """The path of a document (perhaps of no file); paths in the document are relative to its folder."""
+        """The path of a document, which need not exist as a file; paths in the document are relative to its folder."""
         found = to_fs_path(uri) if uri.startswith("file:") else None
         return Path(found) if found else Path(self.server.workspace.root_path or ".", "untitled.sens")
 
     def text(self, uri: str) -> str:
-        """The text of an open document, or of a file. A document that is closed and has no file is a request error."""
+        """The text of an open document, or of a file. Raises a request error for a closed document without a file."""
         try:
             return self.server.workspace.get_text_document(uri).source
         except (OSError, ValueError):
@@ -138,7 +138,7 @@ class Documents:
         return await asyncio.get_running_loop().run_in_executor(self.asking, question)
 
     async def check(self, uri: str) -> None:
-        """Checks a document after a pause, and sends all messages to the client unless the document has changed again."""
+        """Checks a document after a pause, and sends all messages to the client unless the document has changed meanwhile."""
         version = self.version(uri)
         await asyncio.sleep(PAUSE)
         if version is None or version != self.version(uri):
@@ -155,7 +155,7 @@ class Documents:
     def version(self, uri: str) -> int | None:
         """The version of an open document; None if it is closed.
 
-        pygls stores documents under their URI without escapes (`%20`), and finds them under both forms.
+        pygls stores documents under their URI without escapes (`%20`), and finds them under both forms of the URI.
         """
         return self.server.workspace.get_text_document(uri).version
 

@@ -1,4 +1,4 @@
-"""The Pygments lexer of the language, for `pygmentize file.sens`, Sphinx, mkdocs and notebooks, found by its entry point.
+"""The Pygments lexer of the language, for `pygmentize file.sens`, Sphinx, mkdocs and notebooks, registered as an entry point.
 
 Only Pygments imports this module, so treesens does not depend on Pygments.
 """

@@ -106,7 +106,7 @@ MEANINGS: Final = {
     "at": "`typical of D at 95 %`: the region's share of new inputs.",
     "without": "`explain row N of D without F`: reasons and changes leave these features out.",
 }
-"""A sentence about every word of the language."""
+"""A sentence about each word of the language."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The meanings of the names in a file: models, data, features with domains and guards, classes, categories."""
+"""Describes the names in a file: models, data, features with domains and guards, classes, categories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treesens.report.formulas import domain_text
 
 
 def models(reading: Reading, name: str | None = None) -> dict[str, LoadedModel]:
-    """The loaded models; only the one with the given name, if it is loaded."""
+    """The loaded models by name; with `name`, only the model of this name, if it is loaded."""
     loaded = {key: model for key, model in reading.found.models.items() if model is not None}
     return {name: loaded[name]} if name in loaded else loaded
 
@@ -46,7 +46,7 @@ def classes(reading: Reading, model: str | None = None) -> list[str]:
 
 
 def specs(reading: Reading, feature: str, model: str | None = None) -> Iterator[tuple[str, LoadedModel, FeatureSpec]]:
-    """The domain of a feature in each model that has it; models for which its declaration is wrong are omitted."""
+    """The domain of a feature in each model that has the feature; models for which the declaration is wrong are omitted."""
     silent = replace(reading.found, diagnostics=Diagnostics())
     for key, loaded in models(reading, model).items():
         for known in loaded.ensemble.features:

@@ -1,4 +1,4 @@
-"""Requests about names: declaration and uses, renaming, the outline of a file, and a code lens for each question."""
+"""Handles requests about names: declaration and uses, renaming, the outline of a file, and a code lens per question."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def add_navigation(server: SensServer, documents: Documents) -> None:
         found = []
         for node in page.file.declarations:
             if isinstance(node, ast.OneHot | ast.DomainFrom):
-                continue  # these declare no name
+                continue  # these nodes declare no name
             kind, word = _SYMBOLS[type(node)]
             found.append(types.DocumentSymbol(node.name.text, kind, page.range(node), page.range(node.name), word))
         return found

@@ -1,4 +1,4 @@
-"""Occurrences of the names in a file: which of them mean the same, where they are declared, and what may be renamed.
+"""Finds the occurrences of names in a file: which mean the same, where they are declared, and which may be renamed.
 
 Names of models, data, measures, decisions, queries and features are global in a file; points and parameters of `for each` are
 local to their query (and the point of a decision is local to the decision).
@@ -18,7 +18,7 @@ from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
 
 Role = Literal["model", "data", "measure", "decision", "query", "point", "parameter", "feature", "outside"]
-"""The kinds of names; `outside` are columns, classes, categories and formats, which models and data define, and outcomes."""
+"""The kinds of names; `outside` covers outcomes, and what models and data define: columns, classes, categories, formats."""
 
 ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
     (ast.Model, "name"): "model",
@@ -131,7 +131,7 @@ def occurrences(file: ast.File) -> list[Occurrence]:
         for name, role, declares in _names(declaration):
             meant: Role = "parameter" if role == "feature" and name.text in parameters else role
             query = number if meant in ("point", "parameter") else None
-            # `find a, b in m` has one model node for two points.
+            # `find a, b in m` has one model node, which both points share.
             found.setdefault((name.span.start, name.span.end), Occurrence(name, meant, declares, query))
     return [found[place] for place in sorted(found)]
 
@@ -162,7 +162,7 @@ def renamed(file: ast.File, one: Occurrence, new: str) -> dict[tuple[int, int], 
     """The replacement of each occurrence, by its place.
 
     Raises:
-        QueryError: a model or a table defines the name, the new name is not a name, or it is already used.
+        QueryError: a model or a table defines the name, or the new name is invalid or already used.
     """
     if one.role not in RENAMED:
         raise QueryError(

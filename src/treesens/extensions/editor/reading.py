@@ -1,7 +1,7 @@
-"""A file during editing: the parts that can be read, and every message about the file.
+"""Reads a file during editing: the parts that can be read, and every message about the file.
 
-Typing changes one query at a time. Facts about models and data belong to the declarations and are kept until these change, and
-so are the messages of a query. Models and tables are read once for all documents, and again only if the file on disk changes.
+Typing changes one query at a time. Facts about models and data are kept until the declarations change, and so are the messages
+of unchanged queries. Models and tables are read once for all documents, and again only if the file on disk changes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_QUESTIONS: Final = 64
 """Maximum number of questions of one sweep that are bound during editing; `treesens check` binds them all."""
 
 _MEANING: Final = ("E1", "E2", "E3", "E409")
-"""Codes of messages that may be caused by a declaration with a syntax error."""
+"""Codes of messages that a declaration with a syntax error may cause."""
 
 _MOST: Final = 32
 """Maximum number of models and tables that are kept; the least recently used is dropped first."""
@@ -42,11 +42,11 @@ _MOST: Final = 32
 T = TypeVar("T")
 
 Stamp = tuple[int, int] | None
-"""The time of the last change in nanoseconds and the size in bytes; None for a missing file, and for a plain folder."""
+"""The time of the last change in nanoseconds, and the size in bytes; None for a missing file and for a plain folder."""
 
 
 def stamp(path: Path) -> Stamp:
-    """The stamp of a file or a folder, which changes with the file, or with a file in the folder."""
+    """The stamp of a file or a folder; it changes when the file, or a file in the folder, changes."""
     try:
         if path.is_dir():
             return folder_stamp(path)
@@ -57,7 +57,7 @@ def stamp(path: Path) -> Stamp:
 
 
 class Library:
-    """Loads models and tables for the binder. Failures are remembered too, as the errors that explain them."""
+    """Loads models and tables for the binder. A failure is kept as the error that explains it."""
 
     def __init__(self, *, trust_pickle: bool = False) -> None:
         self._trust_pickle = trust_pickle
@@ -150,7 +150,7 @@ class Reader:
         return Reading(source, file, found, tuple(ordered))
 
     def _keep(self, file: ast.File, found: Declarations) -> _Kept:
-        """The known facts about the declarations; empty if the declarations or their files have changed."""
+        """The kept facts about the declarations; no facts if the declarations or their files have changed."""
         nodes = [node for node in file.declarations if not isinstance(node, ast.Query)]
         key = tuple((node, node.span.start, node.span.text) for node in nodes)
         paths = [node.path.value for node in nodes if isinstance(node, ast.Model | ast.Data)]
@@ -180,12 +180,12 @@ class Reader:
         for inputs in binder.inputs.values():
             if inputs is not None:
                 for space in [key for key in inputs.cache if isinstance(key, tuple) and key[0] == "space"]:
-                    del inputs.cache[space]  # every constant typed by the user would add another entry
+                    del inputs.cache[space]  # every constant that the user types would add another entry
         return own
 
 
 def _at_declaration(message: Diagnostic, kept: _Kept) -> Diagnostic | None:
-    """The message at the declaration to which it belongs, reported once; None for a message about the query."""
+    """The message, moved to the declaration to which it belongs and reported once; None for a message about the query."""
     if message.span is None:
         return message
     for node, _, _ in kept.nodes:

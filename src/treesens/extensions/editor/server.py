@@ -103,7 +103,7 @@ def make_server(*, trust_pickle: bool = False) -> SensServer:
         try:
             formatted = await documents.ask(lambda: format_text(text))
         except DiagnosticsError:
-            return []  # incomplete files are not formatted; their messages are already shown
+            return []  # files with syntax errors are not formatted; their messages are already shown
         return [] if formatted == text else [types.TextEdit(range_of(documents.lines(text), 0, len(text)), formatted)]
 
     add_navigation(server, documents)
@@ -135,8 +135,8 @@ class _Fix:
 
 
 def _fix_of(message: str, marked: str) -> _Fix | None:
-    """The fix that a message about a marked text proposes, which replaces the misspelt name by the similar one. None if the
-    message proposes none, or if the name is not in the marked text.
+    """The fix that a message about a marked text proposes: it replaces the misspelt name by the similar one. None if the
+    message proposes no fix, or if the name is not in the marked text.
     """
     meant = _MEANT.search(message)
     if meant is None:

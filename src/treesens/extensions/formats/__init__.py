@@ -1,1 +1,1 @@
-"""Model formats other than those of XGBoost, LightGBM and scikit-learn, and compositions of the latter."""
+"""Model formats other than those of XGBoost, LightGBM and scikit-learn, and compositions of scikit-learn estimators."""

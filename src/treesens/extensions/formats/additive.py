@@ -1,8 +1,8 @@
-"""Terms of additive models as trees: a table of scores over the bins of one feature, or of a few, is a tree of that table.
+"""Converts terms of additive models to trees: a term is a table of scores over the bins of one feature or a few.
 
-An inner node splits on one feature. The first separates missing values, those below halve the remaining bins, so that a term
-over f features of b bins has depth f (1 + log2 b). Generalised additive models with pairs: Lou, Caruana, Gehrke and Hooker (KDD
-2013).
+An inner node splits on one feature. The first node separates missing values; those below halve the remaining bins, so that a
+term over f features of b bins has depth f (1 + log2 b). Generalised additive models with pairs: Lou, Caruana, Gehrke and Hooker
+(KDD 2013).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from treesens.frontends.columns import Growing, Nodes
 
 MAX_LEAVES = 1 << 22
-"""Maximum leaves of all terms; larger models cannot be explained anyway."""
+"""Maximum number of leaves of all terms; larger models are not explainable anyway."""
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """The bins of a numeric feature: x is in bin k + 1 if k cuts are at most x; bin 0 is for missing values."""
+    """The bins of a numeric feature: bin k + 1 contains x if k cuts are at most x; bin 0 is for missing values."""
 
     feature: int
     cuts: NDArray[np.float64]
@@ -71,7 +71,7 @@ class _Growing(Growing):
         self._grow(())
 
     def _grow(self, place: tuple[int, ...]) -> int:
-        """Grows the subtree below the fixed bins: splits on the next axis, or the leaf."""
+        """Grows the subtree below the bins in `place`: splits on the next axis, or a leaf."""
         if len(place) == len(self.axes):
             return self.leaf(self.scores[place])
         axis = self.axes[len(place)]

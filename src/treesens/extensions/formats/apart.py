@@ -1,4 +1,4 @@
-"""Reading a file with a library that a damaged file may crash: in a separate process, with limits on its time and memory."""
+"""Reads a file in a separate process, with limited time and memory, if a damaged file may crash the library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treesens.compiler.base.child import NoValue, Parent, run
 from treesens.errors import ModelError
 
 _asked: set[str] = set()
-"""Modules that were requested before: a single file is read faster without a fork server."""
+"""Modules that were requested before; a fork server is only started for later files, because it slows down the first."""
 _SECONDS, _SECONDS_PER_MB = 1, 2
 _BYTES, _BYTES_PER_BYTE = 500_000_000, 100
 _START_SECONDS = 60
@@ -50,7 +50,7 @@ def read(parent: Parent, imports: str, body: str, arguments: list[str], seconds:
 
 
 def _limit(seconds: int, memory: int) -> None:
-    """Sets limits after the imports: damaged numbers can exhaust memory, or loop forever."""
+    """Sets limits after the imports, because damaged numbers can exhaust memory or cause endless loops."""
     try:
         import resource
     except ImportError:  # Windows

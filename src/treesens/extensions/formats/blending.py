@@ -1,4 +1,4 @@
-"""Several ensembles over the same columns as one ensemble of all their trees, each with the weight of its member."""
+"""Combines ensembles over the same columns into one ensemble of all their trees, each with the weight of its member."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from treesens.errors import ModelError
 from treesens.extensions.formats.links.blend import Way, Weighted
 
 _MOST_AVERAGED = 1 << 40
-"""Larger common denominators are not vote counts: weights are rounded instead."""
+"""Weights with a larger common denominator are no vote counts, so they are rounded."""
 
 
 def blend_of(
@@ -75,7 +75,7 @@ def blend_of(
         comparison=own[0].comparison,
         zero_band=own[0].zero_band,
         base=base,
-        # Products are rounded, and BLAS adds them in an order that depends on the number of rows, too.
+        # Products are rounded, and the order in which BLAS adds them also depends on the number of rows.
         accumulation=_accumulation(own, way),
         average=average,
         blend=blend,
@@ -98,10 +98,10 @@ def _features(members: Sequence[Ensemble], names: Sequence[str], place: str) -> 
     result = []
     for f, name in enumerate(names):
         asked = [m.features[f] for m in members if (m.node_feature == f).any()] or [members[0].features[f]]
-        # `rows_of_members` refuses members with different missing marks.
+        # Different marks of missing values are refused by `rows_of_members`.
         first = replace(asked[0], name=name, mark=next((x.mark for x in asked if x.mark is not None), None))
         if not any(feature.categories for feature in asked):
-            # Only one library records that training had integers, so this difference does not count.
+            # Only one library records that the training data had integers, so this difference is ignored.
             alike = len({feature.kind for feature in asked}) == 1
             first = replace(first, kind=first.kind if alike else FeatureKind.NUMERIC)
         elif any(replace(feature, name=name, mark=first.mark) != first for feature in asked):
@@ -115,13 +115,13 @@ def _features(members: Sequence[Ensemble], names: Sequence[str], place: str) -> 
 
 
 def _one_type(members: Sequence[Ensemble], place: str) -> list[Ensemble]:
-    """The members, with comparisons of one type: float64 if they differ."""
+    """The members with thresholds of one number type: float64 if their types differ."""
     kinds = {(m.number_type, m.comparison, m.zero_band) for m in members}
     return list(members) if len(kinds) == 1 else [_in_float64(member, place) for member in members]
 
 
 def _in_float64(e: Ensemble, place: str) -> Ensemble:
-    """The splits converted to float64 with `<=`: the last number that goes left is found by bisection."""
+    """The ensemble with splits `<=` in float64; bisection finds the last number that goes left."""
     if e.zero_missing.any():
         raise ModelError(
             "a model inside takes zeros for missing values, and others do not",
@@ -141,7 +141,7 @@ def _in_float64(e: Ensemble, place: str) -> Ensemble:
 
 
 def _plain(e: Ensemble) -> Ensemble:
-    """The member with weights multiplied into its leaves, rounded like the library's product."""
+    """The member with its weights multiplied into the leaves, rounded like the library's product."""
     if e.blend is not None or e.accumulation.weighs_sums:
         # The library multiplies the finished sum, so the leaves keep their values here.
         return e
@@ -165,7 +165,7 @@ def _weighed(e: Ensemble, scale: float, place: str) -> tuple[NDArray[np.float64]
 
 
 def _averages(members: Sequence[Ensemble]) -> tuple[list[float], int]:
-    """Weights of the members, and their common divisor; the weights keep the score of each member."""
+    """The weights of the members and their common divisor; with these weights, every member keeps its score."""
     average = lcm(*(member.average for member in members))
     return [float(average // member.average) for member in members], average
 
@@ -180,7 +180,7 @@ def _scales(members: Sequence[Ensemble], shares: Sequence[Fraction]) -> tuple[li
 
 
 def _columns(e: Ensemble, first: int, outputs: int, vector: bool, last_only: bool) -> dict[str, NDArray[Any]]:
-    """The columns of a member, whose outputs begin at output `first` of the result."""
+    """The columns of a member; its outputs begin at output `first` of the result."""
     width, value = e.leaf_value.shape[1], e.leaf_value
     output: NDArray[Any] = e.tree_output
     if last_only:

@@ -1,1 +1,1 @@
-"""VNN-LIB properties of ONNX tree ensembles."""
+"""Reads and decides VNN-LIB properties of ONNX tree ensembles."""

@@ -1,4 +1,4 @@
-"""VNN-LIB properties, versions 1.0 and 2.0: linear constraints on the inputs X and the outputs Y of one ONNX model.
+"""Reads VNN-LIB properties, versions 1.0 and 2.0: linear constraints on the inputs X and outputs Y of one ONNX model.
 
 Version 1 is the part of SMT-LIB that VNN-COMP uses (`declare-const X_0 Real`, `assert`), version 2 is the standard of
 github.com/VNNLIB/VNNLIB-Standard, with one network, one input and one output tensor. A file is read in one pass over tokens;
@@ -37,7 +37,7 @@ _OPERATORS: Final[dict[str, Operator]] = {
 
 @dataclass(frozen=True)
 class Linear:
-    """constant + sum of coefficient * variable; a variable is a numbered input or output."""
+    """The linear form constant + sum of coefficient * variable; a variable is a numbered input or output."""
 
     parts: dict[tuple[Side, int], Fraction]
     constant: Fraction = Fraction(0)
@@ -84,7 +84,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Property:
-    """A property, the conjunction of its assertions. A counterexample satisfies it; it is `unsat` if no input does."""
+    """A property, which is the conjunction of its assertions. Counterexamples satisfy it; without any, it is `unsat`."""
 
     version: int
     inputs: Tensor
@@ -115,7 +115,7 @@ _Item: TypeAlias = _Atom | _List
 
 
 def parse_property(text: str, name: str = "<property>") -> Property:
-    """Reads a property. Raises QueryError, with the place, for anything but a property of one input and one output."""
+    """Reads a property. Raises QueryError, with the place, unless the text is a property of one input and one output."""
     return _Reader(Source(name, text)).property()
 
 
@@ -166,7 +166,7 @@ class _Reader:
             at = match.end()
 
     def _items(self) -> Iterator[_Item]:
-        """The expressions of the file. Raises QueryError if they are not closed or are nested too deeply."""
+        """Yields the expressions of the file. Raises QueryError if one is not closed or is nested too deeply."""
         open_lists: list[_List] = []
         pending: list[int] | None = None
         for token in self._tokens():

@@ -1,6 +1,6 @@
-"""Decides VNN-LIB properties of ONNX tree ensembles: a verified counterexample, or the proof that there is none.
+"""Decides VNN-LIB properties of ONNX tree ensembles by a verified counterexample or by the proof that none exists.
 
-A property becomes one question about one point. Inputs are the float32 numbers within their bounds, because the graph reads
+A property becomes one question about one point. The inputs are float32 numbers within their bounds, because the graph reads
 float32. Outputs are those of the graph: scores, values, or probabilities. A counterexample counts if the outputs of onnxruntime
 also satisfy the property, compared exactly.
 """
@@ -190,7 +190,7 @@ class _Translator:
             return _bounded(terms, found.operator, -linear.constant)
         if ensemble.n_outputs == 1:
             return self._of_two_classes(parts, found)
-        # Probabilities of several classes are ordered like their scores; nothing else about them is linear.
+        # Probabilities of several classes are ordered like their scores; no other relation between them is linear.
         ordered = ensemble.link.is_share and linear.constant == 0 and len(parts) == 2 and sum(parts.values()) == 0
         if not ensemble.link.is_linear and not ordered:
             raise QueryError(
@@ -200,7 +200,7 @@ class _Translator:
         return _bounded(terms, found.operator, -linear.constant)
 
     def _of_two_classes(self, parts: dict[int, Fraction], found: Compare) -> ast.Formula | bool:
-        """Y_1 is the probability p of the second class, and Y_0 is 1 - p."""
+        """Translates a comparison for two classes: Y_1 is the probability p of the second class, and Y_0 is 1 - p."""
         if not self.ensemble.link.is_probability:
             raise QueryError(
                 "the two outputs of this model are not probabilities", remedy="convert it with post_transform LOGISTIC"
@@ -219,7 +219,7 @@ class _Translator:
 
 
 def _of_no_float32(found: Compare) -> bool | None:
-    """Decides a comparison of one input with the same result for all finite float32, e.g. `=` with another number; or None."""
+    """The result of a comparison that is the same for all finite float32 inputs, e.g. `=` with another number; or None."""
     ((coefficient,), most) = found.linear.parts.values(), Fraction(NumberType.FLOAT32.max)
     value = -found.linear.constant / coefficient
     operator = found.operator if coefficient > 0 else _FLIPPED[found.operator]
@@ -231,7 +231,7 @@ def _of_no_float32(found: Compare) -> bool | None:
 
 
 def _bounded(terms: Sequence[tuple[ast.Expression, Fraction]], operator: Operator, bound: Fraction) -> ast.Formula:
-    """`sum of coefficient * term OP bound`; a single term is compared without its coefficient."""
+    """The formula `sum of coefficient * term OP bound`; a single term is compared without its coefficient."""
     if len(terms) == 1:
         (term, factor) = terms[0]
         return ast.Comparison(term, operator if factor > 0 else _FLIPPED[operator], ast.Number(bound / factor))
@@ -254,7 +254,7 @@ def result_text(outcome: Outcome, asked: Property) -> str:
 
 
 def read_content(path: Path, model: LoadedModel) -> bytes:
-    """The bytes of a model file that was read before. Raises QueryError if the file has changed since then."""
+    """The bytes of a model's file. Raises QueryError if the file has changed since the model was read."""
     import hashlib
 
     from treesens.compiler.base.files import open_regular

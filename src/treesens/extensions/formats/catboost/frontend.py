@@ -1,9 +1,9 @@
 """CatBoost models: JSON files read without catboost, and live CatBoost objects.
 
-How CatBoost evaluates (version 1.2): inputs are cast to float32; a split is `x > border`, which goes right here, so that
-`x <= border` goes left; NaN is below all borders, or above them where its feature says `AsTrue`. A tree is oblivious: split
-i gives bit i of the leaf's number. Sums are float64, from 0, in the order of the trees; the bias is added last. The trees
-identify categories by their hashes; the file has their names if it was saved with its pool.
+How CatBoost evaluates (version 1.2): inputs are cast to float32; a split tests `x > border`, and inputs that satisfy it go
+right here; NaN is below all borders, or above them if the feature's `nan_value_treatment` is `AsTrue`. Trees are oblivious:
+split i gives bit i of the leaf's number. Sums are float64, from 0, in the order of the trees; the bias is added last. Trees
+identify categories by hashes; the file has their names if it was saved with its pool.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _inputs(info: Field, tables: Field | None) -> _Inputs:
         if treatment not in ("AsIs", "AsFalse", "AsTrue"):
             raise field["nan_value_treatment"].error(f"unknown treatment `{treatment[:20]}`")
         if treatment == "AsTrue" and field["has_nans"].value is not True:
-            # The library then compares NaN itself, and ignores the treatment.
+            # In this case the library compares NaN itself, and ignores the treatment.
             raise field["has_nans"].error("missing values are treated, and training had none")
         nan_left[column] = treatment != "AsTrue"
     labels = names_of_categories(info, tables, coded)
@@ -233,7 +233,7 @@ def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
         raise given.error("expected a list of class names")
     classes = tuple(c if isinstance(c, (int, str)) and not isinstance(c, bool) else str(c) for c in given.value)
     if loss == "CrossEntropy" and not classes:
-        classes = (0, 1)  # trained on probabilities, it predicts 0 and 1
+        classes = (0, 1)  # a model trained on probabilities predicts 0 and 1
     kind = info["class_params"].get("class_label_type")
     if kind is not None and kind.value == "Integer" and not all(isinstance(c, int) for c in classes):
         raise given.error("the classes are whole numbers, but one of their names is not")
@@ -294,7 +294,7 @@ def _trees(root: Field, inputs: _Inputs, outputs: int) -> tuple[list[Nodes], NDA
 
 
 def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
-    """All splits in the library's numbering: splits on numbers, on categories, and on statistics of categories."""
+    """All splits in the library's numbering: first on numbers, then on categories, then on statistics of categories."""
     info = root["features_info"]
     floats, coded, ctrs = (
         list(info[kind].items()) if kind in info else [] for kind in ("float_features", "categorical_features", "ctrs")
@@ -315,7 +315,7 @@ def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
 
 
 def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Question:
-    """The split of a node. The file gives each split by number and by its fields, which must agree."""
+    """The split of a node. The file gives each split both by number and by its fields, which must agree."""
     kind, number = split["split_type"].text(), split["split_index"].integer()
     if not 0 <= number < len(splits):
         raise split["split_index"].error("a split that does not exist")

@@ -19,8 +19,8 @@ from treesens.links import Exp, Identity
 class NativeCatBoost:
     """Predictions of the catboost library itself, from the JSON document.
 
-    Its JSON reader rounds decimals inexactly and changes leaf values and bias in the last bit, so that a reloaded model does
-    not predict exactly the same. The file's leaf values `leaves`, [L, outputs] in file order, and `bias` replace them.
+    The library's JSON reader rounds decimals inexactly, so leaf values and bias of a reloaded model may differ in the last bit.
+    The file's leaf values `leaves`, [L, outputs] in file order, and `bias` replace these.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class NativeCatBoost:
             raise ModelError(f"catboost refused to predict: {str(error).splitlines()[-1]}") from None
 
     def _inputs(self, rows: NDArray[np.float64]) -> Any:
-        """Rows in the library's form: names instead of codes, and an unknown name for unknown codes."""
+        """Rows in the library's form, with names instead of codes; unknown codes get an unknown name."""
         x = np.ascontiguousarray(rows, dtype=np.float64)
         if not self._names:
             return x

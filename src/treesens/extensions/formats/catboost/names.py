@@ -1,4 +1,4 @@
-"""The categories of each column of a CatBoost model: their hashes and names."""
+"""Finds the categories of each column of a CatBoost model, with their hashes and names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
 
 
 def as_number(name: str) -> str | int:
-    """The name as a number if it is written as an integer, because the library turns integers into texts."""
+    """The name as a number if it is written as an integer, because the library converts integers to texts."""
     return int(name) if _WHOLE.fullmatch(name) else name
 
 
@@ -22,8 +22,8 @@ def names_of_categories(
 ) -> dict[int, list[tuple[str, int]]]:
     """Names and 32-bit hashes per column, in the order of the names. `coded` maps categorical features to their columns.
 
-    A name belongs to each column whose splits or whose tables of one feature contain its hash. A column without such a table
-    also gets the names that no table contains: they all go one way. A column used only in combinations gets all names.
+    A name belongs to each column whose splits or single-feature tables contain its hash. A column without such a table also
+    gets the names that no table contains, which all go the same way. A column used only in combinations gets all names.
     """
     if not coded:
         return {}
@@ -53,7 +53,7 @@ def names_of_categories(
         asked[column] |= found
         of_tables |= found
     for column in set(coded.values()) - set(alone):
-        # The keys of combinations do not reveal their parts: any category may be a part.
+        # The keys of combinations do not reveal the parts, so any category may be a part.
         asked[column] |= set(named) if column in together else _of_the_kind(asked[column], named, of_tables)
     unnamed = set().union(*asked.values()) - set(named)
     if unnamed:
@@ -64,7 +64,7 @@ def names_of_categories(
 
 
 def _of_the_kind(values: set[int], named: Mapping[int, str], of_tables: set[int]) -> set[int]:
-    """The categories that no table contains and that are numbers, or texts, like those of the column."""
+    """The categories that no table contains and that are of the column's kind, numbers or texts."""
     kinds = {isinstance(as_number(named[value]), int) for value in values if value in named}
     rest = {value for value in named if value not in of_tables}
     return rest if len(kinds) != 1 else {value for value in rest if isinstance(as_number(named[value]), int) in kinds}
@@ -82,7 +82,7 @@ def _column_of(number: Field, coded: Mapping[int, int]) -> int:
 def _columns_of_tables(
     info: Field, tables: Field | None, coded: Mapping[int, int]
 ) -> tuple[dict[int, set[int]], set[int]]:
-    """The keys of the tables of one feature, by column, and the columns that occur in tables of several features."""
+    """The keys of single-feature tables, by column, and the columns that occur in tables of several features."""
     alone: dict[int, set[int]] = {}
     together: set[int] = set()
     for ctr in info["ctrs"].items() if "ctrs" in info else ():

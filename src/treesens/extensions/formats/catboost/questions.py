@@ -1,8 +1,8 @@
-"""The splits of a CatBoost model: on one feature, or on a table over several.
+"""The splits of a CatBoost model: on a single feature, or on a table over several features.
 
 How CatBoost splits (version 1.2, catboost/libs/model): a split on a number is `x > border`, and a one-hot split is `category =
 value`. A CTR split compares a statistic of a category, or of a combination, with a border. The statistic is in a table whose
-keys are hashes: h(a, b) = m (a + m b) modulo 2^64 over the 32-bit hashes of the categories, sign-extended, then over the
+keys are hashes: h(a, b) = m (a + m b) modulo 2^64 over the 32-bit hashes of the categories, sign-extended, and then over the
 outcomes of the splits that belong to the combination. Missing keys get the statistic of no observations. All of this is float32
 (Prokhorenkova, Gusev, Vorobev, Dorogush and Gulin, NeurIPS 2018).
 """
@@ -31,7 +31,7 @@ _WORD = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class Above:
-    """x > border, for the number in a column."""
+    """The split x > border, for the number x in a column."""
 
     column: int
     border: float
@@ -43,7 +43,7 @@ class Above:
 
 @dataclass(frozen=True, eq=False)
 class Among:
-    """True if the category in a column is marked in `yes`, bool[codes + 1], whose last entry is for all other categories."""
+    """The split on the categories marked in `yes`, bool[codes + 1]; the last entry is for all other categories."""
 
     column: int
     yes: Bools
@@ -76,7 +76,7 @@ class Categories:
     hashes: Mapping[int, Sequence[int]]
 
     def among(self, column: int, value: int) -> Among:
-        """A split on the category with this hash."""
+        """The split on the category with this hash."""
         return Among(column, np.array([h == value for h in self.hashes[column]] + [False]))
 
 
@@ -119,7 +119,7 @@ def border_of(border: Field) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
-    """A CTR: its features, and the statistic `value` of every combination, float32 with the axes of a `Table`."""
+    """A CTR: its features, and the statistic of every combination, `value`, float32 with the axes of a `Table`."""
 
     categories: tuple[int, ...]
     conditions: tuple[Above | Among, ...]
@@ -170,7 +170,7 @@ def statistic(
 
 
 class _Table:
-    """The table of a CTR: counts by key, and the formula of the statistic."""
+    """The table of a CTR: the counts by key, and the formula of the statistic."""
 
     def __init__(self, ctr: Field, data: Field) -> None:
         self.kind = ctr["ctr_type"].text()
@@ -217,6 +217,6 @@ class _Table:
         return self._of(good, sum(row))
 
     def _of(self, good: float, total: float) -> np.float32:
-        """(good + prior) / (total + weight of the prior), shifted and scaled, each step in float32 (TModelCtr::Calc)."""
+        """The statistic (good + prior) / (total + prior weight), shifted and scaled, each step in float32 (TModelCtr::Calc)."""
         ratio = (np.float32(good) + self.prior) / (np.float32(total) + self.weight)
         return np.float32((ratio + self.shift) * self.scale)

@@ -1,7 +1,7 @@
-"""The trees of a CatBoost model as nodes.
+"""Converts the trees of a CatBoost model to nodes.
 
-If a split holds, an input goes right, and its bit of the leaf's number in a symmetric tree is 1. A split over a combination of
-features becomes several nodes, one per feature, with a copy of the subtree for each outcome.
+An input that satisfies a split goes right, and the split's bit of the leaf number in a symmetric tree is 1. A split over a
+combination of features becomes several nodes, one per feature, with a copy of the subtree for each outcome.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MAX_NODES = 1 << 18
 
 @dataclass(frozen=True)
 class State:
-    """Facts known at a node: possible codes by column, and for numbers the greatest border below and the least border above."""
+    """The facts known at a node: possible codes by column, and for numbers the greatest border below and least border above."""
 
     codes: dict[int, Bools] = field(default_factory=dict)
     numbers: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def outcome(self, question: Above | Among) -> bool | None:
-        """The outcome of the split; None if it is not known."""
+        """The outcome of the split; None if the facts leave it open."""
         if isinstance(question, Above):
             low, high = self.numbers.get(question.column, (-np.inf, np.inf))
             return True if low >= question.border else False if high <= question.border else None
@@ -143,7 +143,7 @@ def nested(tree: Field, question: Callable[[Field], Question], outputs: int, nan
 class _Growing(Growing):
     """A tree under construction; the root comes first.
 
-    Subtrees below a combination are copied, so splits with known outcomes are left out. Trees without `combinations` keep all
+    Subtrees below a combination are copied, so splits with known outcomes are omitted. Trees without `combinations` keep all
     nodes, because thresholds define the cells of the model.
     """
 
@@ -160,7 +160,7 @@ class _Growing(Growing):
         return super().inner(feature, threshold, missing_left=missing_left)
 
     def split(self, question: Question, state: State, below: Callable[[bool, State], int]) -> int:
-        """The nodes of the split, and the subtrees of both outcomes."""
+        """Adds the nodes of the split and the subtrees of both outcomes; returns the first node."""
         if isinstance(question, Table):
             return self._table(question, question.yes, 0, state, below)
         return self._one(question, state, below)
@@ -178,7 +178,7 @@ class _Growing(Growing):
         return node
 
     def _table(self, table: Table, yes: Bools, axis: int, state: State, below: Callable[[bool, State], int]) -> int:
-        """Splits on the features of a combination, one after the other; `yes` is the table without the first `axis` axes."""
+        """Splits on the features of a combination, one after the other; `yes` is the rest of the table after `axis` axes."""
         if yes.all() or not yes.any():
             return below(bool(yes.flat[0]), state)
         if axis < len(table.categories):

@@ -1,4 +1,4 @@
-"""A MOJO as a zip archive: its index `model.ini`, and the files that the index names, within limits."""
+"""Reads a MOJO, a zip archive, within limits: its index `model.ini`, and the files that the index names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAMAGED = "save the model again with h2o"
 
 @dataclass
 class Mojo:
-    """The content of the index: texts by name, the columns, and for each column the number of its categories and their file."""
+    """The content of the index: texts by name, columns, and for each column the number of categories and their file."""
 
     archive: Archive
     place: str
@@ -33,7 +33,7 @@ class Mojo:
         return self.info[name]
 
     def flag(self, name: str) -> bool:
-        """True for `true`, False for `false`. Raises ModelError for any other text, or if it is missing."""
+        """True for `true`, False for `false`. Raises ModelError for any other text, or if the text is missing."""
         value = self.text(name).lower()
         if value not in ("true", "false", "null"):
             raise self.error(f"`{name}` is neither true nor false: {value[:40]}")
@@ -69,7 +69,7 @@ class Mojo:
         return values
 
     def labels(self, column: int) -> tuple[str, ...]:
-        """The categories of a column, in the order of their codes. Raises ModelError if their number differs from the index."""
+        """The categories of a column, in code order. Raises ModelError if their number differs from that in the index."""
         count, name = self.domains[column]
         lines = self.archive.text(f"domains/{name}").split("\n")
         lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]

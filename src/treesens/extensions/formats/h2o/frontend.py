@@ -2,12 +2,12 @@
 
 How H2O scores (h2o-genmodel 3.46): inputs are float64 and thresholds float32; leaves are float32 and sums float64, from 0, in
 the order of the trees. Boosting adds `init_f` at the end, and the link comes after it. A forest divides the sum by the number
-of its trees; for two classes that is the probability of the first class, and 1 minus it that of the second. The second class
-is predicted if its probability is at least `default_threshold`, which training chooses and which is seldom 1/2.
+of its trees. For two classes, this is the probability of the first class; that of the second is 1 minus it. The second class is
+predicted if its probability is at least `default_threshold`, which training chooses and which is seldom 1/2.
 
 Three or more classes have separate trees. Boosting applies a softmax to their sums, without `init_f`. A forest divides the sums
-by their total, which varies, so its scores here are the sums divided by the number of trees, not probabilities. A hash of the
-row breaks ties (`HashedTies`).
+by their total, which varies; its scores here are the sums divided by the number of trees, not probabilities. A hash of the row
+breaks ties (`HashedTies`).
 
 A model with balanced classes multiplies each probability by the quotient of the class's shares in the data and in training, and
 divides by the sum of these products. For two classes this multiplies the odds (`Odds`). For more classes, the sums of boosting
@@ -50,7 +50,7 @@ from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
 _LEAST = 2.0**-40
-"""The least ratio of class shares; the error of its logarithm is far below the precision of probabilities."""
+"""The least ratio of class shares; the error of the ratio's logarithm is far below the precision of probabilities."""
 _DAMAGED = "save the model again with h2o"
 _SHARES = (
     "H2O divides the scores of the classes by their sum, which varies: use margins (the means over the trees) and "
@@ -75,11 +75,11 @@ _FAMILIES = {
     "gamma": ("log", Exp()),
     "tweedie": ("log", Exp()),
 }
-"""Links of the supported families: H2O's name and the class here."""
+"""The links of supported families: H2O's name and the class here."""
 _ENCODINGS = ("AUTO", "Enum", ONE_HOT)
 _ANOTHER = "convert it to PMML (jpmml-h2o); PMML is supported; compare both on your rows"
 _ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}
-"""Supported algorithms, and the name by which the library selects their scoring."""
+"""Supported algorithms, with the names by which the library selects the scoring."""
 
 
 class H2OFrontend(OfFiles):
@@ -104,7 +104,7 @@ class H2OFrontend(OfFiles):
         trees = mojo.count("n_trees", _MOST_TREES)
         if not trees:
             raise mojo.error("the model has no trees", "train it again")
-        # The columns of an encoding are numbers.
+        # The columns that an encoding makes are numbers.
         categories = [0] * len(encoding.made) if encoding is not None else [feature.categories for feature in features]
         several = len(classes) > 2 or _doubled(mojo, len(classes))
         scoring = _many_classes(mojo, len(classes), encoding) if several else _one_score(mojo, classes)
@@ -149,9 +149,9 @@ class H2OFrontend(OfFiles):
 
 @dataclass(frozen=True)
 class _Scoring:
-    """How trees are summed: their files, the score that each feeds (-1: every score, times `signs`), and the final step.
+    """How trees are summed: their files, the score to which each adds (-1: every score, times `signs`), and the final step.
 
-    If `weighted`, finished sums are multiplied by `weights`. If `shares_only`, leaves must lie between 0 and 1 (negated here).
+    If `weighted`, finished sums are multiplied by `weights`. If `shares_only`, leaves, negated here, must be from 0 to 1.
     """
 
     names: list[str]
@@ -167,7 +167,7 @@ class _Scoring:
 
 
 def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
-    """The score of a number or of the second of two classes; an unbalanced forest has a score for each class."""
+    """The scoring of a number or of the second of two classes; an unbalanced forest has a score per class."""
     forest, trees = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
     names, ones = [f"trees/t00_{number:03d}.bin" for number in range(trees)], [1.0] * trees
     if classes and mojo.flag("balance_classes"):
@@ -192,7 +192,7 @@ def _doubled(mojo: Mojo, classes: int) -> bool:
 
 
 def _many_classes(mojo: Mojo, classes: int, encoding: Encoding | None) -> _Scoring:
-    """Sums of three or more classes, or of both of two classes. A class may have no tree, and no file, in a round."""
+    """The scoring of three or more classes, or of both of two classes. In a round, a class may lack a tree and its file."""
     forest, rounds = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
     if rounds * classes > _MOST_TREES:
         raise mojo.error(f"{rounds} rounds of {classes} trees are more than {_MOST_TREES}")
@@ -231,7 +231,7 @@ def _shares(mojo: Mojo, classes: int) -> list[float]:
 
 
 def _corrections(mojo: Mojo, classes: int) -> list[float]:
-    """The factor of each class's probability; H2O keeps a probability if a share is 0."""
+    """The factor for each class's probability; H2O does not change a probability if a share is 0."""
     data, trained = _shares(mojo, classes), mojo.numbers("model_class_distrib", classes)
     found = [one / other if one and other else 1.0 for one, other in zip(data, trained, strict=True)]
     if not all(_LEAST <= factor <= 1 / _LEAST for factor in found):
@@ -240,7 +240,7 @@ def _corrections(mojo: Mojo, classes: int) -> list[float]:
 
 
 def _plain(text: str) -> object:
-    """The text; None for marks of an empty field."""
+    """The text, or None if it marks an empty field."""
     return None if text in ("null", "[]", "") else text
 
 
@@ -293,7 +293,7 @@ def _link(mojo: Mojo) -> Link:
 def _features(mojo: Mojo, encoding: Encoding | None) -> tuple[tuple[Feature, ...], tuple[str, ...]]:
     """The columns of rows, and notes for users."""
     count = mojo.count("n_features", MAX_FEATURES)
-    if not 0 < count < len(mojo.columns):  # columns of weights and folds precede the target, the last one
+    if not 0 < count < len(mojo.columns):  # the columns of weights and folds precede the target, the last column
         raise mojo.error(f"there are {count} features, but {len(mojo.columns)} columns with the target")
     names = mojo.columns[:count] if encoding is None else encoding.names
     features, notes = list(feature_tuple(names, mojo.place)), []
@@ -316,7 +316,7 @@ def _labels(texts: tuple[str, ...]) -> tuple[str, ...] | tuple[int | float, ...]
 
 
 def _classes(mojo: Mojo) -> tuple[str | int, ...]:
-    """The classes; none for a number. Of two classes, the score is that of the second."""
+    """The classes; empty for a regressor. For two classes, the score is that of the second."""
     category, count = mojo.text("category"), mojo.count("n_classes", _MOST_CLASSES)
     if (category, count) == ("Regression", 1):
         return ()

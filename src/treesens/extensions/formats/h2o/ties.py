@@ -1,11 +1,10 @@
-"""The classes that H2O predicts at a tie, and by the shares of two classes in their sum.
+"""The classes that H2O predicts at a tie, or by the shares of two classes in their sum.
 
-h2o-genmodel 3.46 draws the class of a tie by a hash of the input (`GenModel.getPredictionMultinomial`). It iterates over the
-classes and keeps the best so far. A class that equals the best is added to a list, which begins with the first class and is
-never emptied. If several classes are best in the end, a class of the list is drawn by the shares of the classes in the data,
-with a Java generator whose seed is a hash of the row. So for the scores 0, 1/2 and 1/2 the first class may be predicted, and
-the second may not.
-The class depends on all digits of the row, also in columns that no tree splits on.
+h2o-genmodel 3.46 draws the class of a tie by a hash of the input (`GenModel.getPredictionMultinomial`). The function iterates
+over the classes and keeps the best so far. A class with an equal score is added to a list, which begins with the first class
+and is never emptied. If several classes are best in the end, a class of the list is drawn by the shares of the classes in the
+data, with a Java generator whose seed is a hash of the row. So for the scores 0, 1/2 and 1/2 the first class may be predicted,
+and the second may not. The class depends on all digits of the row, also in columns that no tree splits on.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from treesens.compiler.model.ties import Ties
 
 _MASK = (1 << 48) - 1
 _MULTIPLIER, _ADDED = 0x5DEECE66D, 0xB
-"""The linear congruential generator in the documentation of `java.util.Random`."""
+"""Constants of the linear congruential generator in the documentation of `java.util.Random`."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class HashedTies(Ties):
 
     @cached_property
     def factors(self) -> tuple[Fraction, ...]:
-        """Scores are compared directly."""
+        """None of the scores is scaled before the comparison."""
         return (Fraction(1),) * len(self.shares)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:
@@ -87,10 +86,10 @@ class HashedTies(Ties):
 
 @dataclass(frozen=True)
 class CutShares(Ties):
-    """The second of two classes is predicted if its share of the sum of both scores reaches a cut-off t.
+    """Predicts the second of two classes if its share of the sum of both scores reaches a cut-off t.
 
-    That is, (1 - t) times its score is at least t times the score of the first class. `corrections` are factors of these scores
-    for balanced classes. The share is rounded, so a decision by its last digits is open.
+    That is, (1 - t) times the second score is at least t times the first. `corrections` are factors of these scores for
+    balanced classes. The share is rounded, so a decision by its last digits is open.
     """
 
     cut: Fraction
@@ -98,7 +97,7 @@ class CutShares(Ties):
 
     @property
     def coarse(self) -> Fraction:
-        """Relative rounding error of the share, as a lead of scores; it grows as the cut-off approaches 1."""
+        """The relative rounding error of the share, as a lead between scores; it grows as the cut-off approaches 1."""
         return 1 + 1 / (1 - self.cut)
 
     @property

@@ -1,10 +1,10 @@
-"""The trees of a MOJO, in bytes: every node is followed by its left side and then by its right side.
+"""Reads the trees of a MOJO from bytes, in which each node is followed by its left side and then by its right side.
 
 A node is its type (one byte: bits 0 to 5 and 6, 7 give the kinds of its sides, bits 2 and 3 the kind of split), the column (two
-bytes; 65535: a leaf) and the direction of missing values (one byte). Then come the split, a float32 or a set of categories, and
-the length of the left side unless that is a leaf. A number goes right if it is not below the float. A category goes right if it
-is in the set; if the set does not reach it, or the column does not list it, it goes in the direction of missing values
-(`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
+bytes; 65535: a leaf) and the direction of missing values (one byte). The split follows, a float32 or a set of categories, and
+then the length of the left side unless this is a leaf. A number goes right if it is not below the float. A category goes right
+if it is in the set. A category beyond the range of the set, or not listed by the column, goes in the direction of missing
+values (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
 
 H2O may encode categories before its trees see them (`categorical_encoding="OneHotExplicit"`). A category becomes a column for
 each of its labels, 1 for this label and 0 for others, and one more, `NAME.missing(NA)`, for missing values; they follow the
@@ -40,7 +40,7 @@ class _Set:
     members: NDArray[np.bool_]
 
     def goes_left(self, categories: int, missing_left: bool) -> NDArray[np.bool_]:
-        """True for codes that go left, bool[categories + 1]; the last entry is for unlisted categories."""
+        """Flags for codes that go left, bool[categories + 1]; the last entry is for unlisted categories."""
         left = np.full(categories + 1, missing_left)
         end = min(self.first + len(self.members), categories)
         if self.first < end:
@@ -111,7 +111,7 @@ def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[
                 waiting.append(opened)
                 below.append((opened, False))
                 continue
-        # A side has ended: the right side of the last open node must begin here.
+        # A side has ended, so the right side of the last open node must begin here.
         if not waiting:
             break
         last = waiting.pop()
@@ -139,7 +139,7 @@ def _node(
         raise source.error("a node has an unknown kind of split")
     swapped = direction == _NA_VS_REST and not categories[column]
     if direction == _NA_VS_REST:
-        # h2o-genmodel uses the range of the last set on the path if the type of this node is a set.
+        # If this node's type is a set, h2o-genmodel uses the range of the last set on the path.
         old = seen if asked else None
         node = growing.inner(column, -math.inf if swapped else 0.0, missing_left=swapped)
         if not swapped:
@@ -194,14 +194,14 @@ _MISSING = "missing(NA)"
 
 @dataclass(frozen=True)
 class Encoding:
-    """The columns of the table before their encoding: their names, and their labels (None for a number)."""
+    """The columns of the table before encoding, with their names and labels (None for a number)."""
 
     names: tuple[str, ...]
     labels: tuple[tuple[str, ...] | None, ...]
 
     @property
     def made(self) -> list[tuple[int, int]]:
-        """For each column that trees see: the column of the table it is made from, and its category (-1 for a number).
+        """For each column that trees use, the table's column from which it is made, and its category (-1 for a number).
 
         Numbers come before categories.
         """
@@ -236,10 +236,10 @@ class Encoding:
 
 
 def encoding_of(mojo: Mojo) -> Encoding | None:
-    """The columns of the table if trees see others, or None. Raises ModelError if the file contradicts itself."""
+    """The table's columns if trees use encoded ones; otherwise None. Raises ModelError if the file contradicts itself."""
     if mojo.info.get("_genmodel_encoding", "AUTO") != ONE_HOT:
         return None
-    # The last of these columns is the target, too.
+    # As in the table, the last of these columns is the target.
     count = mojo.count(f"_n{_NAMES}", MAX_FEATURES + 1)
     names = _lines(mojo, _NAMES, count)[:-1]
     if mojo.count(f"_n{_LABELS}", MAX_FEATURES + 1) != count or not names:
@@ -261,7 +261,7 @@ def encoding_of(mojo: Mojo) -> Encoding | None:
 
 
 def _encoded(encoding: Encoding) -> list[str]:
-    """The names of the columns that trees see."""
+    """The names of the columns that trees use."""
     result: list[str] = []
     for number, code in encoding.made:
         name, labels = encoding.names[number], encoding.labels[number]
@@ -278,5 +278,5 @@ def _lines(mojo: Mojo, name: str, count: int) -> tuple[str, ...]:
 
 
 def without_encoding(names: Iterable[str]) -> list[str]:
-    """The fields of the index, without those that count labels."""
+    """The names of the index fields, without the fields that count labels."""
     return [name for name in names if not (name.startswith(_COUNT) and name.removeprefix(_COUNT).isdigit())]

@@ -2,8 +2,8 @@
 
 How InterpretML evaluates (interpret-core 0.6 and 0.7): a number is in bin k + 1 if k cuts are at most the number. Missing
 values are in bin 0, categories unseen in training in the last bin. A score is the intercept plus one number per term, in
-float64, in the order of the terms. The second of two classes is predicted if the score is above 0; of more classes, the first
-with the greatest score (Nori, Jenkins, Koch and Caruana 2019).
+float64, in the order of the terms. For two classes, the second is predicted if the score is above 0; for more classes, the
+first with the greatest score (Nori, Jenkins, Koch and Caruana 2019).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
 
 
 class InterpretFrontend:
-    """Reads explainable boosting machines; each term is a tree."""
+    """Reads explainable boosting machines; each term becomes a tree."""
 
     name = "interpret"
     library = "interpret"
@@ -79,8 +79,8 @@ class InterpretFrontend:
         if not getattr(obj, "has_fitted_", False):
             raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a warning that the JSON may change; a table lists its fields
-            # A round trip turns numpy's integers into numbers, as in a file.
+            warnings.simplefilter("ignore")  # a warning that the JSON may change; `known.py` lists its fields
+            # A round trip converts numpy's integers to numbers, as in a file.
             document = json.loads(json.dumps(obj.to_jsonable("minimal")))
         return self._read(document, ModelSource("interpret", path=place), "model", obj)
 
@@ -222,7 +222,7 @@ def _terms(fields: Field, axes: list[list[Axis]], names: list[str], outputs: int
         unknown = [name for name in asked if name not in columns]
         if unknown or not asked or len(set(asked)) < len(asked):
             raise field["term_features"].error("a term has features that do not exist, or one of them twice")
-        # The library uses coarser bins for terms of more features, and the coarsest level for all further ones.
+        # The library uses coarser bins for terms of more features, and the coarsest bins if it has no further level.
         used = [axes[columns[name]][min(len(axes[columns[name]]), len(asked)) - 1] for name in asked]
         leaves += leaves_of(used)
         if leaves > MAX_LEAVES:

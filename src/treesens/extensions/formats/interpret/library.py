@@ -21,7 +21,7 @@ class NativeAdditive:
     def __init__(self, document: Any, live: Any, labels: Mapping[int, Sequence[Any]], outputs: int) -> None:
         self._document, self._live, self._outputs = document, live, outputs
         self.rows = RowMaker(labels, None)
-        """Turns float64 rows with codes into the estimator's form."""
+        """Converts float64 rows with codes to the estimator's form."""
 
     def _estimator(self) -> Any:
         if self._live is None:
@@ -42,7 +42,7 @@ class NativeAdditive:
     def _ask(self, name: str, rows: NDArray[np.float64]) -> NDArray[Any]:
         estimator = self._estimator()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about unseen categories, which are used on purpose
+            warnings.simplefilter("ignore")  # a warning about unseen categories, which are used on purpose
             try:
                 return np.asarray(getattr(estimator, name)(self.rows(rows)))
             except ValueError as error:
@@ -61,7 +61,7 @@ class NativeAdditive:
 
 
 def _complete(document: Any) -> Any:
-    """The document, completed by statistics that the library's reader requires, but no prediction uses."""
+    """The document, completed with statistics that the library's reader requires, although no prediction uses them."""
     ebm = {"bag_weights": [], "best_iteration": [], "implementation": "python"} | document["ebm"]
     output = {"link_param": "nan", "min_target": "nan", "max_target": "nan"}
     feature = {"num_unique_vals": 0, "min": 0.0, "max": 1.0, "histogram_weights": [0.0] * 3}
