@@ -1,4 +1,4 @@
-"""Formats of files without a library in Python: there are no live models, and replay is emulated."""
+"""File formats without a Python library: there are no live models, and replay is emulated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OfFiles:
 
 
 def in_java(rows: NDArray[np.float64]) -> NDArray[Any]:
-    """Stands in for the margins of a Java library: always raises ModelError, since its margins are emulated."""
+    """Takes the place of a Java library's margins; always raises ModelError, because the margins are emulated instead."""
     raise ModelError(
         f"the library that scores these {len(rows)} rows runs in Java",
         remedy="use replay=emulated; `ensemble.margins_emulated` returns the same margins",

@@ -1,9 +1,9 @@
-"""Treelite checkpoints and live treelite models, evaluated like GTIL, treelite's reference implementation.
+"""Reads treelite checkpoints and live treelite models, evaluated like GTIL, treelite's reference implementation.
 
 GTIL (gtil/predict.cc of version 4): inputs and thresholds have the model's threshold type; NaN takes the default child; a
 category that is below 0, or not in the list, does not match. Leaves are summed in the leaf type, from 0, in the order of the
 trees, and optionally averaged; after that, float64 base scores are added. The checkpoint lacks further steps of the training
-library (scikit-learn's cast to float32, LightGBM's zero band), so the model is read as treelite evaluates it.
+library (scikit-learn's cast to float32, LightGBM's zero band), so the model is read as evaluated by treelite.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LINKS = {
     "hinge": Raw(),
 }
 _OF_SEVERAL = ("identity", "identity_multiclass", "multiclass_ova", "softmax")
-"""Postprocessors that apply to all classes of a target; the others change the first score only."""
+"""Postprocessors that apply to all classes of a target; all others change the first score only."""
 _TASKS = {
     "kBinaryClf": Task.BINARY,
     "kMultiClf": Task.MULTICLASS,
@@ -109,7 +109,7 @@ TABLE: Table = {
 
 
 def _parsed(text: str) -> Any:
-    """The dump as JSON. Thresholds missing from the dump are in a second line, an array per tree."""
+    """The dump as JSON. Thresholds that the dump lacks are in a second line, as one array per tree."""
     dump, _, thresholds = text.partition("\n")
     root = json.loads(dump.replace(_NO_THRESHOLD, '"threshold":null,'))
     if not thresholds.strip():
@@ -321,7 +321,7 @@ def _nodes(nodes: list[Field], counts: dict[int, int], width: int, kind: NumberT
 
 
 def _threshold(node: Field, kind: NumberType) -> tuple[float, bool]:
-    """The threshold of a comparison as `x <= threshold`, and True if the sides are exchanged."""
+    """The threshold t of a comparison written as `x <= t`, and True if the sides are exchanged."""
     given, operator = node["threshold"], node["comparison_op"].text()
     value = float(Field([given.value], given.place, given.path).floats()[0])
     if kind is NumberType.FLOAT32:

@@ -1,4 +1,4 @@
-"""Models that count predicted classes: each member keeps its scores, and a formula gives the class (`binder/classes.py`)."""
+"""Models that count predicted classes. Each member keeps its scores, and a formula gives the class (`binder/classes.py`)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def task_of(classes: Sequence[Any]) -> Task:
 
 
 def adds_up(weights: Sequence[float] | None) -> bool:
-    """True if exact sums of weights compare like float64 sums, in which 8 times 0.1 is less than 0.8.
+    """True if exact sums of weights compare like float64 sums, in which adding 0.1 eight times gives less than 0.8.
 
-    Rounded sums of equal weights still grow with the number of votes; other sums must not be rounded at all.
+    Rounded sums of equal weights still grow with the number of votes; sums of other weights must be exact in float64.
     """
     if weights is None or len(set(weights)) == 1:
         return True

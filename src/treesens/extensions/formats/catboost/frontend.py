@@ -1,9 +1,9 @@
 """CatBoost models: JSON files read without catboost, and live CatBoost objects.
 
-How CatBoost evaluates (version 1.2): inputs are cast to float32; a split tests `x > border`, and inputs that satisfy it go
-right here; NaN is below all borders, or above them if the feature's `nan_value_treatment` is `AsTrue`. Trees are oblivious:
-split i gives bit i of the leaf's number. Sums are float64, from 0, in the order of the trees; the bias is added last. Trees
-identify categories by hashes; the file has their names if it was saved with its pool.
+How CatBoost evaluates (version 1.2): inputs are cast to float32; a split tests `x > border`, and in this reader inputs that
+satisfy it take the right child. NaN is below all borders, or above them if the feature's `nan_value_treatment` is `AsTrue`.
+Trees are oblivious: split i gives bit i of the leaf's number. Sums are float64, from 0, in the order of the trees; the bias is
+added last. Trees identify categories by hashes; the file has their names if it was saved with its pool.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Models of models: votes, stacks, bags and folds, which predict a weighted mean of the predictions of several ensembles.
+"""Models of models (votes, stacks, bags and folds), which predict a weighted mean of the predictions of several ensembles.
 
 If every member is a sum of its leaves, so is the mean (`is_sum`): one ensemble over all trees, weighted by member. If some
 member has a link or a calibration, each member keeps separate scores, and the probability is a sum of functions of several
-scores (`curve_sums.py`). If the members' predicted classes are counted, each keeps separate scores, too. Libraries add numbers
-in different ways, so each member keeps its own arithmetic.
+scores (`curve_sums.py`). If predicted classes are counted, members keep separate scores, too. Libraries add numbers in
+different ways, so each member keeps its own arithmetic.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class Way(Enum):
 
     @property
     def one_column(self) -> bool:
-        """True if only the last prediction of each member counts: that of the second class, or of a regressor."""
+        """True if only the last prediction of each member is used: that of the second class, or of a regressor."""
         return self in (Way.LINEAR, Way.DECISION, Way.SPARSE, Way.SINGLE)
 
 
 @dataclass(frozen=True, eq=False)
 class Weighted(Blend):
     """A weighted mean of `members`. `weights` are the library's factors, or None for a plain mean; `shares` are the exact
-    weights as written: 0.3 and 0.7 are 3/10 and 7/10.
+    weights as written (3/10 for 0.3).
     """
 
     members: tuple[Ensemble, ...]
@@ -83,7 +83,7 @@ class Weighted(Blend):
         return own
 
     def _scores_of_classes(self, reached: NDArray[np.int32]) -> FloatArray:
-        """The scores of all classes, one per member: sums over shared predictions, computed as one product by the library."""
+        """The scores of all classes, one per member: sums over shared predictions, which the library computes at once."""
         inner = [members_of(member) for member in self.members]
         own = inner[0]._margins_of_members(self.members[0], reached[:, : self.trees[0][1]])
         columns = np.concatenate([m.probabilities(o) for m, o in zip(inner[0].members, own, strict=True)], axis=1)
@@ -112,7 +112,7 @@ class Weighted(Blend):
                 found = np.average(np.asarray([t[:, 0] for t in tables]).T, axis=1, weights=self.weights)[:, None]
             case Way.LINEAR | Way.DECISION:
                 columns = np.concatenate([t[:, -1:] for t in tables], axis=1)
-                # The coefficients' shape, vector or matrix, determines the order of additions.
+                # The shape of the coefficients, a vector or a matrix, determines the order of additions.
                 weights = np.asarray([self.weights]).T if self.way is Way.DECISION else np.asarray(self.weights)
                 found = (columns @ weights + self.intercept).reshape(-1, 1)
             case Way.SPARSE:
@@ -136,7 +136,7 @@ class Weighted(Blend):
 
     def sums(self) -> tuple[Blend, ...]:
         if self.way is Way.MATRIX:
-            # The members are the scores, each a sum over the same columns.
+            # Each member is one score, a sum over the same columns.
             return tuple(member.blend for member in self.members if member.blend is not None)
         return (self,) if self.is_sum else ()
 
@@ -161,7 +161,7 @@ class Weighted(Blend):
         return np.asarray(counted.argmax(axis=1), np.int64)
 
     def bands(self) -> tuple[Fraction, ...]:
-        """Bounds on |library's margin - exact margin|, one per output of the ensemble."""
+        """Bounds on the error |library's margin - exact margin|, one per output of the ensemble."""
         bands = [member.bands() for member in self.members]
         if not self.is_sum:
             return tuple(band for of_member in bands for band in of_member)
@@ -173,7 +173,7 @@ class Weighted(Blend):
             size = abs(Fraction(self.intercept)) + sum(
                 (abs(s) * _largest(m, place) for s, m in zip(self.shares, self.members, strict=True)), Fraction(0)
             )
-            # The written weight, its product, the sums and the division are all rounded.
+            # The written weight, the product with it, the sums and the division are all rounded.
             kind = NumberType.FLOAT32 if self.way is Way.SINGLE else NumberType.FLOAT64
             steps, unit = 4 * len(self.members) + 16, Fraction(1, 1 << kind.precision)
             if self.way is Way.SINGLE and 2 * (size + moved) > Fraction(kind.max):
@@ -192,7 +192,7 @@ def members_of(ensemble: Ensemble) -> Weighted:
 
 
 def _shown(member: Ensemble, margins: FloatArray) -> FloatArray:
-    """A member's prediction for its margins: calibrated scores of classes are divided by their sum."""
+    """The prediction of a member with these margins; calibrated class scores are divided by their sum."""
     if member.link.compares_members:
         return members_of(member).probabilities(margins, len(member.classes))
     return np.asarray(member.probabilities(margins))

@@ -1,4 +1,4 @@
-"""A probability from a function of the score that was fitted after training (`calibration.py`)."""
+"""Probabilities that are functions of the score, fitted after training (`calibration.py`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from treesens.links.link import ClassRule, Link, Require, ScorePlace, second_cla
 
 @dataclass(frozen=True)
 class Calibrated(Link):
-    """The probability of the second class is `function` of the only score, or of its sigmoid."""
+    """The link of calibrated models: the second class's probability is `function` of the only score, or of its sigmoid."""
 
     function: Calibration
 

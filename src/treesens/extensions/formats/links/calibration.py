@@ -1,14 +1,14 @@
-"""Calibrations, functions from a model's score to a probability: Platt's sigmoid, isotonic functions, and odds.
+"""Calibrations, which are functions from a model's score to a probability: Platt's sigmoid, isotonic functions, and odds.
 
 Sigmoid (Platt, *Probabilistic outputs for support vector machines*, 1999): p = 1 / (1 + exp(slope * f + intercept)) with a
 negative slope. Isotonic: the piecewise linear function through the knots, constant beyond the first and the last one. Odds: a
 model trained on other class shares has its odds multiplied by a number (Elkan, *The foundations of cost-sensitive learning*,
 2001). All of them are non-decreasing and continuous in f, the model's margin or its uncalibrated probability.
 
-So p >= c holds from some score on, and p > c beyond some score; `least_margin` returns it exactly. The sigmoid gives
+So p >= c holds from some score on, and p > c beyond some score; `least_margin` returns this score exactly. The sigmoid gives
 f >= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; on a flat step at c, p >= c holds
-from its first score on, p > c beyond its last score. If f is the probability 1 / (1 + exp(-m)) of a margin m, then f >= t
-means m >= ln(t / (1 - t)). Knots have their written values (0.3, not the double below it), so that comparisons are about the
+from the step's first score on, p > c beyond its last score. If f is the probability 1 / (1 + exp(-m)) of a margin m, then f >=
+t means m >= ln(t / (1 - t)). Knots have their written values (0.3, not the double below it), so that comparisons are about the
 numbers that a library prints.
 """
 
@@ -29,7 +29,7 @@ from treesens.compiler.query.bounds import LogRational
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """p = 1 / (1 + exp(slope * f + intercept)), slope below 0; if `of_probability`, f is 1 / (1 + exp(-margin))."""
+    """p = 1 / (1 + exp(slope * f + intercept)), with a negative slope; if `of_probability`, f is 1 / (1 + exp(-margin))."""
 
     slope: float
     intercept: float
@@ -43,7 +43,7 @@ class Sigmoid:
 
 @dataclass(frozen=True)
 class Isotonic:
-    """p is linear between knots: `scores` ascend, `values` never fall. `single` is True if the library stores float32."""
+    """p is linear between knots; `scores` ascend, `values` never fall. `single` is True if the library stores float32."""
 
     scores: tuple[float, ...]
     values: tuple[float, ...]
@@ -52,7 +52,7 @@ class Isotonic:
 
     @cached_property
     def exact(self) -> tuple[list[Fraction], list[Fraction]]:
-        """Scores and values of the knots as exact numbers; values as written: 0.3, not the double below it."""
+        """Scores and values of the knots as exact numbers; a value is the number as written (0.3, not the double below it)."""
         return [Fraction(s) for s in self.scores], [Fraction(repr(v)) for v in self.values]
 
     def after(self, scores: NDArray[Any]) -> FloatArray:
@@ -87,8 +87,8 @@ Calibration: TypeAlias = Learnt | Odds
 
 
 def least_margin(calibration: Calibration, probability: Fraction, *, strict: bool) -> LogRational | bool:
-    """The margin from which p >= probability holds, or, if `strict`, beyond which p > probability holds. True if all margins
-    satisfy the comparison, False if none does.
+    """The margin from which p >= `probability` holds, or, if `strict`, beyond which p > `probability` holds. True if all
+    margins satisfy the comparison, False if none does.
     """
     match calibration:
         case Sigmoid():
@@ -136,7 +136,7 @@ def _least_score(calibration: Isotonic, probability: Fraction, strict: bool) -> 
 
 
 def _margin_of(score: LogRational) -> LogRational | bool:
-    """The margin m with 1 / (1 + exp(-m)) = score; True if every probability exceeds the score, False if none reaches it."""
+    """The margin m with 1 / (1 + exp(-m)) = score; True if all probabilities exceed the score, False if none reaches it."""
     other = LogRational(Fraction(1)) + -score
     if _sign(score) <= 0:
         return True

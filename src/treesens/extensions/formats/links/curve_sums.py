@@ -1,9 +1,9 @@
 """Calibrated probabilities as terms of sums, and the rows of these sums.
 
 Each term is a non-decreasing function of one score (`curves.py`), or a share of a softmax. An input at which the sum is too
-small gives a row that excludes the input: each function is below a line on the range of its score, and the sum of the lines
-must reach the bound. Above a convex part of a function the line may be too far away. In that case the line covers only a part
-of the range, and the row holds unless some score is outside that part.
+small gives a row that excludes the input: each function lies below a line on the range of its score, and the sum of the lines
+must reach the bound. A line may lie too far above a convex part of a function. In that case the line covers only a part of the
+range, and the row holds unless some score is outside that part.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from treesens.links import ScorePlace
 _HALVINGS = 12
 """The maximum number of times that a line's range is halved towards the excluded input."""
 _GRID = 1 << 40
-"""The denominator of the constants of lines, which are rounded up."""
+"""The denominator of the constants of lines; constants are rounded up."""
 
 Range = tuple[float, float, float]
 """A line's point of contact, and the range on which the line is above its function."""
@@ -77,13 +77,13 @@ class Curve(Linear):
 
 
 def curve(place: ScorePlace, output: int, factor: Fraction, calibration: Learnt) -> Curve:
-    """factor * calibration(score) of a model's score."""
+    """The curve factor * calibration(score) for one score of a model."""
     line = place.linear(output, factor)
     return Curve(line.factor, line.scores, line.low, line.high, calibration)
 
 
 def curves_of(row: ProbabilitySum) -> list[Linear]:
-    """The terms of a sum that are functions of one score, or scores."""
+    """The terms of a sum that are scores or functions of one score."""
     return [term for term in row.terms if isinstance(term, Linear)]
 
 
@@ -91,7 +91,7 @@ def curves_of(row: ProbabilitySum) -> list[Linear]:
 
 
 def first_row(row: ProbabilitySum) -> Constraint:
-    """A linear row implied by a sum: its lines touch where equal shares of all ranges reach the bound."""
+    """A linear row that a sum implies; the lines touch their functions where equal shares of all ranges reach the bound."""
     best = [_range(term, 1.0) for term in curves_of(row)]
     if _total(row, [r[0] for r in best], 1.0) < float(row.bound) - ROUNDING * _size(row):
         return AnyOf(())
@@ -124,7 +124,7 @@ def cut_off(row: ProbabilitySum, scores: Scores) -> Constraint | None:
 
 
 def on_lines(row: ProbabilitySum, ranges: Sequence[Range]) -> AtLeast:
-    """The row that says that the sum of lines above the functions reaches the bound; shares count as 0 or 1."""
+    """The row that the sum of lines above the functions reaches the bound; shares of softmaxes count as 0 or 1."""
     terms = curves_of(row)
     return line_row(row, {term: _line(term, place) for term, place in zip(terms, ranges, strict=True)})
 
@@ -140,7 +140,7 @@ def _line(term: Linear, place: Range) -> tuple[Fraction, Fraction]:
         slope = float(np.float32(slope_above(f, low, high, at, knots)))
         constant = least_constant(f, low, high, slope, knots, bend)
         return Fraction(slope), Fraction((constant * _GRID).__ceil__(), _GRID)
-    # -f(-s) is also non-decreasing, and is below a line if f is above one.
+    # -f(-s) is non-decreasing, too, and lies below a line if f lies above one.
     slope = float(np.float32(slope_above(lambda s: -f(-s), -high, -low, -at, -knots)))
     constant = least_constant(lambda s: -f(-s), -high, -low, slope, -knots, bend)
     return Fraction(slope), -Fraction((constant * _GRID).__ceil__(), _GRID)
@@ -157,7 +157,7 @@ def _knots(calibration: Learnt) -> FloatArray:
 
 
 def _range(term: Linear, share: float) -> Range:
-    """The whole range of a score; the point of contact is at this share of it, from the end at which the term is least."""
+    """The whole range of a score, with the point of contact at `share` of it, from the end at which the term is least."""
     low, high = float(term.low), float(term.high)
     return (low + (high - low) * (share if term.factor > 0 else 1 - share)), low, high
 

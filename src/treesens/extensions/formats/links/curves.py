@@ -1,6 +1,6 @@
-"""Calibrated probabilities as non-decreasing functions of one score: their values, and lines above them.
+"""Values of calibrated probabilities, which are non-decreasing functions of one score, and lines above these functions.
 
-At one input such a term is a rational number, a share 1 / (1 + e**v), or a sigmoid of a probability. Over all inputs lines
+At one input, the value is a rational number, a share 1 / (1 + e**v), or a sigmoid of a probability. Over all inputs, lines
 bound the term (`least_constant`) and give linear rows for a sum: for a slope b >= 0, the least a with f(s) <= a + b s. On a
 piece [u, v] f(s) - b s is at most f(v) - b u, since f is non-decreasing. If f is smooth on the piece, f(s) - b s is also at
 most the greater of its values at the ends plus a second-derivative term. Halving the pieces that exceed the best value
@@ -23,7 +23,7 @@ from treesens.compiler.query.exact_sums import ONE, Member, Value, share_bounds
 from treesens.extensions.formats.links.calibration import Isotonic, Learnt, Sigmoid
 
 ROUNDING = 1e-11
-"""Upper bound on the floating-point error of such a function: one or two exponentials and a product."""
+"""Upper bound on the floating-point error of a calibrated probability: one or two exponentials and a product."""
 _LIFT = 1e-14
 """Upper bound on the relative error of an argument."""
 _CLOSE = 1e-7
@@ -39,7 +39,7 @@ _LARGEST = Fraction(2) ** 1000
 
 @dataclass(frozen=True)
 class SigmoidOfShare(Member):
-    """1 / (1 + e**(slope * p + intercept)), where p = 1 / (1 + e**-score); slope and score are positive."""
+    """The number 1 / (1 + e**(slope * p + intercept)), where p = 1 / (1 + e**-score); slope and score are positive."""
 
     slope: Fraction
     intercept: Fraction
@@ -60,7 +60,7 @@ def add_value(value: Value, factor: Fraction, calibration: Learnt, score: Fracti
     if not calibration.of_probability:
         value.power_share(factor, [slope * score + intercept])
         return
-    # The probability p of a score is 1 minus that of its negative.
+    # The probability p of a score is 1 minus the probability of the negated score.
     if score < 0:
         slope, intercept, score = -slope, slope + intercept, -score
     if slope < 0:
@@ -72,7 +72,7 @@ def add_value(value: Value, factor: Fraction, calibration: Learnt, score: Fracti
 
 
 def _add_isotonic(value: Value, factor: Fraction, calibration: Isotonic, score: Fraction) -> None:
-    """Adds the value on the score's piece: a constant, or a line, which for a probability is a multiple of a share."""
+    """Adds the value on the score's piece: a constant, or a line, which is a multiple of a share if f is of a probability."""
     scores, values = calibration.exact
     place = _place_of_share(scores, score) if calibration.of_probability else bisect_right(scores, score)
     if place in (0, len(scores)):
@@ -105,14 +105,14 @@ def _place_of_share(scores: list[Fraction], margin: Fraction) -> int:
         if first == last:
             return first
         if bits > _FAR:
-            # The probability is closer to 0 or 1 than the supported precision, where the function is flat or ends.
+            # The probability is nearer to 0 or 1 than the supported precision; there the function is flat, or ends.
             return first if margin > 0 else last
         bits *= 2
 
 
 def floats_of(calibration: Learnt, lift: float = 0.0) -> Callable[[FloatArray], FloatArray]:
-    """The function in floats. With `lift` 1 (or -1) its values are never below (above) the exact ones by more than ROUNDING,
-    although a steep piece amplifies the rounding of its argument.
+    """The function in floats. With `lift` 1 (or -1), a value is never below (above) the exact value by more than ROUNDING,
+    although a steep piece amplifies the rounding of the argument.
     """
 
     def f(s: FloatArray) -> FloatArray:
@@ -179,7 +179,7 @@ def least_constant(
     """A number a, close to the least possible, with f(s) <= a + slope * s for all s in [low, high]; slope >= 0.
 
     On a piece of width w without a knot, f(s) - slope * s is also at most the greater of its values at the ends plus
-    `curvature` * w**2 / 8, so that few pieces have to be halved. The rounding of a knot is harmless: a separate piece has it.
+    `curvature` * w**2 / 8, so that few pieces have to be halved. Rounding a knot is harmless: it has its own piece.
     """
     around = _KNOT_WIDTH * (1 + np.abs(knots))
     places = np.concatenate([np.linspace(low, high, 65), knots - around, knots + around])
@@ -202,7 +202,7 @@ def least_constant(
         if not open_.any() or len(left) + int(open_.sum()) > _MOST_PIECES:
             size = 1 + float(np.abs(most).max()) + slope * max(abs(low), abs(high))
             return Fraction(max(best, float(most.max())) + ROUNDING * size)
-        # Pruned pieces are below the best value, and so below the result.
+        # Pruned pieces lie below the best value, and so below the result.
         kept = ~open_ & (most > best)
         left, right, smooth = (
             np.concatenate([left[open_], middle[open_], left[kept]]),

@@ -1,13 +1,13 @@
 """Quotients of functions of several scores, as terms of a sum of probabilities.
 
-A calibration of several classes computes f_c(s_c) for the score of each class, and divides each value by the sum of all. So a
-term is a mean of weights w_c, weighted by f_c(s_c). The mean increases in the scores of weights above it and decreases in the
-scores of weights below it.
+A calibration of several classes computes f_c(s_c) for the score of each class, and divides each value by the sum of all values.
+So a term is a mean of numbers w_c with the weights f_c(s_c). It increases in the scores whose w_c is above the mean, and
+decreases in the scores whose w_c is below it.
 
 Over a box of scores let q be the quotient, U the sum of all f_c, between L and H, and M the sum of (w_c - t) f_c for any number
 t. Since q - t = M / U, q - t is at most M / H if M <= 0, and at most M / L otherwise, and it is never more than the greatest
-quotient of the box minus t. A line in M above these bounds is a sum of functions of one score each, for which there are rows of
-scores (`curve_sums.py`). A line for a part of the box gives a row that holds unless some score is beyond that part.
+quotient of the box minus t. A line in M above these bounds is a sum of functions of one score each, which rows of scores bound
+(`curve_sums.py`). A line for a part of the box gives a row that holds unless some score is outside that part.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _STEPS = 30
 
 @dataclass(frozen=True)
 class Part(Member):
-    """The value of f at one input: a number, or 1 / (1 + e**number) if it `is_share`."""
+    """The value of f at one input: `number`, or 1 / (1 + e**number) if `is_share`."""
 
     number: Fraction
     is_share: bool
@@ -117,7 +117,7 @@ class Quotient(Summand):
         return np.min(means, axis=0), np.max(means, axis=0)
 
     def better(self, arguments: Sequence[Fraction], name: str) -> list[AtLeast]:
-        """Rows of which each better input satisfies one: some part is better, or, if its weight is a middle one, differs."""
+        """Rows of which each better input satisfies one: some part is better or, if its weight is a middle one, different."""
         sides = []
         for weight, part, place in zip(self.own, self.parts, arguments, strict=True):
             if weight > min(self.own):
@@ -127,7 +127,7 @@ class Quotient(Summand):
         return sides
 
     def toward(self, arguments: Sequence[Fraction], share: Fraction) -> tuple[Fraction, ...]:  # noqa: ARG002
-        """The arguments, unchanged: a part with a middle weight has no best end."""
+        """The unchanged arguments, because a part with a middle weight has no best end."""
         return tuple(arguments)
 
     def relax(self, row: ProbabilitySum) -> Constraint:
@@ -148,7 +148,7 @@ class Quotient(Summand):
         return spread if least <= 2 * total else spread * (2 * total / least + ensemble.link.least_lead)
 
     def plus(self, other: Summand) -> Quotient | None:
-        """The sum of two quotients of the same functions, a quotient whose weights are added; None for other summands."""
+        """The sum of two quotients of the same functions, which is a quotient with added weights; None for other summands."""
         if not isinstance(other, Quotient) or other.parts != self.parts:
             return None
         return Quotient(Fraction(1), tuple(a + b for a, b in zip(self.own, other.own, strict=True)), self.parts)
@@ -177,7 +177,7 @@ def _part_at(part: Curve, score: Fraction) -> Part:
 def mean_bounds(
     weights: Sequence[Fraction], low: Sequence[Fraction], high: Sequence[Fraction]
 ) -> tuple[Fraction, Fraction]:
-    """The least and the greatest mean of weights with coefficients between `low` and `high`; a plain mean if all are 0.
+    """The least and the greatest mean of `weights` with coefficients between `low` and `high`; the plain mean if all are 0.
 
     The maximum gives all weights above some threshold their greatest coefficient, and those below it their least.
     """
@@ -219,7 +219,7 @@ def first_line(row: ProbabilitySum) -> Constraint:
 
 
 def _without_curves(row: ProbabilitySum) -> Constraint:
-    """True or false as a constraint: the sum, with probabilities at their best values, reaches the bound or does not."""
+    """A constant constraint: True if the sum, with probabilities at their best values, reaches the bound."""
     most = sum(map(_most_of, row.terms), Fraction(0))
     return AllOf(()) if most >= row.bound else AnyOf(())
 
@@ -235,7 +235,7 @@ def _most_of(term: Summand) -> Fraction:
 def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
     """A constraint that the sum implies and `scores` violate; None if lines are not close enough to the quotients.
 
-    The range of a score is limited first in the direction in which it helps, then on both sides.
+    The range of a score is limited first in the direction in which the score helps, and then on both sides.
     """
     terms, curves = quotients_of(row), curves_of(row)
     targets = [_target(term, scores) for term in terms]
@@ -268,8 +268,8 @@ def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
 def _narrowed(
     part: Linear, place: Fraction, halving: int, gain: Fraction, both: bool, name: str
 ) -> tuple[tuple[Fraction, Fraction], list[AtLeast]]:
-    """A part of a score's range around its position, and rows of which a score outside it satisfies one. The part is limited
-    in the direction in which the term gains, or, if `both`, on both sides.
+    """A part of a score's range around `place`, and rows of which every score outside the part satisfies one. The part is
+    limited in the direction in which the term gains or, if `both`, on both sides.
     """
     low, high = min(part.low, place), max(part.high, place)
     if not halving:

@@ -46,7 +46,7 @@ _SIGMOID = Sigmoid(-1.0, 0.0)
 
 @dataclass(frozen=True)
 class Mean(Link):
-    """The weighted mean of the members' probabilities: one per class, or of two classes that of the second."""
+    """The weighted mean of the members' probabilities: one per class, or only that of the second of two classes."""
 
     name = "blended"
     advice = (
@@ -80,7 +80,7 @@ class Mean(Link):
             if own is None:
                 raise InternalError("a mean of models that predict no probabilities")
             if member.link == Logistic():
-                # Lines above a sigmoid of one score are tighter bounds than 0 and 1.
+                # Lines above a sigmoid of one score are tighter than the bounds 0 and 1.
                 own = (curve(inside, 0, factor * share, _SIGMOID),)
             result += own
             first += member.n_outputs
@@ -122,7 +122,7 @@ class Votes(Link):
         return members_of(ensemble).winners(np.asarray(scores, np.float64), len(ensemble.classes))
 
     def sure_winners(self, ensemble: Ensemble, scores: FloatArray) -> list[int | None] | None:
-        """The class of each row that wins whatever the uncertain members predict; None if there is none."""
+        """Per row, the class that wins whatever the uncertain members predict; None if there is no such class."""
         count = len(ensemble.classes)
         votes = [sure_classes(member, scores[:, first:end]) for member, first, end in members_of(ensemble).parts()]
         result: list[int | None] = []
@@ -133,7 +133,7 @@ class Votes(Link):
         return result
 
     def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending:  # noqa: ARG002
-        """The class `wanted` has the most votes; with `positive=False`, another class has."""
+        """States that the class `wanted` has the most votes or, with `positive=False`, that another class has."""
         blend, classes = members_of(voter.model), len(voter.model.classes)
         members = [replace(voter, model=m, first=voter.first + first) for m, first, _ in blend.parts()]
         shape = (classes,) * len(members)
@@ -160,7 +160,7 @@ class Votes(Link):
 
 @dataclass(frozen=True)
 class Compared(Votes):
-    """The class with the greatest calibrated score; each member provides one class's score."""
+    """The link that predicts the class with the greatest calibrated score; each member provides one class's score."""
 
     compares_members = True
     least_lead = Fraction(2.0**-40)
@@ -177,7 +177,7 @@ class Compared(Votes):
         return [int(b) if lead > self.least_lead else None for b, lead in zip(best, ahead, strict=True)]
 
     def slack(self, ensemble: Ensemble, term: ScoreTerm) -> Fraction:
-        """The greatest difference of scores that may vanish in the rounded sigmoids."""
+        """The greatest difference between scores that may vanish in the rounded sigmoids."""
         largest, slope = 0.0, Fraction(1)
         for number, member in enumerate(members_of(ensemble).members):
             own = calibration_of(member)
@@ -189,7 +189,7 @@ class Compared(Votes):
         return unit_of(term, ensemble) / slope * len(ensemble.classes) * self.least_lead * (2 + flatness)
 
     def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending:  # noqa: ARG002
-        """The class's calibrated score exceeds all others; the common divisor, the sum of all scores, cancels."""
+        """States that the class's calibrated score exceeds all others; the common divisor, the sum of all scores, cancels."""
         ensemble, parts = voter.model, []
         name, mine = f"class.{scope.points[voter.point]}", calibration_of(members_of(ensemble).members[wanted])
         for other, member in enumerate(members_of(ensemble).members):
@@ -199,7 +199,7 @@ class Compared(Votes):
             lead = tuple(score_of_class(voter, k, Fraction(s)) for k, s in ((wanted, 1), (other, -1)))
             rows, theirs = [compare_terms(lead, operator, Fraction(0), positive, name)], calibration_of(member)
             if isinstance(mine, Sigmoid) and isinstance(theirs, Sigmoid):
-                # For two sigmoids, a linear row of scores is equivalent, which is proved at once.
+                # For two sigmoids, a linear row of scores is equivalent, and such a row is decided quickly.
                 zero = LogRational(Fraction(mine.intercept) - Fraction(theirs.intercept))
                 one, two = (ScoreAtom(voter.point, k) for k in (wanted, other))
                 ahead = {one: -Fraction(mine.slope), two: Fraction(theirs.slope)}
@@ -214,14 +214,14 @@ class Compared(Votes):
 
 
 def score_of_class(place: ScorePlace, number: int, factor: Fraction = Fraction(1)) -> Curve:
-    """factor * a class's calibrated score, for a model that compares these."""
+    """The term factor * calibrated score of a class, for a model that compares calibrated scores."""
     calibration = calibration_of(members_of(place.model).members[number])
     assert isinstance(calibration, Learnt)
     return curve(place, number, factor, calibration)
 
 
 def _formula(table: BoolArray, members: Sequence[ScorePlace], of_member: OfMember) -> Pending:
-    """A formula over the members' classes that is true where `table` is; the table is not constant."""
+    """A formula over the members' classes that is true exactly where `table` is true; the table must not be constant."""
     parts: list[Pending] = []
     for rest in {left.tobytes(): left for left in table if left.any()}.values():
         allowed = [bool(left[rest].all()) for left in table]
@@ -231,7 +231,7 @@ def _formula(table: BoolArray, members: Sequence[ScorePlace], of_member: OfMembe
 
 
 def _one_of(member: ScorePlace, allowed: list[bool], of_member: OfMember) -> Pending:
-    """The member predicts an allowed class, in terms of the allowed or the excluded classes, whichever are fewer."""
+    """States that the member predicts an allowed class, by the allowed or the excluded classes, whichever are fewer."""
     positive = 2 * sum(allowed) <= len(allowed)
     named = [of_member(member, c, positive) for c, fine in enumerate(allowed) if fine is positive]
     return (any_of if positive else all_of)(named)

@@ -1,1 +1,1 @@
-"""Models in which a number reaches the score by a coefficient: tables of the number's values over a domain."""
+"""Models in which a number enters the score with a coefficient; over a domain, the number becomes a table of its values."""

@@ -1,4 +1,4 @@
-"""Numbers that reach a model's score by a coefficient, over the domain of a question."""
+"""Closes models over the domain of a question if numbers enter the score with coefficients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treesens.visible import declaration
 
 
 def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
-    """The model over its numbers' domain, or unchanged. Raises Unbound, after a diagnostic, if a domain is not finite."""
+    """The model over the domain of its numbers, or unchanged. Raises Unbound, after a diagnostic, if a domain is not finite."""
     names = model.ensemble.open_features
     values = {name: values_of(specs[name]) for name in names}
     wrong = [name for name, known in values.items() if known is None]

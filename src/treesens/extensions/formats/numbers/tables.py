@@ -1,8 +1,8 @@
-"""Models with coefficients of numbers, over a domain: each number becomes a table of its values.
+"""Closes models with coefficients of numbers over a domain: each number becomes a table of its values.
 
-The library's image of a value (scaled, filled) is computed element by element in its own arithmetic, so that a cell holds the
-float that the library multiplies. The library's order of additions depends on the machine: the band of the model covers every
-order.
+The library's image of a value (scaled, filled) is computed element by element in the library's arithmetic, so that a cell
+contains the float that the library multiplies. The library's order of additions depends on the machine, so the model's band
+covers every order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TREES = (
 
 
 def number_term(number: OpenNumber, features: tuple[Feature, ...], place: str) -> Ensemble:
-    """A number as a separate open model."""
+    """An open model of a single number."""
     return replace(_table(number, features, place, np.zeros(1)), number=number)
 
 
@@ -61,7 +61,7 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensembl
         name=ensemble.name,
         source=ensemble.source,
         classes=ensemble.classes,
-        # Steps after the sum belong to the ensemble, not to its members.
+        # Steps after the sum belong to the ensemble rather than to its members.
         link=Identity() if blend.is_sum else ensemble.link,
         task=ensemble.task,
     )
@@ -83,7 +83,7 @@ def _renamed(member: Ensemble, names: Sequence[str]) -> Ensemble:
 
 
 def _table(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> Ensemble:
-    """A tree with a cell per value, and cells between neighbouring values, which contain no value of the domain."""
+    """A tree with one cell per value; the cells between neighbouring values contain no value of the domain."""
     made = _made(number, features, place, values)
     after = np.nextafter(values, np.inf)
     cuts = np.unique(np.concatenate([values[1:], after[:-1]]))
@@ -113,7 +113,7 @@ def table_of_feature(
     axis: Axis, values: FloatArray, missing: float, features: tuple[Feature, ...], place: str
 ) -> Ensemble:
     """A model of one tree over one feature, with `values`, float64[bins], in the bins of `axis`, and `missing` for a missing
-    value (NaN if the library makes no prediction for a missing value).
+    value (NaN if the library makes no prediction in that case).
     """
     missing = 0.0 if np.isnan(missing) else missing
     nodes = term_tree([axis], np.concatenate([[missing], values])[:, None])

@@ -1,8 +1,8 @@
 """ONNX models with one TreeEnsembleClassifier or TreeEnsembleRegressor, read with onnx and replayed in onnxruntime.
 
 How onnxruntime evaluates (tree_ensemble_common.h, tree_ensemble_aggregator.h): float32 inputs against float32 values by the
-mode of each node; NaN takes the false branch unless missing_value_tracks_true. Scores are summed in float32 from 0 in the order
-of the trees, optionally averaged, then base_values are added, then the transform is applied.
+mode of each node; NaN takes the false branch unless missing_value_tracks_true is set. Scores are summed in float32, from 0, in
+the order of the trees, and optionally averaged; after that, base_values are added and the transform is applied.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ONNXFrontend:
     reads_with = "onnx"
 
     def recognises_bytes(self, head: bytes) -> bool:
-        # A ModelProto begins with field 1 (ir_version); the name of the operator, or of the library, tells it apart.
+        # A ModelProto begins with field 1 (ir_version); the name of the operator, or of the library, identifies it.
         return head[:1] == b"\x08" and (b"TreeEnsemble" in head or b"ai.onnx" in head or b"onnx" in head[:200])
 
     def recognises_object(self, obj: object) -> bool:

@@ -1,4 +1,4 @@
-"""The graph of an ONNX file: the operator with the trees, and the operators before and after it.
+"""Reads the graph of an ONNX file: the operator with the trees, and the operators before and after it.
 
 Operators after the trees may only copy scores and rewrite labels: a graph that rounds or selects scores, or renames classes,
 differs from its trees.
@@ -26,7 +26,7 @@ _REMEDY = "convert the tree model alone"
 
 @dataclass(frozen=True)
 class Behind:
-    """The values after the trees. `scores` are the names of values with a score per output; `maps` are outputs of a ZipMap."""
+    """The values after the trees. `scores` names the values with a score per output; `maps` names outputs of a ZipMap."""
 
     scores: frozenset[str]
     maps: frozenset[str]
@@ -123,8 +123,8 @@ def _refuse_no_text(graph: Any, place: str) -> None:
 
 
 def _refuse_other_files(graph: Any, place: str) -> None:
-    """Refuses tensors in other files: the file's SHA-256 and copies do not cover them, and a library that loads bytes searches
-    for them in the current folder.
+    """Refuses tensors in other files: the SHA-256 and copies of the model file do not cover these, and a library that loads
+    bytes searches for them in the current folder.
     """
     held = (t for n in graph.node for a in n.attribute for t in (a.t, *a.tensors))
     for tensor in (*graph.initializer, *held):
@@ -154,7 +154,7 @@ def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Be
             raise ModelError(f"{what} is not supported", place=place, remedy=_REMEDY)
         given = [name for name in node.input if name in scores or name in labels or name in maps]
         if not given:
-            continue  # it uses only the input, or constants
+            continue  # the operator uses only the input or constants
         if given[0] in labels:
             named = _relabelled(node, labels[given[0]], constants)
             if named is None or len(given) > 1:
@@ -168,7 +168,7 @@ def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Be
 
 
 def _check_order(graph: Any, place: str) -> None:
-    """Refuses graphs without a topological order, which the format requires; onnxruntime accepts any order."""
+    """Refuses graphs that are not in topological order, which the format requires, although onnxruntime accepts any order."""
     later = {name for node in graph.node for name in node.output if name}
     for node in graph.node:
         if not later.isdisjoint(node.input):
@@ -191,7 +191,7 @@ def _to(node: Any) -> int:
 
 
 def _repeats(node: Any, classes: tuple[str | int, ...]) -> bool:
-    """True if an operator preserves the values and the order of the scores."""
+    """True if an operator leaves the values and the order of the scores unchanged."""
     if node.op_type == "ZipMap":
         return _classes(node) == classes
     return node.op_type in ("Identity", "Reshape") or (node.op_type == "Cast" and _to(node) in (_FLOAT, _DOUBLE))

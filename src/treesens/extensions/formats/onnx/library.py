@@ -1,4 +1,4 @@
-"""Runs models in onnxruntime, in one thread: the operator with the trees alone, or the whole graph.
+"""Runs the operator with the trees, or the whole graph, in onnxruntime with one thread.
 
 onnxruntime's errors about a model or its input become ModelErrors.
 """
@@ -37,7 +37,7 @@ def open_session(data: bytes) -> Any:
 
 
 def run_session(session: Any, rows: NDArray[np.float64], outputs: list[str] | None = None) -> list[Any]:
-    """A session's `outputs` (None: all) for `rows`, [n, features], as float32. Raises ModelError if it refuses the rows."""
+    """A session's `outputs` (None: all) for `rows`, [n, features], as float32. Raises ModelError for refused rows."""
     with np.errstate(over="ignore"):
         x = np.asarray(rows, dtype=np.float64).astype(np.float32)
     try:
@@ -67,7 +67,7 @@ class NativeONNX:
         self._sessions: dict[bool, Any] = {}
 
     def _open(self, *, transformed: bool) -> Any:
-        """A session for the operator with its post_transform, or, if not `transformed`, with NONE."""
+        """A session for the operator, with its own post_transform or, if not `transformed`, with NONE."""
         onnx = onnx_library("")
         model = onnx.load_model_from_string(self._data)
         node, _, before, _ = tree_node(model, "")
@@ -80,7 +80,7 @@ class NativeONNX:
         kinds = [_FLOAT] if len(node.output) == 1 else [_TEXT if text else _INTEGER, _FLOAT]
         (given,) = (i for i in model.graph.input if i.name not in constants)
         for dim in given.type.tensor_type.shape.dim[:1]:
-            dim.Clear()  # any number of rows, whatever the file declares
+            dim.Clear()  # the session accepts any number of rows, whatever the file declares
         graph = onnx.helper.make_graph(
             [*before, alone],
             "trees",
@@ -116,7 +116,7 @@ def graph_scores(data: bytes, row: NDArray[np.float64]) -> list[float] | None:
         return None
     name, classes = score_output(data)
     session = open_session(data)
-    batch = session.get_inputs()[0].shape[:1]  # a number if the graph has a fixed number of rows
+    batch = session.get_inputs()[0].shape[:1]  # an integer if the graph has a fixed number of rows
     rows = np.repeat(np.reshape(row, (1, -1)), batch[0] if batch and isinstance(batch[0], int) else 1, axis=0)
     (found,) = run_session(session, rows, [name])
     if classes:  # a ZipMap sorts its classes

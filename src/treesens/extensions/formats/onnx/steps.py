@@ -2,8 +2,8 @@
 products and quotients with constants.
 
 onnxruntime computes in float32, (x - offset) * scale for a Scaler, and replaces NaN by a constant (scaler.cc, imputer.cc,
-element_wise_ops.cc). With positive factors these operators are monotone, so a threshold after them is a threshold of the input:
-the greatest float32 that they map to at most the threshold, found by bisection in their arithmetic.
+element_wise_ops.cc). With positive factors these operators are monotone, so a threshold after them is a threshold on the input:
+the greatest float32 that the operators map to at most the threshold, found by bisection in their arithmetic.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _REMEDY = "convert the tree model alone"
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """An operation with one number per column, float32[columns], or one for all columns; `Fill` replaces NaN by the number."""
+    """An operation with one number per column, float32[columns], or a single number; `Fill` replaces NaN by the number."""
 
     name: str
     numbers: Float32
 
     def of(self, columns: NDArray[np.int64]) -> Float32:
-        """The numbers of these columns."""
+        """The operation's numbers for these columns."""
         return self.numbers[columns if len(self.numbers) > 1 else np.zeros_like(columns)]
 
     def after(self, x: Float32, columns: NDArray[np.int64]) -> Float32:
-        """The operation's results for `x`, float32[n], numbers of these columns."""
+        """The operation's results for the values `x`, float32[n], of these columns."""
         if self.name == "Fill":
             return np.where(np.isnan(x), self.of(columns), x)
         return np.asarray(_ARITHMETIC[self.name](x, self.of(columns)), np.float32)
@@ -72,7 +72,7 @@ def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
 
 
 def longest(graph: Any, nodes: Sequence[Any]) -> int:
-    """The maximum number of constants of an operator, which is the number of columns if the input does not declare it."""
+    """The maximum number of constants of an operator. It is the number of columns if the input does not declare one."""
     lists = [len(attribute.floats) for node in nodes for attribute in node.attribute]
     named = {name for node in nodes for name in node.input}
     dims = [int(dim) for value in graph.initializer if value.name in named for dim in value.dims[-1:]]
@@ -80,7 +80,7 @@ def longest(graph: Any, nodes: Sequence[Any]) -> int:
 
 
 def steps_of(graph: Any, nodes: Sequence[Any], width: int, place: str) -> list[Step]:
-    """The operations of these operators on `width` columns. Raises ModelError, which names an unsupported attribute."""
+    """The operations of these operators on `width` columns. Raises ModelError for unsupported attributes."""
     constants = {value.name: value for value in graph.initializer}
     return [step for node in nodes for step in _steps(node, constants, width, place)]
 

@@ -78,7 +78,7 @@ class Read:
 
 
 def read_trees(operator: str, a: Attributes) -> Read:
-    """The trees of a TreeEnsembleClassifier or TreeEnsembleRegressor. A ModelError names the attribute."""
+    """The trees of a TreeEnsembleClassifier or TreeEnsembleRegressor. Raises ModelError for bad attributes."""
     check_names(TABLE, a.values(), a.place, operator)
     transform = a.text("post_transform", "NONE")
     base = a.floats("base_values")
@@ -97,7 +97,7 @@ def read_trees(operator: str, a: Attributes) -> Read:
         return _many_classes(a, classes, _LINKS.get(transform, Raw()), base)
     ids = set(a.ints("class_ids").tolist())
     if ids == {0, 1} and not named and classes != (0, 1):
-        # In this case the runtime returns 0 and 1 for any labels.
+        # In this case the runtime returns 0 and 1, whatever the labels.
         raise a.error("classlabels_int64s", f"the runtime predicts 0 and 1 instead of {classes[0]} and {classes[1]}")
     return (_one_score if ids == {0} else _two_scores)(a, classes, transform, base)
 
@@ -122,7 +122,7 @@ def _regressor(a: Attributes, transform: str, base: NDArray[np.float64]) -> Read
 def _many_classes(a: Attributes, classes: tuple[str | int, ...], link: Link, base: NDArray[np.float64]) -> Read:
     """Reads one score per class; the label is the first maximum among classes with a weight or a base."""
     nodes, output, given = _nodes(a, "class", len(classes))
-    # A class without weights has no score, and is not predicted even if all other scores are negative.
+    # A class without weights has no score, so it is not predicted even if all other scores are negative.
     if not len(base) and not given.all() and not (a.floats("class_weights") > 0).all():
         missing = classes[int(np.flatnonzero(~given)[0])]
         raise a.error("class_ids", f"class {missing!r} has no weight in some leaves, and so no score there")
@@ -132,7 +132,7 @@ def _many_classes(a: Attributes, classes: tuple[str | int, ...], link: Link, bas
 
 
 def _positive(a: Attributes) -> bool:
-    """True if no weight is negative; a single score is a probability in this case, and compared with 1/2."""
+    """True if no weight is negative; in this case a single score is a probability, which is compared with 1/2."""
     return bool((a.floats("class_weights") >= 0).all())
 
 
@@ -177,7 +177,7 @@ def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, b
         raise a.error("class_ids", "a class has no weight in some leaves, for which the runtime has another rule")
     if len(base) > 1:
         raise a.error("base_values", "two base values are not supported if both classes have scores")
-    # Only the first class gets a single base value, if this class has a score.
+    # A single base value belongs to the first class alone, if this class has a score.
     base = np.array([base[0] if len(base) and not alone else 0.0, 0.0])
     link = {"NONE": Identity(), "SOFTMAX": Softmax()}.get(transform, Raw())
     decides_at = 0.5 if alone and _positive(a) else 0.0
@@ -197,7 +197,7 @@ def _check_bases(a: Attributes, base: NDArray[np.float64], given: NDArray[np.boo
 
 
 def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.int64], NDArray[np.bool_]]:
-    """Nodes, the output of each tree (-1: all outputs), and the outputs that have a weight for every row."""
+    """The nodes, the output of each tree (-1: all outputs), and flags for outputs that have a weight for every row."""
     if not 0 < outputs <= _MAX_OUTPUTS:
         raise a.error(kind, f"{outputs} outputs are not plausible")
     tree_ids, node_ids = a.ints("nodes_treeids"), a.ints("nodes_nodeids")

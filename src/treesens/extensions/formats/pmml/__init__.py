@@ -1,1 +1,1 @@
-"""PMML: trees, ensembles of trees, scorecards, and regressions over categories."""
+"""Reads PMML: trees, ensembles of trees, scorecards, and regressions over categories and numbers."""

@@ -1,4 +1,4 @@
-"""Fields of a PMML file: the columns of rows, and functions of one column.
+"""Reads the fields of a PMML file: the columns of rows, and functions of one column.
 
 A continuous field is a monotone function of one column, in the arithmetic of its data type. Other fields are tables over the
 categories of a column, or over intervals of a continuous field. Fields of two columns and functions that are not monotone are
@@ -37,7 +37,7 @@ _NO_TRANSFORMATION = "move the transformation out of the file, or write it with 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of rows. `categories` are its texts as in the file, or None for a column of numbers."""
+    """A column of rows. `categories` are the texts of its categories as in the file, or None for a column of numbers."""
 
     name: str
     index: int
@@ -47,9 +47,9 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A continuous field, `value(x)` of its column's float64s x. It never decreases, or, if `falls`, never increases.
+    """A continuous field, the function `value(x)` of its column's float64s. It never decreases or, if `falls`, never increases.
 
-    `missing` replaces a missing value; NaN keeps it missing.
+    `missing` replaces a missing value; with NaN, the value stays missing.
     """
 
     column: Column
@@ -82,7 +82,7 @@ class Number:
 class Category:
     """A field over categories. `images` are the values for the codes of its column, the last one for all other codes.
 
-    Images are texts, numbers of the type `kind`, or None if missing. `missing` replaces a missing value.
+    An image is a text, a number of the type `kind`, or None if missing. `missing` replaces a missing value.
     """
 
     column: Column
@@ -97,7 +97,7 @@ class Category:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """A field over intervals of a continuous field: a value x gets the image of the interval between cuts that contains it."""
+    """A field over intervals of a continuous field: a value x gets the image of the interval between `cuts` that contains x."""
 
     number: Number
     cuts: tuple[float, ...]
@@ -120,7 +120,7 @@ Field: TypeAlias = Number | Category | Bins
 
 @dataclass(eq=False)
 class Fields:
-    """The names that are visible at a place of a file; `inner` is the scope of a nested model."""
+    """The fields that are visible at one place of a file, by name; `inner` is the scope of a nested model."""
 
     columns: tuple[Column, ...]
     known: dict[str, Field] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class Fields:
         return Fields(self.columns, dict(self.known), dict(self.functions))
 
     def find(self, name: str, at: Element) -> Field:
-        """The field of a name. Raises ModelError if it is missing, or the output of another model."""
+        """The field with this name. Raises ModelError if it is missing, or if it is the output of another model."""
         if name not in self.known:
             raise at.error(f"there is no field `{name[:60]}`")
         return self.known[name]
@@ -146,7 +146,7 @@ class Fields:
 
 
 def parse_number(text: str, kind: str, at: Element) -> float:
-    """The number that a text denotes in a data type, rounded once; to float32 for `float`."""
+    """The number that a text denotes in the data type `kind`, rounded once (to float32 for `float`)."""
     try:
         value = float("no" if "_" in text else text)
     except ValueError:
@@ -172,7 +172,7 @@ def to_float32(x: Float64) -> Float64:
 
 
 def cast(number: Number, kind: str) -> Number:
-    """The field in another type; numbers are rounded to float32, or unchanged."""
+    """The field in another type; numbers are rounded to float32 or stay unchanged."""
     if kind != "float":
         return number if number.kind != "float" or kind == "double" else _refused_cast(number, kind)
     inner = number.value
@@ -234,7 +234,7 @@ def _expression(fields: Fields, element: Element, bound: Mapping[str, Field | fl
 
 
 def _filled(found: Field | float, text: str | None, at: Element) -> Field | float:
-    """A field with a replacement for missing values."""
+    """The field with a replacement for missing values."""
     if text is None or isinstance(found, float):
         return found
     if isinstance(found, Number):
@@ -256,7 +256,7 @@ def _indicator(fields: Fields, element: Element, bound: Mapping[str, Field | flo
 
 
 def _applied(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field | float:
-    """The value of an arithmetic function of a field and a constant in float64, or of a function defined in the file."""
+    """The value of a function call: arithmetic on a field and a constant in float64, or a function defined in the file."""
     name = element.require("function")
     if any(key in element.attributes for key in ("mapMissingTo", "defaultValue", "invalidValueTreatment")):
         raise element.error("a function's rules for missing or invalid values are not supported", _NO_TRANSFORMATION)
@@ -329,13 +329,13 @@ def _called(fields: Fields, function: Element, arguments: Sequence[Field | float
     body = [child for child in function.children if child.tag not in ("Extension", "ParameterField")]
     if len(body) != 1:
         raise function.error("a function needs exactly one expression")
-    # The function itself is left out, so that a file cannot cause endless recursion.
+    # The function itself is not visible inside, so that a file cannot cause endless recursion.
     others = Fields(fields.columns, {}, {n: f for n, f in fields.functions.items() if f is not function})
     return _expression(others, body[0], dict(zip(names, arguments, strict=True)))
 
 
 def _discretised(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field:
-    """The bins of a continuous field; values in no interval become the default or missing."""
+    """The bins of a continuous field; values outside all intervals become the default or missing."""
     name = element.require("field")
     number = bound[name] if name in bound else fields.find(name, element)
     if not isinstance(number, Number):

@@ -1,4 +1,4 @@
-"""The frontend of PMML files (Data Mining Group, versions 4.0 to 4.4): their columns, and the model over these columns."""
+"""Reads PMML files (Data Mining Group, versions 4.0 to 4.4): their columns, and the model over these columns."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
 _VERSIONS = ("4.0", "4.1", "4.2", "4.2.1", "4.3", "4.4", "4.4.1")
 _OUTSIDE = ("target", "predicted", "supplementary", "group", "order", "frequencyWeight", "analysisWeight")
 _OTHER = "\0 other"
-"""The text of unlisted categories; no predicate can name it, since XML has no such character."""
+"""The text for unlisted categories; no predicate can contain it, since XML has no such character."""
 _HALF = Fraction(1, 2)
 
 
@@ -125,7 +125,7 @@ def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: 
 def _over_numbers(
     read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]
 ) -> Ensemble:
-    """The open ensemble of a sum of coefficients times numbers, and of trees; each term is a member."""
+    """The open ensemble of a sum of trees and of coefficients times numbers; each term is a member."""
     (value, *others) = read.sums
     if others or value.rounded or value.first or value.scale != 1.0 or value.average != 1:
         raise model.error(
@@ -158,7 +158,7 @@ def _over_numbers(
 
 
 def _open(number: Number) -> OpenNumber:
-    """The number of a coefficient; a falling number gets the opposite sign, so that it rises."""
+    """The number that a coefficient multiplies; a falling number is negated, so that it rises."""
     sign = -1.0 if number.falls else 1.0
     return OpenNumber(number.column.index, lambda x: sign * number.value(x), sign * number.missing)
 
@@ -195,7 +195,7 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
 
 
 def _column(element: Element, used: Element, index: int) -> tuple[Column, Number | Category]:
-    """A column, and the model's field, in which missing and extreme values are replaced as the schema says."""
+    """A column, and the model's field for it, in which missing and extreme values are replaced as the schema says."""
     name, kind = element.require("name"), element.require("dataType")
     optype = used.get("optype", element.require("optype"))
     if (

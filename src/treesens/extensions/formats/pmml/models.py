@@ -1,5 +1,5 @@
-"""Models of a PMML file as sums of trees: single trees, segments that are added up or averaged, chains that end in a link,
-scorecards, and regressions. Coefficients of categories are trees; a coefficient of a number is open until the number has a
+"""Reads the models of a PMML file as sums of trees: single trees, segments that are added up or averaged, chains that end in a
+link, scorecards, and regressions. Coefficients of categories become trees; a term with a number is open until the number has a
 domain (`treesens.extensions.formats.numbers.tables`).
 
 Exporters write boosted trees as a chain: the first models assign sums to fields, and a RegressionModel with coefficients of 1
@@ -66,8 +66,8 @@ class Slope:
 class Sum:
     """The sum scale * (sum of trees) / average + base, in one float type; one value per output.
 
-    `model` is the element of the sum, or, for a regression, of the model with its `table`. If `first`, the base is added before
-    the trees.
+    `model` is the element of the sum or, for a regression, of the model that contains its `table`. If `first`, the base is
+    added before the trees.
     """
 
     trees: tuple[Grown, ...]
@@ -81,14 +81,14 @@ class Sum:
     """True if a sum in float64 is rounded to float32 at the end."""
     table: Element | None = None
     handed_on: str = ""
-    """The field by which a model in a chain passes the sum on."""
+    """The field in which a model in a chain passes on the sum."""
     slopes: tuple[Slope, ...] = ()
     """Coefficients of numbers, added to the trees in an unspecified order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """A model as read: a sum per output, or sums of `width` > 1 values, and the link."""
+    """A model after reading: a sum per output, or sums of `width` > 1 values, and the link."""
 
     sums: tuple[Sum, ...]
     task: Task
@@ -98,13 +98,13 @@ class Read:
     chosen_from_half: bool = False
     """True if the second of two classes is predicted if its rounded probability is at least 1/2."""
     ballots: tuple[tuple[Element, float], ...] = ()
-    """Trees whose scores are votes, with the weight of each vote; the sum adds up the votes for each class."""
+    """Trees whose scores are votes, with their weights; the sum adds up the votes for each class."""
     voters: tuple[Voter, ...] = ()
     """Voting models of other kinds; a model with `voters` has no sum."""
 
     @property
     def unpredicted(self) -> frozenset[int]:
-        """Columns that must not be missing: some inputs without them have no prediction."""
+        """Columns that must not be missing, because some inputs without them have no prediction."""
         own = frozenset().union(*(tree.unpredicted for part in self.sums for tree in part.trees))
         numbers = [slope.number for part in self.sums for slope in part.slopes]
         own = own.union(number.column.index for number in numbers if math.isnan(number.missing))
@@ -240,7 +240,7 @@ def _targeted(model: Element, read: Read, arithmetic: str) -> Read:
 
 
 def _changed(value: Sum, scale: float, base: float, at: Element, model: Element | None = None) -> Sum:
-    """The sum scale * value + base. Raises ModelError if this is more than a single step."""
+    """The sum scale * value + base. Raises ModelError if more than one arithmetic step remains."""
     model = value.model if model is None else model
     if scale == 1.0 and base == 0.0:
         return value
@@ -274,7 +274,7 @@ def _chain(model: Element, segments: Sequence[Element], fields: Fields, context:
 
 
 def _handed_on(output: Element, value: Sum, own: dict[str, Sum]) -> Sum:
-    """The sum that a model in a chain passes on in a field: its own sum, times a constant, plus another constant."""
+    """The sum that a model in a chain passes on in an output field: its own sum, times a constant, plus another constant."""
     kind, feature = output.get("dataType", "double"), output.get("feature", "predictedValue")
     expressions = [child for child in output.children if child.tag != "Extension"]
     if kind not in _CONTEXTS or feature not in ("predictedValue", "transformedValue") or len(expressions) > 1:
@@ -290,7 +290,7 @@ def _handed_on(output: Element, value: Sum, own: dict[str, Sum]) -> Sum:
 
 
 def _linear(expression: Element, own: dict[str, Sum]) -> Sum:
-    """A field of the same model, times or plus a constant, in float64."""
+    """A sum of the same model, times a constant or plus a constant, in float64."""
     if expression.tag == "FieldRef" and expression.get("field") in own:
         return own[expression.get("field")]
     name, operands = expression.get("function"), [c for c in expression.children if c.tag != "Extension"]
@@ -307,7 +307,7 @@ def _linear(expression: Element, own: dict[str, Sum]) -> Sum:
 
 
 def _class_tree(model: Element, fields: Fields, arithmetic: str) -> Read:
-    """Reads one tree by its probabilities, or, if its scores name other classes, by the scores alone."""
+    """Reads one tree by its probabilities or, if its scores name other classes, by the scores alone."""
     if score_decides(model):
         return _ballots([model], [1.0], labels_of([model], voting=True), fields, model, arithmetic)
     return _classification([model], labels_of([model]), fields, model, arithmetic)
@@ -332,7 +332,7 @@ def _ballots(
     model: Element,
     arithmetic: str,
 ) -> Read:
-    """Reads trees whose votes are summed: the greatest sum wins, and there are no probabilities."""
+    """Reads trees whose votes are summed; the greatest sum wins, and the model has no probabilities."""
     if arithmetic != "double":
         raise model.error("votes in float32 are not supported", "export the model without x-mathContext")
     grown = tuple(
@@ -347,7 +347,7 @@ def _ballots(
 def _elected(
     model: Element, segments: Sequence[Element], weights: Sequence[float], fields: Fields, context: _Context
 ) -> Read:
-    """Reads models that vote for a class: trees as sums of votes if float64 suffices, other models with separate scores."""
+    """Reads models that vote for a class: trees become sums of votes if float64 suffices; other models keep separate scores."""
     _no_targets(model)
     if context.votes:
         raise model.error("a vote inside a vote is not supported", _AVERAGE)
@@ -355,7 +355,7 @@ def _elected(
         raise model.error("votes of models that take sums of other models are not supported", _EXPORT)
     if min(weights) < 0 or not any(weights):
         raise model.error("a weight of the vote is negative, or all are 0", "give the models inside one by one")
-    # The vote of a tree is its score, which does not depend on the order of classes.
+    # A tree votes by its score, which does not depend on the order of classes.
     inner = replace(context, votes=True)
     others = {id(s): _voting(s, fields, inner) for s in segments if s.tag != "TreeModel"}
     if others:
@@ -456,7 +456,7 @@ def _table(table: Element, model: Element, fields: Fields, context: _Context) ->
 
 
 def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown | Slope:
-    """The term of a coefficient: of a field of finitely many numbers (weights of evidence, indicators), or of any number."""
+    """The term of a coefficient for a field of finitely many numbers (weights of evidence, indicators), or for any number."""
     name = predictor.get("name") or predictor.require("field")
     found = fields.find(name, predictor)
     if predictor.get("exponent", "1") != "1" or arithmetic != "double":

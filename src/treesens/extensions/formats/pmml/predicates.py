@@ -1,4 +1,4 @@
-"""Predicates of PMML: their truth values in every cell of their columns, and for missing values.
+"""Evaluates predicates of PMML: their truth values in every cell of their columns, and for missing values.
 
 A predicate is true, false, or unknown. A predicate over one column is a table over cells: the intervals of a number between
 strict cuts, or the codes of a category and all other codes; the missing value is last. Compound predicates are tables if they
@@ -37,7 +37,7 @@ _ORDERS = {
     "greaterThan": (True, True),
     "greaterOrEqual": (False, True),
 }
-"""Per operator: True if its truth changes strictly above the bound, and True if it holds above."""
+"""Two flags per operator: the truth value changes strictly above the bound; the comparison is true above the change."""
 _UNARY = ("isMissing", "isNotMissing")
 _JOINTS = ("and", "or", "xor", "surrogate")
 
@@ -68,7 +68,7 @@ class Test:
         return [cut for cut in cuts if math.isfinite(cut)]
 
     def on_numbers(self, cuts: Sequence[float]) -> tuple[Truth, ...]:
-        """The truth values of all cells between the cuts, and of a missing value last: len(cuts) + 2 entries."""
+        """The truth values of all cells between `cuts`, and finally of a missing value: len(cuts) + 2 entries."""
         inside = [next_down(cuts[0], NumberType.FLOAT64) if cuts else 0.0, *cuts]
         if isinstance(self.field, Bins):
             images = [self.field.images[_place(self.field.cuts, x)] for x in inside]
@@ -78,7 +78,7 @@ class Test:
         return (*(self._of_number(value) for value in values), self._of_number(self.field.missing))
 
     def on_codes(self) -> tuple[Truth, ...]:
-        """The truth values of all codes, of other codes, and of a missing value last."""
+        """The truth values of all codes, then of other codes, and finally of a missing value."""
         assert isinstance(self.field, Category)
         return tuple(map(self._of_image, (*self.field.images, self.field.missing)))
 
@@ -107,7 +107,7 @@ class Test:
 
 
 def _place(cuts: Sequence[float], x: float) -> int:
-    """The interval of x: the number of cuts at most x."""
+    """The index of the interval that contains x: the number of cuts that are at most x."""
     place = bisect_left(cuts, x)
     return place + 1 if place < len(cuts) and cuts[place] == x else place
 
@@ -194,7 +194,7 @@ def _joint(element: Element, fields: Fields) -> Predicate:
 
 
 def _words(array: Element) -> tuple[str, ...]:
-    """The values of an Array: words between blanks, or between quotes, in which backslashes escape quotes."""
+    """The values of an Array: words separated by blanks, or quoted texts in which backslashes escape quotes."""
     text, words, at = array.text, list[str](), 0
     while at < len(text):
         if text[at].isspace():

@@ -1,4 +1,4 @@
-"""TreeModel and Scorecard of PMML as binary trees, and the terms of a regression over categories."""
+"""Converts TreeModel and Scorecard of PMML to binary trees, and the terms of regressions over categories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treesens.extensions.formats.pmml.xml import Element
 from treesens.frontends.columns import Nodes
 
 Score = Callable[[Element], "Sequence[float] | None"]
-"""Returns the values of a node; None if the node has no score."""
+"""A function that returns the values of a node; None if the node has no score."""
 
 _STRATEGIES = ("none", "lastPrediction", "nullPrediction", "defaultChild")
 _NODE_PARTS = (
@@ -75,7 +75,7 @@ def tree_of(model: Element, fields: Fields, score: Score, width: int) -> Grown:
 
 
 def fields_inside(model: Element, fields: Fields) -> Fields:
-    """The fields of a nested model: the surrounding fields, and its own transformations."""
+    """The fields of a nested model: the surrounding fields, and the model's own transformations."""
     inner = fields.inner()
     local = model.child("LocalTransformations")
     if local is not None:
@@ -125,7 +125,7 @@ class _Walk:
             case "lastPrediction":
                 unknown = lambda s: self._score(node, s)  # noqa: E731
             case "nullPrediction":
-                # A missing value without a prediction may go in any direction.
+                # A missing value for which there is no prediction may go in any direction.
                 self.grower.unpredicted |= {test.column.index for test in tests_of(child.predicate)}
             case "defaultChild":
                 default = node.default

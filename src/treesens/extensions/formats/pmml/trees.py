@@ -1,4 +1,4 @@
-"""Trees of PMML, whose nodes have any number of children, each with a predicate, as binary trees.
+"""Converts trees of PMML, whose nodes have any number of children, each with a predicate, to binary trees.
 
 A node's children are tested in order, and the first whose predicate is true is taken. `missingValueStrategy` handles unknown
 predicates, `noTrueChildStrategy` the case that none is true (PMML 4.4, TreeModel). The binary tree splits on one column at a
@@ -42,7 +42,7 @@ Left: TypeAlias = Interval | frozenset[int]
 State: TypeAlias = Mapping[int, Left]
 """The values still possible, by column: cells of a number, or codes of a category, with all other codes and missing last."""
 Then: TypeAlias = Callable[[State], int]
-"""Builds the rest of the tree for a state, and returns the number of its first node."""
+"""A function that builds the rest of the tree for a state, and returns the number of the first node."""
 
 
 class Grower(Growing):
@@ -77,7 +77,7 @@ class Grower(Growing):
         return self.nodes()
 
     def missing(self, state: State) -> set[int]:
-        """The columns that have a missing value, or an unlisted category, in this state."""
+        """The columns whose value can only be missing, or an unlisted category, in this state."""
         found = set[int]()
         for column, left in state.items():
             if isinstance(left, Interval):
@@ -102,7 +102,7 @@ class Grower(Growing):
         return super().inner(feature, threshold, missing_left=missing_left)
 
     def ask(self, predicate: Predicate, state: State, true: Then, false: Then, unknown: Then) -> int:
-        """Splits on a predicate: continues by its truth value, and returns the first node."""
+        """Splits on a predicate, continues by its truth value, and returns the first node."""
         if isinstance(predicate, Always):
             return (true if predicate.truth else false)(state)
         if isinstance(predicate, Joint):
@@ -169,7 +169,7 @@ class Grower(Growing):
         return self._split_number(column, runs, then[outcome(truths[-1])] if left.missing else None, state)
 
     def _split_number(self, column: int, runs: list[tuple[int, int, Then]], missing: Then | None, state: State) -> int:
-        """Splits on runs of cells with their continuations, and on missing values if they have one."""
+        """Splits on runs of cells with their continuations, and on missing values if `missing` is given."""
         if not runs:
             assert missing is not None
             return missing(state)

@@ -1,8 +1,8 @@
-"""Trees that vote for classes (`majorityVote`, `weightedMajorityVote`), as sums of leaves; the greatest sum wins.
+"""Reads trees that vote for classes (`majorityVote`, `weightedMajorityVote`) as sums of leaves; the greatest sum wins.
 
-JPMML-Evaluator keeps the classes in voting order, and takes the first of the best. So of the tied classes, the class that got
-the earliest vote wins. To express this in sums, each vote's weight is increased by a part of the smallest difference of two
-sums that is larger than all later parts together: 1/2, 1/4, 1/8, …
+JPMML-Evaluator keeps the classes in voting order, and takes the first of the best. So among tied classes, the class with the
+earliest vote wins. To express this in sums, each vote's weight is increased by a part of the smallest difference between two
+sums. Each part is larger than all later parts together: 1/2, 1/4, 1/8, …
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from treesens.extensions.formats.pmml.xml import Element
 
 
 def labels_of(trees: Sequence[Element], *, voting: bool = False) -> list[str]:
-    """The classes of distributions, in order of first appearance; of equal shares the first class wins.
+    """The classes of distributions, in order of first appearance; among equal shares, the first class wins.
 
-    If `voting`, classes of scores follow. Raises ModelError for fewer than two classes.
+    If `voting`, the classes that only scores name follow. Raises ModelError for fewer than two classes.
     """
     shared: dict[str, None] = {}
     scored: dict[str, None] = {}
@@ -40,7 +40,7 @@ def labels_of(trees: Sequence[Element], *, voting: bool = False) -> list[str]:
 
 
 def _value(label: str) -> object:
-    """A label as a number, a truth value or a text; the field that declares its type may be missing."""
+    """A label as a number, a truth value or a text, because the field that declares the type may be missing."""
     try:
         return float(label)
     except ValueError:
@@ -63,7 +63,7 @@ def vote_score(labels: Sequence[str], value: float) -> Score:
 
 
 def score_decides(tree: Element) -> bool:
-    """True if the predicted class is the score: some node's score is not the first of its most probable classes."""
+    """True if scores decide the predicted class: some node's score is not the first of the node's most probable classes."""
     nodes, todo = [], list(tree.each("Node"))
     while todo:
         nodes.append(todo.pop())
@@ -82,10 +82,10 @@ def score_decides(tree: Element) -> bool:
 
 
 def vote_values(weights: Sequence[float], classes: int) -> list[float] | None:
-    """Weights of the votes with which the class with the greatest sum wins; None if float64 cannot add them exactly.
+    """Weights of votes for which the greatest sum belongs to the winning class; None if float64 cannot add them exactly.
 
-    Equal weights become votes of 1, since rounded sums still grow with the number of votes. For two classes only the first vote
-    needs a part, since it is for one of the tied classes; without equal sums no vote needs a part.
+    Equal weights become votes of 1, since rounded sums still grow with the number of votes. For two classes only the first
+    vote, which is for one of the tied classes, needs a part; without equal sums no vote needs one.
     """
     exact = [Fraction(1 if len(set(weights)) == 1 and weights[0] else weight) for weight in weights]
     scale = lcm(*(weight.denominator for weight in exact))

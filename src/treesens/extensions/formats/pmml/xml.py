@@ -1,4 +1,4 @@
-"""XML of unknown origin as elements: without document types, entities, or excessive depth."""
+"""Reads XML of unknown origin as elements, without document types, entities, or excessive depth."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Element:
         return self.attributes[name]
 
     def number(self, name: str, default: float | None = None) -> float:
-        """The finite float64 in an attribute. Raises ModelError if there is none."""
+        """The finite float64 in an attribute, or `default`. Raises ModelError if there is neither."""
         if name not in self.attributes and default is not None:
             return default
         text = self.require(name)
@@ -83,7 +83,7 @@ def parse(data: bytes, place: str) -> Element:
         raise ModelError(f"this is not XML: {expat.ErrorString(error.code)}", place=line, remedy=_DAMAGED) from None
     except (LookupError, ValueError) as error:
         raise ModelError(f"this is not XML: {error}", place=place, remedy=_DAMAGED) from None
-    assert reader.root is not None  # expat refuses a document without an element
+    assert reader.root is not None  # expat refuses documents without an element
     return reader.root
 
 

@@ -1,1 +1,1 @@
-"""Scorecards: points per bin, as a table."""
+"""Reads scorecards, which are tables of points per bin."""

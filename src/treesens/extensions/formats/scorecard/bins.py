@@ -17,7 +17,7 @@ _WORD = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 
 @dataclass(frozen=True)
 class Interval:
-    """The numbers from a strict cut on, below another strict cut."""
+    """The numbers from one strict cut on and below another."""
 
     low: float
     high: float

@@ -1,4 +1,4 @@
-"""Scorecards as CSV: a line per bin with a feature, the bin and its points, as optbinning's `Scorecard.table()` writes them.
+"""Reads scorecards from CSV: a line per bin with a feature, the bin and its points, as optbinning's `Scorecard.table()` writes.
 
 The score is the sum of the points of an input's bins, in float64, in the order of the features, by the cuts as written.
 optbinning prints its cuts with two decimals, but scores with all digits: if all cuts have the same number of decimals, a note
@@ -95,7 +95,7 @@ class _Table:
     scores: list[NDArray[np.float64]]
 
     def score(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[rows, 1]."""
+        """The scores of `rows`, float64[rows, 1]."""
         total = np.full(len(rows), self.base)
         for column, (axis, points) in enumerate(zip(self.axes, self.scores, strict=True)):
             x = rows[:, column]

@@ -1,6 +1,6 @@
-"""Models of models in scikit-learn: votes, stacks, bags of anything, and the folds of a calibration.
+"""Reads models of models in scikit-learn: votes, stacks, bags of anything, and the folds of a calibration.
 
-They average probabilities or values, some with learnt coefficients. The members may be of any library. An average of forests is
+These models average probabilities or values, some with learnt coefficients. Members may be of any library. A mean of forests is
 a sum, like a forest. Models with a link or a calibration keep separate scores (`treesens.extensions.formats.links.blend`).
 """
 
@@ -45,7 +45,7 @@ _BAGGING = ("BaggingClassifier", "BaggingRegressor")
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """The members with their weights, and the way in which the library combines their predictions."""
+    """The members with their weights, and how the library combines their predictions."""
 
     members: Sequence[LoadedModel]
     shares: Sequence[Fraction]
@@ -69,7 +69,7 @@ def is_blend(obj: Any) -> bool:
 
 
 def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
-    """The model of a fitted vote, stack, bag or calibration. A ModelError names an unsupported part."""
+    """The model of a fitted vote, stack, bag or calibration. Raises ModelError for unsupported parts."""
     place, kind = source.path, type(obj).__name__
     if is_calibrated(obj) and len(obj.classes_) > 2 and len(folds_of(obj)) < 2:
         return read_calibrated_classes(obj, load, source, name)
@@ -166,7 +166,7 @@ def _predict(parts: _Parts, classes: Sequence[Any]) -> Callable[[Any, Any], Any]
 
 
 def _in_one_thread(obj: Any) -> Any:
-    """A copy whose forests add up their trees in one thread, in a fixed order."""
+    """A copy of the estimator whose forests add up their trees in one thread, in a fixed order."""
     fixed = copy.copy(obj)
     fixed.estimators_ = [copy.copy(member) for member in obj.estimators_]
     for member in fixed.estimators_:
@@ -275,7 +275,7 @@ def _bag(obj: Any, load: Callable[[Any], LoadedModel]) -> _Parts:
 
 
 def _over_all(model: LoadedModel, used: NDArray[np.int64], names: Sequence[str]) -> LoadedModel:
-    """A model of the columns `used` as a model of all columns."""
+    """Converts a model of the columns `used` to a model of all columns."""
     e = model.ensemble
     if np.array_equal(used, np.arange(len(names))):
         return model

@@ -1,10 +1,10 @@
-"""`CalibratedClassifierCV` of scikit-learn, which maps a model's score to a probability.
+"""Reads `CalibratedClassifierCV` of scikit-learn, which maps a model's score to a probability.
 
-Several folds are several such models, whose probabilities are averaged (`blends.py`).
+Each fold is such a model; the probabilities of several folds are averaged (`blends.py`).
 
 With more than two classes, each class has a score (its decision function or share of votes) and a calibrator. The probability
 of a class is its calibrated score divided by the sum over all classes; the class with the greatest probability is predicted.
-All classes have the same divisor, so this compares functions of one score each (`binder/scores.py`). Several folds have several
+All classes have the same divisor, so this compares functions of one score each (`binder/scores.py`). Folds have different
 divisors: they are members of a mean (`blends.py`) whose probabilities are means of quotients (`quotients.py`).
 """
 
@@ -51,13 +51,13 @@ def folds_of(obj: Any) -> Sequence[Any]:
 
 
 def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Learnt]:
-    """The model of one fold of a calibration, and its calibrator. Raises ModelError if there is more than one calibrator."""
+    """The model of one fold of a calibration, and the fold's calibrator. Raises ModelError if it has several calibrators."""
     inner, (calibration,) = _fold(obj, place, fold, 1)
     return inner, calibration
 
 
 def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Learnt, ...]]:
-    """The model of one fold, and its calibrators. Raises ModelError if there are not `scores` calibrators, one per score."""
+    """The model and the calibrators of one fold. Raises ModelError unless there are `scores` calibrators, one per score."""
     folds = folds_of(obj)
     if not folds:
         raise ModelError("the CalibratedClassifierCV has not been fitted", place=place, remedy="fit it first")
@@ -68,7 +68,7 @@ def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Lear
     if type(_last(inner)).__name__.startswith("AdaBoost"):
         message = "calibrated AdaBoost is not supported: its decision function is divided by the sum of its weights"
         raise ModelError(message, place=place, remedy=_INSIDE)
-    # scikit-learn calibrates decision functions where models have one, and otherwise probabilities.
+    # scikit-learn calibrates the decision function if the model has one, and otherwise probabilities.
     of_probability = not hasattr(inner, "decision_function")
     read = tuple(_read(calibrator, of_probability, place) for calibrator in calibrators)
     if len(read) != scores:
@@ -103,7 +103,7 @@ def _read(calibrator: Any, of_probability: bool, place: str) -> Learnt:
     scores, values = (np.asarray(a) for a in (calibrator.X_thresholds_, calibrator.y_thresholds_))
     _check_knots(scores, values, place)
     single = bool(scores.dtype == np.float32)
-    # A float32 prints with fewer digits than the same number as a double.
+    # A float32 is printed with fewer digits than the same number as a double.
     written = [float(str(v)) for v in values] if single else values.tolist()
     return Isotonic(tuple(scores.tolist()), tuple(map(float, written)), of_probability, single)
 
@@ -146,7 +146,7 @@ def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
 def read_calibrated_classes(
     obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str
 ) -> LoadedModel:
-    """The model of a fitted calibration with one fold. Raises ModelError if scores are not sums of leaves, one per class."""
+    """The model of a fitted calibration with one fold. Raises ModelError unless each class has a score that sums leaves."""
     model = read_fold(obj, load, source, name)
     rows = rows_of_members(obj, [model], model.ensemble, source.path)
     kind = f"CalibratedClassifierCV of {len(model.ensemble.classes)} classes: {model.notes[0]}"
@@ -161,7 +161,7 @@ def read_calibrated_classes(
 def read_fold(
     obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str, fold: int = 0
 ) -> LoadedModel:
-    """The model of one fold of a calibration of several classes; its first note is the format of the model inside."""
+    """The model of one fold of a calibration of several classes; the first note is the format of the calibrated model."""
     place = source.path
     inner, calibrations = _fold(obj, place, fold, len(obj.classes_))
     model, classes = load(inner), plain_classes(obj, place)

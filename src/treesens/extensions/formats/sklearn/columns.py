@@ -1,4 +1,4 @@
-"""Preprocessing of single columns of a table: monotone functions of numbers, and images of categories.
+"""Follows the preprocessing of single columns of a table: monotone functions of numbers, and images of categories.
 
 Every column that reaches the model is made from one column of the table. Steps that mix columns, and functions that are not
 monotone, are refused by name.
@@ -31,10 +31,10 @@ def _same(x: Float64) -> Float64:
 class Column:
     """A column on its way to the model.
 
-    `source` is the column of the table. The function `present` of its numbers never decreases. `images`, [n + 1], are the codes
-    of the `categories`, and last the code of every other value; `missing` is the image of NaN. `filled` replaces missing raw
-    values before an encoder. If `present` has few values, `levels` lists them in ascending order; `picks` are the column's
-    values at the levels if these values do not ascend, as for a one-hot bin.
+    `source` is the column of the table. `present` is a function of its numbers that never decreases. `images`, [n + 1], are the
+    codes of the `categories`, and finally the code of all other values; `missing` is the image of NaN. `filled` replaces
+    missing raw values before an encoder. If `present` has few values, `levels` lists them in ascending order; `picks` are the
+    column's values at the levels if these values do not ascend, as for a one-hot bin.
     """
 
     source: int
@@ -46,7 +46,7 @@ class Column:
     levels: Float64 | None = None
     picks: Float64 | None = None
     mark: str | None = None
-    """The encoder's missing value, `None` or `NaN`; the other is a category unknown to the encoder."""
+    """The encoder's missing value, `None` or `NaN`; the other one is an unknown category for the encoder."""
 
     def mapped(self, function: Function) -> Column:
         """The column after an increasing function, which is also applied to NaN."""
@@ -67,12 +67,12 @@ class Column:
 
 
 def thresholds_of(column: Column, goes: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
-    """The last number of the source column that goes left, by `goes`, at each of `count` splits of its image."""
+    """For each of `count` splits of the image, the last number of the source column that goes left, as `goes` says."""
     return largest_true(lambda x: goes(column.present(x)), count)
 
 
 def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    """The columns after a fitted transformer. A ModelError names an unsupported step."""
+    """The columns after a fitted transformer. Raises ModelError for unsupported steps."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return list(columns)
     kind = type(step)
@@ -139,7 +139,7 @@ def _bins(step: Any, columns: Sequence[Column], _place: str) -> list[Column]:
     for column, edges in zip(columns, step.bin_edges_, strict=True):
         bins = np.arange(len(edges) - 1, dtype=np.float64)
         made = replace(column.mapped(_binned(np.asarray(edges[1:-1], np.float64), number)), levels=bins)
-        # The library puts no missing value into a bin.
+        # The library assigns no bin to a missing value.
         place = float("nan") if np.isnan(column.missing) else made.missing
         if step.encode == "ordinal":
             result.append(replace(made, missing=place))
@@ -162,7 +162,7 @@ def _binarized(step: Any, columns: Sequence[Column], place: str) -> list[Column]
 
 
 def _scaled(columns: Sequence[Column], place: str, *operations: tuple[str, Any]) -> list[Column]:
-    """Elementwise operations with one constant per column, in the order of the library."""
+    """The columns after elementwise operations with one constant per column, in the library's order."""
     result = []
     for i, given in enumerate(columns):
         column = given
@@ -296,14 +296,14 @@ def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     result = []
     for column, present, absent in _categories(step, columns, place):
         images = np.append(np.arange(len(present), dtype=np.float64), unknown)
-        # `encoded_missing_value` is for NaN; the code of None is its position.
+        # `encoded_missing_value` is the code of NaN; the code of None is its position.
         missing = unknown if absent is None else float(step.encoded_missing_value if column.mark == "NaN" else absent)
         result.append(_encoded(column, present, images, missing))
     return result
 
 
 def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    """The mean of the target per category, as in `transform` (`fit_transform` in training returns other values)."""
+    """Encodes categories by the mean of the target, as in `transform` (`fit_transform` in training returns other values)."""
     means = np.ravel(np.asarray(step.target_mean_, dtype=np.float64))
     result = []
     for i, (column, present, absent) in enumerate(_categories(step, columns, place)):
@@ -358,7 +358,7 @@ _STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
 
 
 def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble, place: str) -> RowMaker:
-    """The maker of rows for a model with these members."""
+    """The `RowMaker` for a model with these members."""
     categories: dict[int, Sequence[Any]] = {}
     marks: dict[int, str] = {}
     for model in members:
@@ -373,7 +373,7 @@ def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble
 
 
 def add_mark(marks: dict[int, str], column: int, mark: str, place: str) -> None:
-    """Records the missing mark of a column. Raises ModelError if another step or model has another mark."""
+    """Records the missing mark of a column. Raises ModelError if another step or model has a different mark."""
     if marks.setdefault(column, mark) != mark:
         message = f"one reader of column {column} takes None for a missing value, and another takes NaN"
         raise ModelError(message, place=place, remedy=NAN_ALONE)

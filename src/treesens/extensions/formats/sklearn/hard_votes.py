@@ -1,4 +1,4 @@
-"""`VotingClassifier(voting="hard")`: the class that most members predict, and at a tie the first such class.
+"""Reads `VotingClassifier(voting="hard")`, which predicts the class with the most votes, and at a tie the first such class.
 
 Votes of single trees are sums of leaves: each leaf votes for one class. Other members keep separate scores, and the class is a
 formula over their predicted classes (`binder/classes.py`).
@@ -58,7 +58,7 @@ def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelS
     place, classes = source.path, plain_classes(obj, source.path)
     weights = weights_of(obj, place)
     trees = all(type(e).__name__ in SINGLE_TREES and type(e).__module__.startswith("sklearn.") for e in obj.estimators_)
-    # `vote_of` tabulates all combinations, and so accounts for rounded sums.
+    # `vote_of` accounts for rounded sums, because it tabulates all combinations.
     if trees and adds_up(weights):
         return _of_trees(obj, weights, classes, source, name)
     members = [load(e) for e in obj.estimators_]
@@ -91,7 +91,7 @@ def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelS
 def _of_trees(
     obj: Any, weights: Sequence[float] | None, classes: tuple[str | int, ...], source: ModelSource, name: str
 ) -> LoadedModel:
-    """The model of a vote of trees. Each leaf has the tree's weight for the first of its most likely classes, 0 for others."""
+    """The model of a vote of trees. A leaf has the tree's weight for the first of its most likely classes, and 0 for others."""
     count = len(classes)
     trees = []
     for tree, weight in zip(obj.estimators_, weights or [1.0] * len(obj.estimators_), strict=True):

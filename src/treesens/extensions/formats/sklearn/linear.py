@@ -1,8 +1,8 @@
-"""Linear models after encoders and bins: a coefficient times a column of finitely many values is a table.
+"""Reads linear models after encoders and bins: a coefficient times a column of finitely many values is a table.
 
-Regressions, linear SVMs, ridges and perceptrons differ only in the function of the sum. Each column is a tree of its values,
-and the model is the sum of these trees with the coefficients as weights, like a scorecard. Each of three or more classes has a
-sum over the same columns. A column of numbers is open until a question gives it a domain
+Regressions, linear SVMs, ridges and perceptrons differ only in the function of the sum. Each column becomes a tree of its
+values, and the model is the sum of these trees with the coefficients as weights, like a scorecard. With three or more classes,
+each class has a sum over the same columns. A column of numbers is open until a question gives it a domain
 (`treesens.extensions.formats.numbers.tables`).
 """
 
@@ -139,13 +139,13 @@ def read_linear(
         rows = zip(weights.reshape(scores, -1).tolist(), np.broadcast_to(intercepts, scores).tolist(), strict=True)
         of_classes = [added_up(row, intercept, Way.LINEAR, **inside) for row, intercept in rows]
         ensemble = blend_of(of_classes, [Fraction(1)] * scores, Way.MATRIX, names, place, is_sum=False, **facts)
-        # One product computes all scores, possibly of sparse rows, in an unknown order.
+        # One product computes all scores, possibly for sparse rows, in an unknown order of additions.
         ensemble = replace(ensemble, accumulation=Accumulation.FLOAT64_ANY_ORDER)
     return Linear(ensemble, (lambda e, x: e.decision_function(x)) if classifier else (lambda e, x: e.predict(x)))
 
 
 def _table(column: Column, features: tuple[Feature, ...], place: str) -> Ensemble:
-    """The values of a column as a tree of one feature, or an open number."""
+    """The values of a column as a tree over one feature, or as an open number."""
     if column.images is None and column.levels is None:
         return number_term(_number(column), features, place)
     axis, values = _axis(column)
@@ -153,7 +153,7 @@ def _table(column: Column, features: tuple[Feature, ...], place: str) -> Ensembl
 
 
 def _axis(column: Column) -> tuple[Axis, NDArray[np.float64]]:
-    """The bins of a column, and its values in the bins."""
+    """The bins of a column, and the column's values in the bins."""
     if column.images is not None:
         known = np.where(np.isnan(column.images), 0.0, column.images)
         values, bins = np.unique(known, return_inverse=True)
@@ -169,5 +169,5 @@ def _axis(column: Column) -> tuple[Axis, NDArray[np.float64]]:
 
 
 def _number(column: Column) -> OpenNumber:
-    """A column of numbers."""
+    """A column of numbers as an open number."""
     return OpenNumber(column.source, column.present, column.missing)

@@ -1,4 +1,4 @@
-"""Single outputs of scikit-learn estimators that predict several labels or targets at once.
+"""Reads single outputs of scikit-learn estimators that predict several labels or targets at once.
 
 The leaves of trees and forests fitted on a matrix of targets have a row per target; `MultiOutputClassifier` and
 `MultiOutputRegressor` have an estimator per target. A pipeline before them remains unchanged.
@@ -30,7 +30,7 @@ _GIVE_ONE = "give a tree, a forest, a MultiOutputClassifier or a MultiOutputRegr
 
 
 class OneOutput(BaseEstimator):  # type: ignore[misc]
-    """One output of a fitted multi-output estimator, as a single-output estimator. The library predicts all outputs."""
+    """One output of a fitted multi-output estimator, as a single-output estimator; the library still predicts all outputs."""
 
     def __init__(self, whole: Any, output: int) -> None:
         self.whole, self.output = whole, output

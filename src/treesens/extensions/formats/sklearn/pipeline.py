@@ -1,6 +1,6 @@
-"""Pipelines before a tree model: the model's splits, pulled back to the columns of a table.
+"""Reads pipelines with a tree model: the model's splits are pulled back to the columns of the table.
 
-A split "cast(g(x)) is left of the cut", with g monotone, holds for all floats up to some threshold. Bisection over the floats
+With a monotone g, a split "cast(g(x)) is left of the cut" holds for all floats up to some threshold. Bisection over the floats
 finds the threshold in the arithmetic of the library, so every input reaches the same leaf, bit for bit. Splits of encoded
 categories become sets of categories.
 """
@@ -33,7 +33,7 @@ def is_pipeline(obj: Any) -> bool:
 
 
 def predicting(pipeline: Any) -> Any:
-    """The pipeline as it predicts: without the steps of imbalanced-learn that resample rows in training."""
+    """The pipeline as used for predictions, without the steps of imbalanced-learn that resample rows in training."""
     from sklearn.pipeline import Pipeline
 
     steps = getattr(pipeline, "steps", None)
@@ -63,7 +63,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
             remedy="report this pipeline, please",
         )
     if model is not None and model.ensemble.open_features:
-        # A linear model is read with the columns that reach it, so its wrappers must wrap the whole pipeline.
+        # A linear model is read together with the columns that reach it, so its wrappers must wrap the whole pipeline.
         message = f"{type(last).__name__} over a linear model follows other steps"
         remedy = f"put it around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
         if model.frontend != "sklearn":

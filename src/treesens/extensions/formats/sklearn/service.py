@@ -43,7 +43,7 @@ def read(obj: Any, place: str, name: str, form: str) -> LoadedModel | None:
 
 
 def _inside(obj: Any, outside: Unwrapped, place: str, name: str, form: str) -> LoadedModel:
-    """A wrapped model of any library, with the cut-off of its wrapper."""
+    """A wrapped model of any library, with the cut-off of the wrapper."""
     model = load(outside.model)
     if outside.calibration is not None:
         model = calibrated(model, outside.calibration, place)
@@ -51,6 +51,6 @@ def _inside(obj: Any, outside: Unwrapped, place: str, name: str, form: str) -> L
         raise ModelError("a cut-off needs a model of two classes", place=place, remedy="give the model inside")
     source = replace(model.ensemble.source, path=place, format=f"{form}-{outside.wrappers[0]}")
     ensemble = replace(model.ensemble, name=name, source=source, cutoff=outside.threshold)
-    # The wrapper predicts, with its cut-off and calibration.
+    # The wrapper makes the predictions, with its cut-off and calibration.
     predicts = replayer(obj, model.inputs or (lambda rows: rows), ensemble)
     return replace(model, ensemble=ensemble, notes=(*outside.notes, *model.notes), predicts=predicts)

@@ -1,4 +1,4 @@
-"""scikit-learn estimators around one fitted model: searches over settings, cut-offs of the decision, calibration."""
+"""Unwraps scikit-learn estimators around one fitted model: searches over settings, cut-offs of the decision, calibration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CUTOFFS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """The model inside, its wrappers from the outside in, the outermost cut-off, and the calibration of the score."""
+    """The wrapped model, its wrappers from the outside in, the outermost cut-off, and the calibration of the score."""
 
     model: Any
     wrappers: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Unwrapped:
 
 
 def unwrap(obj: Any, place: str) -> Unwrapped:
-    """The model inside all wrappers. Raises ModelError for a search without a fitted model, or a cut-off of another score."""
+    """The model inside all wrappers. Raises ModelError for a search without a fitted model, or a cut-off on another score."""
     wrappers: list[str] = []
     threshold: Fraction | None = None
     calibration: Learnt | None = None
@@ -50,7 +50,7 @@ def unwrap(obj: Any, place: str) -> Unwrapped:
                 raise ModelError("the model is calibrated twice", place=where, remedy="calibrate it once")
             obj, calibration = calibration_of(obj, where)
         elif name in _CUTOFFS:
-            # A calibration ignores a cut-off inside it.
+            # A calibration ignores the cut-off of the wrapped model.
             threshold = threshold if threshold is not None or calibration else _cutoff(obj, name, where)
             obj = getattr(obj, "estimator_", None) or _fitted(obj, "estimator", where, "fit it first")
         else:
@@ -61,7 +61,7 @@ def unwrap(obj: Any, place: str) -> Unwrapped:
 def _name(obj: Any) -> str | None:
     kind = type(obj)
     known = kind.__name__ in (*_SEARCHES, *_CUTOFFS, "FrozenEstimator")
-    # Means over folds and comparisons of several classes are models, not wrappers.
+    # Means over folds and comparisons of several classes are models rather than wrappers.
     known = known or (is_calibrated(obj) and len(folds_of(obj)) <= 1 and len(getattr(obj, "classes_", ())) <= 2)
     return kind.__name__ if known and kind.__module__.startswith("sklearn.") else None
 
@@ -74,7 +74,7 @@ def _fitted(obj: Any, name: str, place: str, remedy: str) -> Any:
 
 
 def _cutoff(obj: Any, name: str, place: str) -> Fraction:
-    """The least probability at which the second class is predicted, as the decimal written: 2 of 10 votes reach 0.2."""
+    """The least probability at which the second class is predicted. It is the decimal as written: 2 of 10 votes reach 0.2."""
     given = _fitted(obj, "best_threshold_", place, "fit it first") if name == _CUTOFFS[1] else obj.threshold
     if getattr(obj, "response_method", "auto") == "decision_function":
         raise ModelError(

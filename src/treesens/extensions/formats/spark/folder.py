@@ -1,4 +1,4 @@
-"""A folder written by Spark, or a zip archive of it: metadata as JSON, tables as Parquet, and folders of parts."""
+"""Reads a folder written by Spark, or a zip archive of it: metadata as JSON, tables as Parquet, and folders of parts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MOST_OF_METADATA = 1 << 24
 
 @dataclass(frozen=True)
 class Folder:
-    """The files of a model below `path`, which is empty or ends with `/`."""
+    """The files of a model below `path`, which is empty or ends with a `/`."""
 
     archive: Files
     path: str = ""
 
     @property
     def place(self) -> str:
-        """The path of the archive or the model's folder, and of this folder inside it."""
+        """The path of the archive or the model's folder, and the path of this folder inside it."""
         return f"{self.archive.place}: {self.path}" if self.path else self.archive.place
 
     def inside(self, name: str) -> Folder:

@@ -1,13 +1,13 @@
 """Models of Apache Spark (2 to 4): decision trees, random forests and boosted trees, as folders or zip files of them.
 
 How Spark scores (`RandomForestClassificationModel`, `DecisionTreeClassificationModel`, and their regression counterparts):
-inputs, thresholds, leaves and sums are float64. A leaf of a classifier has the number of training rows per class; divided by
-their sum, these are the probabilities of a tree, and its votes in a forest. A forest predicts the first class with the most
-votes. Its probabilities are the votes divided by their sum, which is the number of trees up to the last digits; here the votes
-are divided by the number of trees, as the sum of the leaves of a regression forest is.
+inputs, thresholds, leaves and sums are float64. A leaf of a classifier has the number of training rows per class. Divided by
+their sum, these numbers are the probabilities of a tree, or its votes in a forest. A forest predicts the first class with the
+most votes. The forest's probabilities are the votes divided by their sum, which is the number of trees up to the last digits;
+here, votes are divided by the number of trees, like the sum of leaves of a regression forest.
 
 Boosted trees add up leaves times weights by the `ddot` of a linear algebra library. The machine determines the library and its
-order of additions: Java has four parallel sums with fused products, native libraries differ. Here each product is rounded, and
+order of additions: Java uses four parallel sums with fused products, native libraries differ. Here each product is rounded, and
 sums have a fixed order; sums in any other order lie within the numerical band (`Accumulation.FLOAT64_ANY_ORDER`). The second of
 two classes is predicted if the sum is above 0; its probability is a sigmoid of twice the sum, which is the margin here.
 """
@@ -47,7 +47,7 @@ _CLASSES = "org.apache.spark.ml.classification."
 _NUMBERS = "org.apache.spark.ml.regression."
 _LIST = "list of trees"
 _COLUMNS, _LATER_COLUMNS = ("treeID", "metadata", "weights"), ("_1", "_2", "_3")
-"""The columns of the list of trees, and their names in Spark 4.3."""
+"""The columns of the table of trees, and their names in Spark 4.3."""
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
 _ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is supported; compare both on your rows"
@@ -68,7 +68,7 @@ _ZERO = "Spark puts -0.0 into the bucket before the one that begins at 0; -0.0 i
 
 @dataclass(frozen=True)
 class _Kind:
-    """A class of models: `many` trees, a model that `classifies`, and `boosted` trees, if True."""
+    """A class of Spark models; True flags models with `many` trees, models that `classifies`, and `boosted` trees."""
 
     many: bool
     classifies: bool
@@ -105,7 +105,7 @@ class Thresholds(Ties):
 
     @property
     def cut(self) -> Fraction | None:
-        """The probability of the second of two classes at which both quotients are equal; None for more classes."""
+        """The probability of the second of two classes at which both quotients are equal; None for three or more classes."""
         if len(self.values) != 2:
             return None
         first, second = (Fraction(repr(value)) for value in self.values)
@@ -155,7 +155,7 @@ class SparkFrontend:
 
 
 def _kind(model: Stage) -> _Kind:
-    """The class that the metadata declares. Raises ModelError for unsupported classes and unknown fields or settings."""
+    """The kind of model that the metadata declares. Raises ModelError for unsupported kinds and unknown fields or settings."""
     metadata = model.metadata
     name = metadata["class"].text()
     if name not in _KINDS:
@@ -182,7 +182,7 @@ def _kind(model: Stage) -> _Kind:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """The trees, the number of features, the number of classes that leaves vote for (0: none), and of all classes."""
+    """The trees, and the numbers of features, of classes that leaves vote for (0 for regression), and of all classes."""
 
     grown: Grown
     width: int
@@ -284,7 +284,7 @@ def _loaded(
 
 
 def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
-    """One number of the vector for each column of the table, and the index of the column for each number.
+    """For each column of the table one number of the vector, and for each number the index of its column.
 
     Numbers of one column are merged if all encode its labels in the same way, or all are the unchanged column.
     """
@@ -292,7 +292,7 @@ def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
     which: list[int] = []
     of_slot: list[int] = []
     for number, slot in enumerate(slots):
-        # The codes of labels used twice would be two features with the same name, which is refused.
+        # Two codings of one column's labels would be two features with the same name, which is refused.
         alone = slot.labels is not None and slot.ones is None
         key: object = number if alone else (slot.column, slot.labels, slot.kept)
         if key not in first:
@@ -303,7 +303,7 @@ def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
 
 
 def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
-    """The divisors of probabilities. Raises ModelError if one is 0, or their number is wrong."""
+    """The thresholds, which divide probabilities. Raises ModelError if one is 0, or if their number is wrong."""
     given = model.setting("thresholds")
     if given is None:
         return None
@@ -332,7 +332,7 @@ def _classes(metadata: Field) -> int:
 
 
 def _weighted(nodes: Nodes, weights: NDArray[np.float64], *, twice: bool) -> Nodes:
-    """The nodes of boosted trees; the leaf values are contributions to the margin."""
+    """The nodes of boosted trees, whose leaf values become contributions to the margin."""
     of_node = np.repeat(weights, np.diff(nodes.tree_offset))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return replace(nodes, leaf_value=nodes.leaf_value * of_node[:, None] * (2.0 if twice else 1.0))

@@ -1,4 +1,4 @@
-"""Every field in the metadata of Spark's tree models, every setting, and their meaning."""
+"""Every field and every setting in the metadata of Spark's tree models, with its meaning."""
 
 from treesens.frontends.documents import ANY, Meaning, Table, inside, irrelevant, optional, used
 
@@ -7,7 +7,7 @@ _COLUMN = "the name of a column"
 
 
 def _setting(*names: str) -> dict[str, Meaning]:
-    """The meaning of settings, each of which is in one of two maps."""
+    """The meaning of settings, each of which appears in one of two maps."""
     return optional("the other map has it, or Spark's default applies", used(*names))
 
 

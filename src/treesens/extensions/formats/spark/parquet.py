@@ -1,4 +1,4 @@
-"""Parquet tables written by Spark, read by pyarrow in a separate process: a damaged file may crash its reader."""
+"""Reads Parquet tables written by Spark with pyarrow, in a separate process, because a damaged file may crash its reader."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Rows:
 def read_tables(
     columns: Mapping[str, Folder], rows: Mapping[str, Folder], place: str
 ) -> tuple[dict[str, Columns], dict[str, Rows]]:
-    """The tables in these folders, by name: large tables as `columns`, small ones as `rows`. ModelError for bad files."""
+    """The tables in these folders, by name: large ones as `columns`, small ones as `rows`. Raises ModelError for bad files."""
     purpose = "models of Spark are read with pyarrow"
     imported("pyarrow", purpose, place=place, installed_by="'treesens[spark]'")
     plan: dict[str, tuple[list[str], bool]] = {}

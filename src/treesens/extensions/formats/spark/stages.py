@@ -1,11 +1,11 @@
-"""Pipelines of Spark: stages that make the feature vector of a tree model from columns of a table.
+"""Reads pipelines of Spark, whose stages make the feature vector of a tree model from columns of a table.
 
 Supported are `StringIndexerModel` (a label becomes its number), `VectorAssembler` (columns become a vector),
 `VectorIndexerModel` (some numbers of a vector become categories), `OneHotEncoderModel` (numbers of labels become a vector of
 zeros with one 1), `VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, `Bucketizer`, scalers
-(`StandardScalerModel`, `MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes). By
-`handleInvalid`, unknown and missing labels and numbers get a further category or remain NaN in the vector (`keep`), or have no
-prediction (`error`, `skip`).
+(`StandardScalerModel`, `MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes).
+Depending on `handleInvalid`, unknown and missing labels and numbers get a further category or remain NaN in the vector
+(`keep`), or have no prediction (`error`, `skip`).
 """
 
 from __future__ import annotations
@@ -113,11 +113,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Slot:
-    """A number in the vector of features: its table column, and how it is made.
+    """A number in the vector of features: the column of the table, and how the number is made from it.
 
     `labels` are the values of the column in code order, or None for an unchanged number. Other values have the next code if
-    `kept`, and otherwise no prediction. With `values_only` there is no prediction for a missing value. The number is the code,
-    or, with `ones`, 1 for these codes and 0 for others. After that, `steps` are applied.
+    `kept`, and otherwise no prediction. With `values_only`, missing values have no prediction. The number is the code or, with
+    `ones`, 1 for these codes and 0 for others. Finally, `steps` are applied.
     """
 
     column: str
@@ -129,18 +129,18 @@ class Slot:
 
     @property
     def numbers(self) -> Float64:
-        """The numbers for the codes of all labels and for the code of other values, float64[labels + 1]."""
+        """The numbers for the codes of all labels and, last, for the code of other values, float64[labels + 1]."""
         codes = range(len(self.labels or ()) + 1)
         made = list(codes) if self.ones is None else [int(code in self.ones) for code in codes]
         return follow(self.steps, np.array(made, np.float64))
 
     @property
     def parts_at_zero(self) -> bool:
-        """True if a bucket of the number begins at 0: Spark puts -0.0 into the bucket before."""
+        """True if a bucket of the number begins at 0, since Spark puts -0.0 into the bucket before."""
         return any(0.0 in step.edges for step in self.steps)
 
     def then(self, *steps: Step) -> Slot:
-        """The number after further steps."""
+        """The slot with further steps."""
         return replace(self, steps=(*self.steps, *steps))
 
 
@@ -152,14 +152,14 @@ class Flow:
     vectors: dict[str, list[Slot]] = field(default_factory=dict)
 
     def scalar(self, name: str) -> Slot:
-        """The column `name` as a stage makes it, or else as the table has it."""
+        """The column `name` as made by a stage, or else as in the table."""
         return self.scalars.get(name, Slot(name))
 
 
 def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
-    """The stages of a pipeline in order, including nested pipelines, and its folder; one stage for a model alone.
+    """The stages of a pipeline in order, with those of nested pipelines, and the folder; a single stage for a model alone.
 
-    Of a search over settings, only the best model is read.
+    For a search over settings, only the best model is read.
     """
     found: list[Stage] = []
     waiting, root = [folder], folder
@@ -264,7 +264,7 @@ def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
         if size != codes:
             raise rows[0].error(f"the stage has {size} categories for `{source[:60]}`, which has {codes}", DAMAGED)
         width = size + stage.keeps_invalid - dropped
-        # With `keep` there is one more number, 0, for invalid codes.
+        # With `keep`, the vector has one more number, 0, for invalid codes.
         flow.vectors[target] = [
             replace(slot, ones=frozenset((number,)) if number < size else frozenset()) for number in range(width)
         ]
@@ -461,7 +461,7 @@ def _put_into_buckets(stage: Stage, flow: Flow) -> None:
             raise stage.metadata.error(f"the column `{source[:60]}` of labels is put into buckets", _ALONE)
         missing = float(len(ends) - 1) if stage.keeps_invalid else math.nan
         step = Step(Operation.BUCKET, missing, tuple(ends[1:-1]))
-        # Earlier stages may have imputed missing values.
+        # Earlier stages may have replaced missing values.
         strict = not stage.keeps_invalid and math.isnan(follow(slot.steps, np.array([np.nan]))[0])
         flow.scalars[target] = replace(slot.then(step), values_only=slot.values_only or strict)
 

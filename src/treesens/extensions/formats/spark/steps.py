@@ -1,10 +1,10 @@
-"""Steps before trees: monotone functions of a number, in the arithmetic of Spark (3 and 4), and splits after such steps.
+"""Steps before trees: monotone functions of a number, in the arithmetic of Spark (3 and 4); moves splits before such steps.
 
 Scalers multiply by a rounded quotient: `StandardScalerModel` (x - mean) * (1 / deviation), `MaxAbsScalerModel` x * (1 /
 largest), `MinMaxScalerModel` (x - least) * (width / range) + min. Java fuses no operations.
 
-A split after such steps is a split on the number. A split by buckets, of which some go left and some right, becomes several
-successive splits. Its subtrees are copied for each run of buckets, because every node of a tree has one parent.
+A split after such steps is a split on the number. A split on buckets, of which some go left and some right, becomes several
+successive splits. The subtrees are copied for each run of buckets, because every node of a tree has one parent.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Step:
 
     @property
     def rises(self) -> bool:
-        """True if the step never decreases and is not constant; columns constant in training are multiplied by 0."""
+        """True if the step never decreases and is not constant; a column that was constant in training is multiplied by 0."""
         if self.operation is Operation.BUCKET:
             return True
         return bool(np.isfinite(self.constant)) and (self.operation is not Operation.MULTIPLY or self.constant > 0)
@@ -101,7 +101,7 @@ class Runs:
 
 def unfold(nodes: Nodes, runs: Mapping[int, Runs], place: str) -> Nodes:
     """The nodes, with several thresholds in place of each node in `runs`. Raises ModelError if there are too many nodes."""
-    source: list[int] = []  # the old node of each new one
+    source: list[int] = []  # for each new node, the old node
     left: list[int] = []
     right: list[int] = []
     threshold: list[float] = []

@@ -1,4 +1,4 @@
-"""Trees in the tables of Spark: a row for each node, numbered in pre-order.
+"""Reads trees from the tables of Spark, which have a row for each node, numbered in pre-order.
 
 A number goes left if it is at most the threshold, so NaN goes right. For a category the file has the codes that go left. Spark
 keeps the smaller side, or the left side if both have the same size; all other values, including unlisted codes, fractions and
@@ -70,7 +70,7 @@ class _Table:
 def grow(columns: Columns, place: str, *, trees: int | None, classes: int) -> Grown:
     """The trees of a table: `trees` of them, or a single tree (None), with values for `classes`, or one prediction (0).
 
-    Raises ModelError, with the place, for anything that Spark cannot read or does not predict.
+    Raises ModelError, with the place, for trees that Spark cannot read or for which it makes no prediction.
     """
     table = _table(columns, place, trees)
     count, size = len(table.order), np.diff(table.offset)
@@ -145,7 +145,7 @@ def _misplaced(start: NDArray[np.int64], inner: NDArray[np.bool_], right: NDArra
 def _splits(
     table: _Table, inner: NDArray[np.bool_], feature: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], dict[int, NDArray[np.bool_]], dict[int, int]]:
-    """Thresholds, directions of NaN, sets of codes that go left by node, and the number of categories by feature."""
+    """By node, thresholds, directions of NaN, and sets of codes that go left; by feature, the number of categories."""
     values, first, length = table.lists("split.leftCategoriesOrThreshold")
     count = table.number("split.numCategories")
     by_category = inner & (count != -1)
@@ -226,14 +226,14 @@ def by_labels(nodes: Nodes, slots: Sequence[Slot], features: Sequence[int], plac
 
 
 def _in_set(listed: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """True for numbers that go left at the set `listed`, bool[categories + 1], whose last entry is for invalid codes."""
+    """True for numbers that go left at a split on `listed`, bool[categories + 1]; the last entry is for invalid codes."""
     last = len(listed) - 1
     known = (values >= 0) & (values < last) & (values == np.floor(values))
     return listed[np.where(known, values, last).astype(np.int64)]
 
 
 def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[int, Runs], place: str) -> Nodes:
-    """The nodes with those `at` moved to the column of `slot`. Sets of buckets may need several cuts, added to `runs`."""
+    """The nodes, with the splits `at` moved to the column of `slot`. Sets of buckets may need several cuts, added to `runs`."""
     for step in slot.steps:
         if not step.rises:
             raise ModelError(
