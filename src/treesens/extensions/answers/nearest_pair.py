@@ -1,4 +1,4 @@
-"""The nearest pair: minimises the distance of a point to the nearest row of a table, with a proved lower bound.
+"""Finds the nearest pair: minimises the distance of a point to the nearest row of a table, with a proved lower bound.
 
 Rows that are answers themselves come first, since a distance of 0 is optimal. Next, the rows with the closest scores are tried
 one by one, and best-first branch and bound runs over groups of rows. For a group, the native engine minimises the distance to

@@ -1,4 +1,4 @@
-"""Certificates of answers: files in a folder. The result lists the files, or the reasons for missing ones.
+"""Writes certificates of answers to a folder. The result lists the files, or the reasons for missing ones.
 
 A claim that no single certificate proves may have one per case. A manifest then states the whole claim, and the checker
 verifies that no case is missing. Cases are proved in a separate folder, since parts of an unproved claim could be mistaken for

@@ -1,12 +1,12 @@
-"""Questions beyond the statement format, as several cases within it: every answer lies in one of the cases.
+"""Splits questions beyond the statement format into cases within it, such that every answer lies in one of the cases.
 
 A disjunction has one case per part. A limit of k changes between two points has one case per set of k features that may vary. A
 sum of probabilities is replaced by score rows that it implies: the search's initial ones, and those added for its wrong
 candidates (`compiler/query/probabilities.py`). Each score row follows from the sum alone, in any alternative.
 
-Too many cases form a tree of alternatives, in which one part may prove many cases: a proof of a question whose other
-alternatives are not chosen yet covers all cases below. Contradicting scores are tried first: two such rows are a part for all
-cases that have both.
+Too many cases form a tree of alternatives, in which one part may prove many cases: a proof for a question with some
+alternatives chosen covers all cases below it. Contradictory score rows are tried first, because two such rows are a part for
+all cases that have both.
 """
 
 from __future__ import annotations

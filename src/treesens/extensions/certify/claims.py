@@ -1,8 +1,8 @@
 """Claims that need several statements, with a certificate per part: reasons, row counts and rankings.
 
-A reason: for each class, a proof that no input of another class agrees with the row on the features of the reason. For each
-feature, an input of another class that agrees on the other features: the feature cannot be left out. A smallest reason: any
-reason contains a feature in which each of some inputs of other classes differs from the row (implicit hitting sets).
+A reason has one proof per other class that no input of that class agrees with the row on the features of the reason. For each
+feature, an input of another class that agrees on the other features shows that the feature is needed. For a smallest reason,
+inputs of other classes show that no smaller set hits all their differences from the row (implicit hitting sets).
 """
 
 from __future__ import annotations

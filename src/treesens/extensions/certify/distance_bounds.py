@@ -1,13 +1,13 @@
-"""Lower bounds of distances and of other terms, per cell of a value.
+"""Computes lower bounds of distances and of other terms, per cell of a value.
 
 The distance of two points in a feature is bounded by a sum of one number for the cell of each point.
 
 A distance |x - y| is at least x - y and at least y - x; per pair of cells, the greater bound is tight. A square lies above its
 tangents, of which a few are used. A distance is at most the greatest distance from the cell of either point.
 
-Terms about one value are bounded together, which is tighter: a number near one row is far from another. If a cell has few
-values, each is tried. Between two rows a sum of distances, their squares and linear terms is a parabola: its minimum is at an
-end or at the vertex.
+Terms about one value are bounded together, which is tighter, because a number near one row is far from another. If a cell has
+few values, each value is tried. Between two rows, a sum of distances, squares of distances and linear terms is a parabola,
+whose minimum is at an end or at the vertex.
 """
 
 from __future__ import annotations

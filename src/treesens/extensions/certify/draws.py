@@ -1,4 +1,4 @@
-"""A measure as successive draws of features, in exact numbers, in the form in which the checker adds up boxes (verify/).
+"""Writes a measure as successive draws of features, in exact numbers, the form in which the checker adds up boxes (verify/).
 
 First the bin of a feature is drawn, with chances that depend on its parent's bin, and then the cell. A `onehot` group is one
 draw, which sets the values of all members. For varied features only bins are drawn, because the bins of others depend on them.

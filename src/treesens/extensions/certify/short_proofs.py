@@ -1,8 +1,8 @@
-"""Proofs of one line, which need no search: two rows about one sum of scores that contradict each other, or a list of sums.
+"""Finds proofs of one line, without a search: two contradictory rows about one sum of scores, or a list of sums.
 
 Two points have equal scores if no tree splits on the features in which they may differ (`values/score_clashes.py`). Weights
 with which the two rows cancel give a leaf without messages; a search rounds rows and might miss the contradiction. For an
-additive model with small parts, the proof only says that the checker shall list the sums of the parts.
+additive model with small parts, the proof only requests that the checker lists the sums of the parts.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def ensembles_of(query: q.Query) -> list[Ensemble]:
 
 @dataclass
 class Statement:
-    """`text` is the JSON object; `query` the question without omitted constraints; `rows` its score constraints in order.
+    """`text` is the JSON object, `query` the question without omitted constraints, `rows` its score constraints in order.
 
     `files` holds the contents of the model files named in `text`.
     """
@@ -112,7 +112,7 @@ def statement_of(
         text["learnt"] = list(range(len(query.models), len(models)))
     reduced = replace(query, constraints=tuple(kept), objective=None, top=1, diverse=False)
     if reduced.constraints == query.constraints and query.objective is None and query.top == 1 and not query.diverse:
-        reduced = query  # compiled already
+        reduced = query  # the question is compiled already
     return Statement(text, tuple(data for _, data in models), reduced, parts.kept_rows, parts.left_out)
 
 

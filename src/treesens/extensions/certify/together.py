@@ -1,7 +1,7 @@
 """Joint claims: parts that are certified one by one, and a manifest that names them (docs/certificates.md).
 
-A claim has a kind that the checker knows, and the numbers of its parts. A claim is written only if the checker derives it from
-the parts.
+A claim has a kind that the checker knows, and the numbers of its parts. It is written only if the checker derives it from these
+parts.
 """
 
 from __future__ import annotations

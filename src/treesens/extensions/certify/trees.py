@@ -1,4 +1,4 @@
-"""The neutral trees file: any model as thresholds, categories and leaves, independent of library formats.
+"""Writes the neutral trees file: any model as thresholds, categories and leaves, independent of library formats.
 
 x goes left if `x < test`, or if `test` is a list that contains the category x. All thresholds are strict cuts of the model's
 number type, so that nothing is rounded; leaves hold their exact weighted values, as floats or as fractions in text form.

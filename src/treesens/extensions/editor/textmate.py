@@ -41,7 +41,7 @@ def patterns(plugins: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
 
 
 def _either(texts: object) -> str:
-    """An alternation; its order does not matter, because `\\b` ends each word and no word is then a prefix of another."""
+    """An alternation, whose order does not matter, because `\\b` ends each word and no word is then a prefix of another."""
     assert isinstance(texts, tuple | dict | frozenset)
     return "|".join(sorted(texts))
 

@@ -22,7 +22,7 @@ def read_apart(imports: str, body: str, arguments: Sequence[str], size: int, fai
     """The output of a program that reads `size` bytes: it runs `imports` (`import A, B`), and then `body` within limits, with
     `arguments` in `sys.argv[3:]`.
 
-    Raises ModelError, beginning with `failed`, if the program fails, crashes, or exceeds its time or memory.
+    Raises ModelError, with a message that begins with `failed`, if the program fails, crashes, or exceeds its time or memory.
     """
     seconds, memory = _SECONDS + _SECONDS_PER_MB * size // 1_000_000, _BYTES + _BYTES_PER_BYTE * size
     known, loads = imports in _asked, imports.removeprefix("import ").split(", ")

@@ -84,7 +84,7 @@ def _table(columns: Int32Array, feature: int, parent: int) -> Int64Array:
         return logs_in_units(counts[None, :].astype(object), np.full((1, 1), rows, object))
     joint = joint_counts(columns, parent, feature).astype(object)
     above, own = joint.sum(axis=1)[:, None], joint.sum(axis=0)[None, :]
-    # (n + s a b / N**2) / (a + s a / N), both sides times N**2: no fractions remain.
+    # The ratio (n + s a b / N**2) / (a + s a / N), with both sides multiplied by N**2, so that no fractions remain.
     return logs_in_units(joint * rows**2 + SMOOTHING * above * own, above * (rows * (rows + SMOOTHING)))
 
 

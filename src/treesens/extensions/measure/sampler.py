@@ -1,4 +1,4 @@
-"""The estimate of a share, from rounds of draws in open boxes; each round is planned by the results of earlier ones.
+"""Estimates a share from rounds of draws in open boxes; each round is planned by the results of earlier rounds.
 
 If affected inputs are rare, a walk first finds some, and draws are tilted towards them. Its inputs pass through ever lower
 levels of the shortfall of their scores; at each level, the best part is duplicated, and every member takes random steps that

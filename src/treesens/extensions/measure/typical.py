@@ -6,9 +6,9 @@ of at most k / (m + 1) (V. Vovk, A. Gammerman, G. Shafer, *Algorithmic Learning 
 *Distribution-free predictive inference for regression*, JASA 113, 2018). As a constraint on counterfactuals: PINE (ICML 2026).
 
 The isolation score is from scikit-learn's forest over the cells of the models, as trees whose leaves are integers. The forest
-(F. T. Liu, K. M. Ting, Z.-H. Zhou, *Isolation Forest*, ICDM 2008) isolates an input with random cuts: the fewer on average, the
-less typical the input. Features have their cell numbers as values, so all cuts are cuts of the models. A leaf adds its
-depth, and the mean depth of a random tree with the leaf's number of rows.
+(F. T. Liu, K. M. Ting, Z.-H. Zhou, *Isolation Forest*, ICDM 2008) isolates an input by random cuts; the fewer cuts are needed
+on average, the less typical is the input. Features have their cell numbers as values, so all cuts are cuts of the models. A
+leaf adds its depth, and the mean depth of a random tree with the leaf's number of rows.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ the dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy 
 A varied feature belongs to one point, so one choice for its part is the best for all rows. If the other features have few
 choices, these are enumerated; the paper decides this case in polynomial time (Theorem bounded-poly).
 
-The largest attainable sum within the bounds is the best value of an objective.
+For an objective, the best value is the largest attainable sum within the bounds.
 
 Linear relaxations cannot replace the table, because they also attain all values between two neighbouring sums.
 """

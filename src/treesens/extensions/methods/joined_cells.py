@@ -1,7 +1,7 @@
 """Finds the best sum of scores on a small domain from one table per point, without listing pairs.
 
-A sum of scores has one part per point. Two points choose their cells independently, except for the features that they share
-and for relations between others. So for fixed cells of the shared and the related features, the best pair consists of the best
+A sum of scores has one part per point. Two points choose their cells independently, except for shared features and for
+relations between other features. So for fixed cells of the shared and the related features, the best pair consists of the best
 cells of each point: n cells of a varied feature give n**2 pairs, but only n sums.
 """
 

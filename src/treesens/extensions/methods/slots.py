@@ -74,7 +74,7 @@ def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
 
 
 def related_features(query: Query) -> set[int]:
-    """The features whose values matter, and not only their cells."""
+    """The features of which the values matter, not only the cells."""
     found: set[int] = set()
     for constraint in query.constraints:
         found |= {f for _, f in _related(constraint, len(query.space.names))}

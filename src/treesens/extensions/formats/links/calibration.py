@@ -1,9 +1,9 @@
 """Calibrations, which are functions from a model's score to a probability: Platt's sigmoid, isotonic functions, and odds.
 
 Sigmoid (Platt, *Probabilistic outputs for support vector machines*, 1999): p = 1 / (1 + exp(slope * f + intercept)) with a
-negative slope. Isotonic: the piecewise linear function through the knots, constant beyond the first and the last one. Odds: a
-model trained on other class shares has its odds multiplied by a number (Elkan, *The foundations of cost-sensitive learning*,
-2001). All of them are non-decreasing and continuous in f, the model's margin or its uncalibrated probability.
+negative slope. Isotonic: the piecewise linear function through the knots, constant before the first and after the last knot.
+Odds: a model trained on other class shares has its odds multiplied by a number (Elkan, *The foundations of cost-sensitive
+learning*, 2001). All of them are non-decreasing and continuous in f, the model's margin or its uncalibrated probability.
 
 So p >= c holds from some score on, and p > c beyond some score; `least_margin` returns this score exactly. The sigmoid gives
 f >= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; on a flat step at c, p >= c holds

@@ -1,4 +1,4 @@
-"""Calibrated probabilities as terms of sums, and the rows of these sums.
+"""Makes terms of sums from calibrated probabilities, and linear rows from such sums.
 
 Each term is a non-decreasing function of one score (`curves.py`), or a share of a softmax. An input at which the sum is too
 small gives a row that excludes the input: each function lies below a line on the range of its score, and the sum of the lines

@@ -69,7 +69,7 @@ def score_decides(tree: Element) -> bool:
         nodes.append(todo.pop())
         todo += nodes[-1].each("Node")
     scored = [node for node in nodes if "score" in node.attributes]
-    # An inner node may have an unreachable score, as exporters write it.
+    # Exporters may also write scores at inner nodes that no input ends in.
     if any(node.child("ScoreDistribution", "Node") is None for node in scored):
         return True
     labels = labels_of([tree])

@@ -372,7 +372,7 @@ def _vector(told: Field) -> Float64:
 
 
 def _slots_of(stage: Stage, flow: Flow, width: int) -> list[Slot]:
-    """The vector that a stage takes, from an earlier stage, or else the table's vector of `width` numbers."""
+    """The vector that a stage reads: that of an earlier stage, or else the table's vector of `width` numbers."""
     return flow.vectors.get(stage.text("inputCol")) or [
         Slot(f"f{number}") for number in range(min(max(width, 0), MAX_FEATURES))
     ]
