@@ -1,4 +1,4 @@
-"""Declares, on the fields of records, how they are shown in tables, in Python frames, and without certificates."""
+"""Declarations on the fields of records: their columns in tables and frames, and their values without certificates."""
 
 from __future__ import annotations
 

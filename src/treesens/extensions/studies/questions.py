@@ -1,4 +1,4 @@
-"""The questions of a study as syntax trees, bound once: they share one space of cells and one table."""
+"""The questions of a study, built as syntax trees and bound together, so that they share one space of cells and one table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _A, _B = ast.Name("a"), ast.Name("b")
 
 @dataclass(frozen=True, eq=False)
 class EventQuestion:
-    """The questions about an event: any pair, the pair nearest to a row, and (with a level) a pair of typical inputs."""
+    """The questions about an event: for any pair, for the pair nearest to a row, and for a pair of typical inputs, if any."""
 
     event: Event
     query: ResolvedQuestion

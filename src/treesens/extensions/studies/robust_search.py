@@ -66,7 +66,7 @@ class Nearest:
             return True
         if self.distance is None or self.bound is None:
             return False
-        # A search that has closed its gap to a millionth rounds both numbers once more.
+        # A search that ends at a gap of a millionth rounds both numbers once more.
         return self.distance - self.bound <= max(1e-9, 1.001e-6 * self.distance)
 
     def record(self) -> dict[str, Any]:
@@ -208,7 +208,7 @@ class RowQuestions:
             load_model=lambda _path, _format: model,
             load_table=lambda _path, _label, _rows: self.table,
         )
-        # One question about each class defines the classes.
+        # One question per class is bound, which defines the class.
         self.of_class = [self._bound(ast.Find((ast.Point(_A),), (self._is(c),))) for c in range(len(self.labels))]
         self.rows = self._bound(self._find(0, 0)).rows["d"]
 
@@ -269,7 +269,7 @@ class RowQuestions:
         return [self._bound(ast.Find((ast.Point(_A),), (self._is(c), *more))) for c in others]
 
     def identified(self, row: int, predicted: int, target: int | None = None) -> str:
-        """A key for everything except model and table on which the answer to this question depends: its text, and the seed."""
+        """The part of an answer's key that is not about the model or the table: the text of the question, and the seed."""
         find = identity(ast.Query(ast.Name("q"), self._find(predicted, row, target=target)))
         return f"{self._declarations}\0{find}\0{self.seed}"
 
@@ -347,7 +347,7 @@ def nearest_input(
     asked = questions.question(row, predicted, target, norm, more)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:
-        # Joined with other classes, the answer would mix two arithmetics (solve/combine.py).
+        # Combined with the answers for other classes, this answer would mix two arithmetics (solve/combine.py).
         result = replace(result, verdict=Verdict.UNKNOWN, reason="numerical band: exact arithmetic knows such inputs")
     goal, none = result.objective, result.verdict is Verdict.NONE
     return Nearest(
@@ -375,7 +375,7 @@ def _nearest(
     if record is not None:
         return Nearest.of_record(record)
     found = nearest_input(questions, row, predicted, options, target=target, stop=stop)
-    # A question left open by an interruption has no answer; one left open by the time limit is answered for this limit.
+    # An open answer is kept if the time limit was the reason, but not if an interruption was.
     if memory is not None and (found.closed or stop is None or not stop.is_set()):
         memory.keep(key, str(found.verdict) if found.closed else "unknown", found.record())
     return found

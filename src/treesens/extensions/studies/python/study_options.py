@@ -121,7 +121,7 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
 
 
 def _some_sets(one: Declared, sets: list[list[str]]) -> list[list[str]]:
-    """The sets of features. Raises UsageError for empty sets, since a question about no feature would look like an answer."""
+    """The sets of features. Raises UsageError for an empty set, because an answer about no feature would be misleading."""
     if not sets or not all(sets):
         without = "" if one.default is REQUIRED else f"; without `{one.field}` each is tried"
         raise UsageError(

@@ -17,7 +17,7 @@ _BAR = 0.32
 
 
 def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: str, axes: Any = None) -> Any:
-    """Draws a bar per name up to the value that a verified pair reaches, and a line to the proved bound; the greatest on top.
+    """Draws, for each name, a bar up to the value that a verified pair reaches and a line up to the bound; the greatest on top.
 
     Missing values and bounds are None. Returns the axes of matplotlib, new ones by default.
     """
@@ -148,14 +148,14 @@ def curves_plot(
 
 
 _LEGEND = 5
-"""Maximum number of curves with a legend: more curves are named at their ends, because a legend would cover them."""
+"""Maximum number of curves with a legend; if there are more, names are at their ends, because a legend would cover them."""
 _COLOURS = 10
 _LINE = 0.24
 """Height in inches of a name next to the picture."""
 
 
 def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float, str]]) -> None:
-    """Writes the name of every curve to the right of its end, at a distance from the other names."""
+    """Writes the name of every curve to the right of its end, so that no two names overlap."""
     top = axes.get_ylim()[1]
     step, room = 1.0 / max(12, len(ends)), -1.0
     for name, (_, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
@@ -178,13 +178,13 @@ def import_pyplot() -> Any:
 
 
 def name_ticks(set_ticks: Any, places: range, names: Sequence[str]) -> None:
-    """Sets tick labels from names of features, which are text, not mathematics: `$` is an ordinary character."""
+    """Sets tick labels to feature names. They are text, not mathematics, so that `$` is an ordinary character."""
     for text in set_ticks(places, labels=[_plain(name) for name in names]):
         text.label1.set_parse_math(False)
 
 
 def _plain(name: str) -> str:
-    """A name without control characters; a space protects a leading `_`, which matplotlib would leave out of legends."""
+    """A name without control characters; a leading `_` gets a space, because matplotlib leaves such names out of legends."""
     shown = visible(name)
     return f" {shown}" if shown.startswith("_") else shown
 
