@@ -55,7 +55,7 @@ class Editor:
         self.suffix = Path(source.path).suffix
         self._leaves = leaves_of_trees(model.ensemble)
         count, width = model.ensemble.leaf_value.shape
-        first = count + 1  # 0 is the filler of rounds
+        first = count + 1  # 0 marks the trees that fill rounds
         slots = first + np.arange(variables.count // width, dtype=np.float64)
         own = np.repeat(np.arange(1.0, first)[:, None], width, axis=1)
         numbered = self._trees(own, np.repeat(slots, width))

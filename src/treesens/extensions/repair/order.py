@@ -93,7 +93,7 @@ class Order:
 
 
 def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], output: int, forest: Forest) -> _Part | None:
-    """The order of a tree's leaves in one output; None if no two leaves are ordered."""
+    """The order of a tree's leaves for one output; None if no two leaves are ordered."""
     mine = [(d.feature, d.sign * np.sign(d.weights[output])) for d in directions if d.weights[output] != 0]
     before = np.zeros((len(leaves), len(leaves)), dtype=np.bool_)
     for feature, sign in mine:

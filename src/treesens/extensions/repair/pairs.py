@@ -48,7 +48,7 @@ class Climber:
         return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64) @ self.weights
 
     def ways(self, rows: FloatArray) -> int:
-        """The number of combinations of values of the varied features in `rows`, at most `_MOST_VALUES`."""
+        """The number of distinct combinations of varied values in `rows`, at most `_MOST_VALUES`."""
         return min(_MOST_VALUES, len(np.unique(rows[:, self.varied], axis=0)))
 
     def of_rows(self, ensemble: Ensemble, rows: FloatArray, most: int) -> Pairs:
@@ -117,8 +117,8 @@ class Ways:
 
     A pair with a score on each side of a decision breaks the promise. Two limits prevent this: the higher score stays below its
     side, or the lower score stays above the other side. Of the limits that the mean satisfies, the less violated one is used.
-    So the mean satisfies all limits, and so does every point between the mean and leaves that satisfy them. If it satisfies
-    neither, or for a swing, the limit bounds the difference of the two scores.
+    So the mean satisfies all limits, and so does every point between the mean and leaves that satisfy them. If the mean
+    satisfies neither, or for a swing, the limit bounds the difference of the two scores.
     """
 
     def __init__(self, variables: Variables, climber: Climber, ensemble: Ensemble) -> None:

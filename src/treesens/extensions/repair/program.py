@@ -1,11 +1,11 @@
-"""The convex program over leaves: the least change of predictions for training rows, under linear limits from pairs of inputs.
+"""The convex program over leaf values: change predictions for training rows as little as possible, under linear limits.
 
-The variables are the leaves of the changed trees and of their copies, which have no splits on varied features. The objective
-is the loss that the model itself expects: the cross entropy with its own probabilities (for a regressor, squared differences),
-which is the Kullback-Leibler divergence plus a constant. Labels of training rows are not refitted, because this would fit
-noise. The objective is minimised by accelerated projected gradients (Beck and Teboulle, SIAM J. Imaging Sciences 2009, with
-restarts); each projection is a quadratic program, solved by Clarabel in its dual variables, one per pair. `changes_of`
-compares the result with the original model.
+The variables are the leaves of the changed trees and of their copies, which have no splits on varied features. The objective is
+the loss that the original model expects: the cross entropy with its probabilities, which is the Kullback-Leibler divergence
+plus a constant, or squared differences for a regressor. Labels of training rows are not refitted, because this would fit noise.
+The objective is minimised by accelerated projected gradients (Beck and Teboulle, SIAM J. Imaging Sciences 2009, with restarts);
+each projection is a quadratic program, solved by Clarabel in its dual variables, one per pair. `changes_of` compares the result
+with the original model.
 
 With many leaves and few rows, the solution overfits and is worse than the blend. So a ridge term (Hoerl and Kennard,
 Technometrics 1970) holds leaves near the blend; its strength is chosen on rows set aside.
@@ -167,7 +167,7 @@ class Program:
         return self._value(self.margins(values), values)
 
     def expected(self, values: FloatArray) -> float:
-        """The loss that the model itself expects for the rows: the objective without the ridge term."""
+        """The mean loss that the original model expects for the rows: the objective without the ridge term."""
         return expected_loss(self.name, self.margins(values), self.target)
 
     def _value(self, margins: FloatArray, values: FloatArray) -> float:

@@ -154,8 +154,8 @@ def place_of(output: Path, size: Fraction, options: RepairOptions) -> Path:
 
 
 def twins_of_rows(repair: Repair, table: Table, size: Fraction) -> str:
-    """The pairs among the rows of an aligned and labelled table that break the promise of one size, as CSV with the table's
-    columns: two lines per flipping row and set of features, with other rows' values of these features.
+    """The pairs that break the promise of one size, as CSV with the columns of an aligned and labelled table: for each set of
+    features, two lines for every row that flips, with values of these features from other rows.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

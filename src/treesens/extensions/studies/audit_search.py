@@ -1,4 +1,4 @@
-"""The audit: every feature (or set of features) and every gap over one model and one table, without a question file.
+"""Audits a model over a table: every feature (or set of features) at every gap, without a question file.
 
 For a set of features, rows are tried first: a row that flips is a verified pair at distance 0 from the data. If no row flips,
 searches run from the smallest gap upwards, because a proof at one gap also answers all larger gaps. In the remaining time the
@@ -363,7 +363,7 @@ class SetAudit:
         self.budget = Budget.of(0.0, stop)
         self.sweep: ScoreSweep | None = None
         if self.score is not None and options.measure is not None:
-            # Checked before any search, so that an audit does not fail after all of its work.
+            # This check precedes all searches, so that an audit does not fail after all of its work.
             check_countable(first, options.measure)
         table = table_in_play(first)
         assert table is not None

@@ -493,7 +493,7 @@ def changed_outcomes(
 
 
 def _nothing(question: ResolvedQuestion) -> Result:
-    """The answer if the models are equal: no outcome changes."""
+    """The answer for equal models: no outcome changes."""
     return conclude_none(leave_open(question.query.name), "the models are equal, tree by tree")
 
 

@@ -155,7 +155,7 @@ class Counter:
         return Counts(Fraction(sure, count), Fraction(maybe, count), None, sure == maybe, reason, sure)
 
     def measure(self, group: Group) -> Measure:
-        """The measure of a group, for shares that are not shares of rows."""
+        """The measure of a group: learnt from its rows, or restricted to its values."""
         name, query, groups = self.options.measure, self.question.query, self.counted.groups
         if name in LEARNT:
             return measure_by(name, query, groups, rows_of_domain(query, self.rows[group.rows], groups, "d"))
@@ -192,7 +192,7 @@ def _unknown(reason: str) -> Counts:
 def _compared(
     counted: Sequence[tuple[Group, Counts, float]], options: GroupOptions, rows: int
 ) -> Iterator[GroupRecord]:
-    """Records with the ratio of every group to the best of the other large groups."""
+    """The records, with the ratio of every large group to the best of the other large groups."""
     large = [len(group.rows) >= options.smallest * rows for group, _, _ in counted]
     for number, (group, counts, seconds) in enumerate(counted):
         others = [one for i, (_, one, _) in enumerate(counted) if large[i] and i != number]
@@ -231,7 +231,7 @@ def _reaches(ratio: tuple[Fraction, Fraction] | None, wanted: Fraction) -> str:
 
 
 def _rounded(exact: Fraction, outward: float) -> float:
-    """The nearest float that does not cut into the interval."""
+    """An end of an interval as a float, rounded outwards if it is not exact."""
     near = float(exact)
     beyond = Fraction(near) > exact if outward == 0.0 else Fraction(near) < exact
     return math.nextafter(near, outward) if beyond else near

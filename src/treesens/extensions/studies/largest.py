@@ -60,7 +60,7 @@ class Largest:
         return cls.of(max(values, default=None), max(bounds) if len(bounds) == len(known) else None)
 
     def record(self) -> dict[str, Any]:
-        """The swing as a dict for JSON."""
+        """The largest swing as a dict for JSON."""
         return {"max_swing": self.value, "max_swing_bound": self.bound, "max_swing_status": str(self.status)}
 
 

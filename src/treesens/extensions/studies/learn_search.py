@@ -281,7 +281,7 @@ Item = tuple[int, int]
 
 
 class Known:
-    """Pairs of values that exclude each other, and the values that imply another value without exception."""
+    """The known pairs of values that exclude each other, and for each value, the values that it implies without exception."""
 
     def __init__(self, table: Contingency) -> None:
         self.table = table
@@ -717,8 +717,8 @@ def _steps(distinct: FloatArray) -> int:
 def one_hot_groups(few: Sequence[FewValues]) -> list[tuple[str, ...]]:
     """Disjoint groups of columns of zeros and ones, in which exactly one column is 1 in every row.
 
-    Finds exact covers of the rows by columns (Knuth's algorithm X, with a limit on its steps): columns that exclude each other
-    and sum to the number of rows.
+    Finds exact covers of the rows by columns (Knuth's algorithm X, with a limit on its steps): sets of columns such that every
+    row has a 1 in exactly one of them.
     """
     bits = [column for column in few if column.values == (0.0, 1.0) and not column.missing]
     if not bits:

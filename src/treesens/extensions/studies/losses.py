@@ -1,4 +1,4 @@
-"""Losses of margins on labelled rows, and other parts of a price."""
+"""Losses of margins on labelled rows, and other figures of a price."""
 
 from __future__ import annotations
 

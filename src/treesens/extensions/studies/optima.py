@@ -70,7 +70,7 @@ class Optimum:
 
     @classmethod
     def of(cls, question: ResolvedQuestion, result: Result, **more: object) -> Self:
-        """The optimum from an answer; without an objective, value and bound are unknown."""
+        """The optimum that an answer states; for an answer without an objective, value and bound are None."""
         goal = result.objective
         if goal is None:
             return cls(question=question, result=result, **more)  # type: ignore[arg-type]

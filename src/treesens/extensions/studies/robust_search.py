@@ -61,7 +61,7 @@ class Nearest:
 
     @property
     def closed(self) -> bool:
-        """True if value and bound agree (sums of costs to a millionth), or no such input exists."""
+        """True if value and bound agree (up to a millionth for sums of costs), or no such input exists."""
         if self.verdict is Verdict.NONE:
             return True
         if self.distance is None or self.bound is None:
@@ -232,7 +232,7 @@ class RowQuestions:
         norm: str | None = None,
         more: Sequence[ast.Formula] = (),
     ) -> ast.Find:
-        """The question for the nearest input of a class other than `index`, or of the target, that satisfies `more`."""
+        """The question for the nearest input that satisfies `more` and has a class other than `index`, or the `target`."""
         other = self._is_not(index) if target is None else self._is(target)
         to_row = ast.Distance(_A, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
         return ast.Find((ast.Point(_A),), (other, *more), ast.Objective("minimize", to_row))
@@ -260,7 +260,7 @@ class RowQuestions:
         norm: str | None = None,
         more: Sequence[ast.Formula] = (),
     ) -> ResolvedQuestion:
-        """The question for the nearest input of another class than `predicted`, or of the target, in `norm` or `self.norm`."""
+        """The question for the nearest input with another class than `predicted` or, if given, with the class `target`."""
         return self._bound(self._find(predicted, row, target=target, norm=norm, more=more))
 
     def others(self, predicted: int, more: Sequence[ast.Formula]) -> list[ResolvedQuestion]:
@@ -343,7 +343,7 @@ def nearest_input(
     more: Sequence[ast.Formula] = (),
     stop: threading.Event | None = None,
 ) -> Nearest:
-    """The findings about the nearest input of another class than that of a row, or of the target, that satisfies `more`."""
+    """The findings about the nearest input that satisfies `more` and has another class than the row, or the class `target`."""
     asked = questions.question(row, predicted, target, norm, more)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:

@@ -130,7 +130,7 @@ def rules_of(query: Query) -> list[OneHot]:
 
 
 Sides = Callable[[Int64Array], tuple[Int64Array, Int64Array]]
-"""Maps all scores, int64[rows, outputs], to the number that is high at one point, and the number that is low at the other."""
+"""Maps scores, int64[rows, outputs], to numbers that must be high at one point, and to those that must be low at the other."""
 
 
 @dataclass(frozen=True, eq=False)

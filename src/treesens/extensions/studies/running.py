@@ -39,7 +39,7 @@ def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[
     try:
         running: dict[Future[_Done], int] = {pool.submit(task): number for number, task in enumerate(tasks)}
         while running:
-            # Short waits, because an interruption is handled between them.
+            # The waits are short, because an interruption is handled between them.
             finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in sorted(finished, key=running.__getitem__):
                 yield running.pop(future), future.result()

@@ -98,7 +98,7 @@ def _elsewhere(models: Sequence[LoadedModel], name: str) -> bool:
 
 
 def results_document(asked: Asking[Any], found: Found[RecordT]) -> Document[RecordT]:
-    """The document of a study that has nothing to add to its records."""
+    """The document of a study whose records are its only content."""
     return Document(model=asked.file(), interrupted=found.interrupted, results=list(found.records))
 
 
@@ -142,7 +142,7 @@ class Study(Generic[OptionsT, RecordT]):
     journal: bool = False
     document: Callable[[Asking[OptionsT], Found[RecordT]], Any] | None = None
     faults: Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]] = lambda records: records
-    """The parts of records, as plain data, that would report a fault of treesens itself."""
+    """The parts of records, as plain data, in which faults of treesens itself are reported."""
     picture: Callable[[Sequence[dict[str, Any]], Any, Any], Any] | str | None = None
     """Draws the records, as plain data, and `Found.result` on axes of matplotlib (None for new ones), and returns the axes;
     or names such a function. The options then have `plot` (`shared_options.PLOT`), and the Python result has `plot()`."""

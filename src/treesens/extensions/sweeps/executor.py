@@ -27,7 +27,7 @@ _PATIENCE = 4.0
 
 @dataclass(frozen=True)
 class Executor:
-    """`kind` is inline (this process, one question at a time), local (processes), dask or ray; `address` is the cluster's."""
+    """`kind` is inline (this process, one question at a time), local (processes), dask or ray; `address` names a cluster."""
 
     kind: str = "local"
     jobs: int = 1

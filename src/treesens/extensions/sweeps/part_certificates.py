@@ -1,4 +1,4 @@
-"""Certificates of a question in parts: one per part, made by a worker, and a manifest that the parts cover the question."""
+"""Certificates of a question in parts: one per part, made by a worker, and a manifest of how parts cover the question."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 This is cube and conquer (Heule, Kullmann, Wieringa and Biere, HVC 2011).
 
-A cut is made in the feature whose splits, in the trees restricted to the box, move leaf values the most, at their middle.
+A part is cut in the feature whose splits in the box move leaf values the most, at the weighted middle of these splits.
 
 `Conquest` is the state of a question in parts: the tree of cuts with open and closed parts, and the best answer. A journal has
 one line for every closed or split part, under the key of the question.
@@ -30,7 +30,7 @@ PROOFS = frozenset(str(proof) for proof in Proof)
 
 @dataclass(frozen=True)
 class Cut:
-    """A constraint on a feature at a point: its cell is at least `cell` (`upper`), or below. Missing is an upper cell."""
+    """The constraint that a feature's cell at a point is at least `cell` (`upper`), or below it. Missing is an upper cell."""
 
     point: int
     feature: int

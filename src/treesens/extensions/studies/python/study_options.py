@@ -201,8 +201,8 @@ def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
 
 
 def rows_of(rows: Any, data: Any = None) -> list[int]:
-    """Row numbers, starting at 0, from numbers; from texts or the items of an index, which are labels of the index of `data`;
-    or from a mask. Raises UsageError for anything else.
+    """Row numbers, starting at 0. `rows` are numbers, a mask, or labels of the index of `data`, as texts or as an index. Raises
+    UsageError for anything else.
     """
     index = getattr(data, "index", None)
     index = None if callable(index) or not hasattr(index, "get_indexer_for") else index

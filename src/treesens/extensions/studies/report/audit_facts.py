@@ -184,7 +184,7 @@ MOST = 5
 
 @dataclass(frozen=True)
 class Proxy:
-    """A column `feature` that explains the part `told` of the entropy of the column `of`: 0 for nothing, 1 for all."""
+    """A column `feature` that explains the part `told` (0 to 1) of the entropy of the column `of`."""
 
     of: str
     feature: str
@@ -203,7 +203,7 @@ def proxies(table: Table, of: str) -> list[Proxy]:
 
 
 def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
-    """The part of the entropy of `target` that `column` explains, both int64[rows] codes from 0; in [0, 1]."""
+    """The part, in [0, 1], of the entropy of `target` that `column` explains; both are int64[rows], codes from 0."""
     rows, width = len(target), int(column.max(initial=0)) + 1
     # Only pairs that occur are counted, because two columns with many texts have billions of possible pairs.
     of_target, of_column, of_both = (

@@ -26,7 +26,7 @@ _TICKS = (1e-6, 1e-4, 1e-2, 1.0)
 
 
 def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
-    """The squares of the map: the number of rows that flip, on a logarithmic scale of the share of rows."""
+    """The squares of the map: the number of rows that flip, on a colour that shows their share on a logarithmic scale."""
     left = 12 + 7.5 * max((len(short(g["name"])) for g in groups), default=1)
     squares = []
     for y, group in enumerate(groups):

@@ -45,8 +45,8 @@ def parts_plot(
     words: Mapping[str, str] | None = None,
     first: Collection[str] = (),
 ) -> Any:
-    """Draws a bar per name up to its part of a whole, with `words` at its end if given; names in `first`, then the greatest
-    parts, are on top. Returns the axes, new ones by default.
+    """Draws a bar for each name, as long as its part of a whole, and `words`, if given, at the ends of bars. Names in `first`
+    are on top, then the greatest parts. Returns the axes, new ones by default.
     """
     ordered = sorted(parts, key=lambda name: (name in first, parts[name]))
     axes = new_picture(axes, 1 + _BAR * max(3, len(ordered)))
