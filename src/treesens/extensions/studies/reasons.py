@@ -187,8 +187,8 @@ class Words:
 
 
 def read_codes(path: Path | None, features: Sequence[str], needed: Sequence[str]) -> dict[str, Words]:
-    """The wording for every `needed` feature; its name if there is no file. Raises UsageError if the file cannot be read,
-    names an unknown feature, or lacks a needed one.
+    """The wording for every `needed` feature; without a file, its name. Raises UsageError if the file cannot be read, names an
+    unknown feature, or lacks a needed one.
     """
     if path is None:
         return {name: Words(name, None) for name in needed}

@@ -379,7 +379,7 @@ def sweep_denials(
 
 
 def _goal(query: Query, favourable: int) -> tuple[int, int, Callable[[int], int]]:
-    """The output whose score has to rise (or to fall, -1), and the least score to reach, in units of a shift."""
+    """The output, the direction (1 or -1) in which its score has to move, and the least score as a function of the shift."""
     for constraint in query.constraints:
         if isinstance(constraint, AtLeast) and isinstance(constraint.form, LinearForm):
             terms = constraint.form.scores

@@ -48,8 +48,8 @@ class Executor:
         """The outcomes of all tasks from `take`, in order of completion.
 
         `take` may be called from other threads, one at a time, and must not wait. Local processes call it again after every
-        outcome, even after it has returned None. `limit` is the seconds for one question. If `stop` is set, local questions end
-        at once; clusters only start no new ones.
+        outcome, even after it has returned None. `limit` is the time for one question, in seconds. If `stop` is set, local
+        questions end at once; clusters only start no new ones.
         """
         if self.kind == "inline":
             while (task := take()) is not None:

@@ -71,7 +71,7 @@ def reasons_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = 
 
 
 def certified_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """Draws the certified part of rows over the radius, from the result of `treesens robust`; labelled rows count if right."""
+    """Draws the certified part of the rows over the radius, from `treesens robust`; wrongly predicted rows do not count."""
     del records
     unit = "certified accuracy" if result.labelled else "part of the rows that is certified"
     return curves_plot({"proved": result.curve()}, "radius", unit, axes, steps=True)
