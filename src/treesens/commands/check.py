@@ -185,7 +185,7 @@ def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], t
 
 
 def worst(codes: list[int]) -> int:
-    """The exit code for several files: a violated expectation first, then errors that kept questions from an answer."""
+    """The exit code for several files: a violated expectation takes precedence, then errors that left questions unanswered."""
     order = (VIOLATED, INTERRUPTED, UNREADABLE, INCONCLUSIVE, EXPECTED)
     return next((code for code in order if code in codes), EXPECTED)
 

@@ -390,7 +390,7 @@ def search_cells(
 def as_asked(query: Query, options: Options) -> Query:
     """The question in the form that methods get: without alternatives that cannot hold.
 
-    A named pipeline also gets constraints on scores that do not move: encodings are measured on unmodified questions.
+    With a named pipeline, scores that two points share count as two: encodings are measured on unmodified questions.
     """
     if names_probabilities(query.constraints) or query.explained is not None:
         return query

@@ -57,7 +57,7 @@ def _alike(scope: Scope, node: DecidedAlike, positive: bool) -> Pending:
 
 
 def about(scope: Scope, name: ast.Name, decision: ast.Name | None, span: Span) -> tuple[ast.Decision, Scope]:
-    """The queried decision, and the scope that maps its point to the question's."""
+    """The queried decision, and the scope that maps the decision's point to the question's point."""
     if scope.aliases:
         raise scope.fail("E220", "a decision refers to another decision", span, "write its constraint instead")
     point, found = scope.point(name), scope.found.decision(decision, span)

@@ -285,7 +285,7 @@ def _fork_on_request(channel: socket.socket) -> None:
         for place, descriptor in enumerate(descriptors):
             os.dup2(descriptor, place)
             os.close(descriptor)
-        # The server's descriptors are taken for files, on which one can seek.
+        # New objects: those of the server may treat its descriptors as seekable files.
         sys.stdin = os.fdopen(0, closefd=False)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)

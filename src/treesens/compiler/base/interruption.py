@@ -58,7 +58,7 @@ class Interruption:
         else:
             self.event.set()
             threading.Thread(target=self._hurry, daemon=True).start()
-            with suppress(RuntimeError):  # the signal interrupted such a line
+            with suppress(RuntimeError):  # the signal interrupted another `print`
                 print("interrupted: finishing with what is known (once more to quit)", file=sys.stderr, flush=True)
 
     def _hurry(self) -> None:
