@@ -145,7 +145,7 @@ def command(
         )
     started = time.perf_counter()
     with open_journal(journal) as kept, interruptible() as interruption:
-        # A question in parts resumes from its parts, even if its kept answer is open.
+        # A question in parts resumes from its parts, even if its stored answer is open.
         parts = None if in_parts is None else in_parts(kept)
         memory = AnswerMemory(kept if parts is None else None, options)
         run = Run(options, jobs, trust_pickle, memory, as_json or quiet, processes, parts)

@@ -112,7 +112,7 @@ class ForkServer:
 
     @staticmethod
     def start(module: str, arguments: Sequence[str], place: Place) -> ForkServer:
-        """Runs a module with these arguments and the descriptor of its end of the socket; it imports, and calls `serve`."""
+        """Runs a module with these arguments and the descriptor of its end of the socket; it then calls `serve`."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(

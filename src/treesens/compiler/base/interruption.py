@@ -93,7 +93,7 @@ def _signal_main_thread() -> None:
 
 def interruptible() -> AbstractContextManager[Interruption, bool]:
     """Turns SIGINT into a stop request during the block, which is aborted `PATIENCE_SECONDS` later."""
-    return cast("AbstractContextManager[Interruption, bool]", _interruptible())  # code in it may swallow a Hurry
+    return cast("AbstractContextManager[Interruption, bool]", _interruptible())  # the block may swallow a Hurry
 
 
 @contextmanager

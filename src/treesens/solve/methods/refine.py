@@ -117,9 +117,8 @@ class _Refinement:
         return None
 
     def _at_limit(self, goal: Objective) -> Result | None:
-        """A count as good as the constraints on the same sum allow, so that no search has to prove it optimal; otherwise None.
-
-        Domains limit a sum over features, too; a limit that values approach without reaching it counts as well.
+        """An answer at the limit that constraints or domains set for the objective, so that it is optimal; None if none is
+        found. Domains limit a sum over features, too; a limit that values approach without reaching it counts as well.
         """
         limit, within = objective_range(self.query)[goal.maximize], [Fraction(0), Fraction(CLOSE) / 2]
         if goal.counts:
@@ -317,7 +316,7 @@ def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> C
 
 
 def _bounds(query: Query, relation: ValueSum, terms: Sequence[DistanceTerm], moving: frozenset[int]) -> Constraint:
-    """The points agree on the distance's features; each of the `moving` ones gets an equal share of the limit instead."""
+    """The points agree on the distance's features, except that each of the `moving` ones gets an equal share of the limit."""
     counted = {term.feature for term in terms}
     moving_terms = [term for term in terms if term.feature in moving]
     if not moving_terms or relation.limit < 0:
