@@ -47,7 +47,7 @@ Pending = Callable[[q.Space], q.Constraint]
 
 
 class Numbers(Protocol):
-    """The service "numbers"."""
+    """The interface of the service "numbers" (`builtin.SERVICES`)."""
 
     def close_over(
         self, found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span

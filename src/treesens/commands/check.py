@@ -220,7 +220,7 @@ class InParts(Protocol):
 
 
 class Processes(Protocol):
-    """The service "parts"."""
+    """The interface of the service "parts" (`builtin.SERVICES`)."""
 
     def in_parts(
         self, workers: int | None, on: str | None, *, jobs: int, confirm: str | None

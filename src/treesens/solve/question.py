@@ -40,7 +40,7 @@ SHARE_SECONDS = 0.2
 
 
 class Shares(Protocol):
-    """The service "measures"."""
+    """The interface of the service "measures" (`builtin.SERVICES`)."""
 
     def share_of(
         self, query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None
@@ -53,7 +53,7 @@ Ask = Callable[[Query, Options, Budget], Result]
 
 
 class Answers(Protocol):
-    """The service "answers"."""
+    """The interface of the service "answers" (`builtin.SERVICES`)."""
 
     def count_rows(
         self,

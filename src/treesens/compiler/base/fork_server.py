@@ -246,7 +246,7 @@ def serve(work: Callable[[], None]) -> None:
         code = 0
     except SystemExit as ended:
         if not isinstance(ended.code, int | None):
-            raise  # Python prints it
+            raise  # Python prints the error
         code = ended.code or 0
     _leave(code)
 

@@ -38,7 +38,7 @@ class OpenNumber:
 
 
 class Numbers(Protocol):
-    """The service "numbers"."""
+    """The interface of the service "numbers" (`builtin.SERVICES`)."""
 
     def closed_over(self, ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
         """The implementation of the function `closed_over`."""

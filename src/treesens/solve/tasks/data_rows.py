@@ -243,7 +243,7 @@ def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None
 
 
 class Locations(Protocol):
-    """The service "location"."""
+    """The interface of the service "location" (`builtin.SERVICES`)."""
 
     def locate(
         self, query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result: Result, options: Options
