@@ -1,9 +1,9 @@
 """Questions about scores only, passed to the engine without the IR: no lowering, no passes.
 
-Points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores and one such sum as the
-objective: the engine gets the models' trees unchanged and drops dead leaves itself (`engine/levels`). Scores whose sums are too
-long are rounded outward, so that a proof holds, and a point is checked exactly. All other questions take the compiled path,
-which has the same semantics.
+Such a question may have points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores,
+and one such sum as the objective. The engine gets the models' trees unchanged and drops dead leaves itself (`engine/levels`).
+Scores whose sums are too long are rounded outward, so that a proof holds, and a point is checked exactly. All other questions
+take the compiled path, which has the same semantics.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ values that satisfy all relations at once, they are excluded, with as many other
 For a ladder objective, the steps are refined towards the best answer.
 
 Stronger questions turn a distance between two points into bounds on single features. A sum over all features couples all of
-them, so that a local search can hardly move; bounds on single features with the same consequence leave each one free in its own
-range. Any answer to a stronger question answers the question; if it has none, nothing follows.
+them, so that a local search can hardly move; bounds on single features that imply the same limit leave each feature free in its
+own range. Any answer to a stronger question answers the question; if it has none, nothing follows.
 """
 
 from __future__ import annotations
