@@ -155,7 +155,7 @@ def has_extensions() -> bool:
 
 
 def service(name: str) -> Any:
-    """The module of `SERVICES`. Raises UsageError if only the core is installed."""
+    """The module of this name in `SERVICES`. Raises UsageError if only the core is installed."""
     if not has_extensions():
         raise UsageError(f"this installation of treesens lacks {name}", remedy=WHOLE)
     return import_module(SERVICES[name])

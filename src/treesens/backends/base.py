@@ -42,7 +42,7 @@ __all__ = [
 
 
 class Termination(Enum):
-    """Why a solver stopped."""
+    """The reason why a solver stopped."""
 
     SATISFIED = "satisfied"
     """A feasible point was found, and no objective was set."""

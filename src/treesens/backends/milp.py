@@ -26,7 +26,7 @@ from treesens.compiler.ir import Module
 FEASIBILITY = 1e-6
 """Primal feasibility tolerance set in every MILP solver; legalise/rounding.py relaxes rows by more."""
 INTEGRALITY = 1e-9
-"""Integrality tolerance: predicates are rounded to Booleans, and scores are sums over hundreds of leaves."""
+"""Integrality tolerance, small because rounding errors of hundreds of predicates add up in a score."""
 
 
 class MilpBackend(Backend):

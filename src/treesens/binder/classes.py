@@ -77,7 +77,7 @@ def _score(voter: ScorePlace, output: int) -> ScoreAtom:
 def _predicts(
     scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margin: Fraction, positive: bool
 ) -> Pending:
-    """Class `wanted` follows from the voter's own scores, or from the predictions of the members whose votes it counts."""
+    """The voter predicts class `wanted`, by its own scores or by the predictions of the members whose votes it counts."""
     ensemble = voter.model
 
     def of_member(member: ScorePlace, own: int, does: bool) -> Pending:

@@ -341,7 +341,7 @@ def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
     sources = [(s.data, table) for s in found.sources if (table := found.tables.get(s.data.text)) is not None]
     named = {name.text for onehot in found.onehots for name in onehot.features} | set(found.features)
     used = asked_about(found)
-    # No answer depends on a feature that no tree splits on; it may be any number.
+    # No answer depends on a feature that no tree splits on; such a feature may be any number.
     absent = [
         f.name
         for f in features

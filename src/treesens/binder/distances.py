@@ -71,7 +71,7 @@ def counted_apart(scope: Scope, span: Span) -> tuple[int, ...]:
 
 
 def apart_terms(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[DistanceTerm, ...]:
-    """The distance of a point to another point or to a row, feature by feature: in widths, for l2 squared."""
+    """The distance of a point to another point or to a row, feature by feature, in widths (squared for l2)."""
     target = atom.target
     assert not isinstance(target, ast.NearestRow)
     between = isinstance(target, int)

@@ -105,14 +105,14 @@ class FeatureSpec:
         return self.stored(Fraction(1)) - self.stored(Fraction(0))
 
     def at_least(self, typed: Fraction) -> float:
-        """The strict cut v such that a value as typed is >= `typed` iff the stored value is >= v."""
+        """The strict cut v such that a value, in typed units, is >= `typed` iff its stored form is >= v."""
         if self.steps:
             # Stored values are rounded, but each is far closer to its own step than to the midpoint between two steps.
             return ceil_to(self.stored(-((-typed).__floor__()) - Fraction(1, 2)), self.number_type)
         return ceil_to(self.stored(typed), self.number_type)
 
     def above(self, typed: Fraction) -> float:
-        """The strict cut v such that a value as typed is > `typed` iff the stored value is >= v."""
+        """The strict cut v such that a value, in typed units, is > `typed` iff its stored form is >= v."""
         if self.steps:
             return ceil_to(self.stored(typed.__floor__() + Fraction(1, 2)), self.number_type)
         return next_up(floor_to(self.stored(typed), self.number_type), self.number_type)
@@ -155,7 +155,7 @@ def undeclared_feature(feature: Feature, number_type: NumberType) -> FeatureSpec
 
 
 def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
-    """The codes of labels that are numbers, or texts that parse as numbers, by number. Numbers of two labels are left out."""
+    """The codes of labels that are numbers, or texts that parse as numbers, by number. Omits a number that two labels share."""
     numbers = [(decimal_of(str(label)), float(code)) for code, label in enumerate(labels or ())]
     count = Counter(number for number, _ in numbers)
     return {number: code for number, code in numbers if number is not None and count[number] == 1}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Explained(Protocol):
-    """The service "answers"."""
+    """The interface of the service "answers" (`builtin.SERVICES`)."""
 
     def explained(
         self, found: Declarations, inputs: Inputs, node: ast.Explain, bind: Callable[[ast.Find], q.Query]

@@ -47,7 +47,7 @@ Pending = Callable[[q.Space], q.Constraint]
 
 
 class Numbers(Protocol):
-    """The service "numbers"."""
+    """The interface of the service "numbers" (`builtin.SERVICES`)."""
 
     def close_over(
         self, found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span
@@ -190,7 +190,7 @@ def _over_one_type(models: Sequence[LoadedModel]) -> Sequence[LoadedModel]:
 
 
 def _have_predictions(found: Declarations, union: Sequence[Feature], specs: Sequence[FeatureSpec], span: Span) -> bool:
-    """Reports features that a library requires but the domain lets be missing; True if there are none."""
+    """Reports features whose values a library requires, but which may be missing in the domain; True if there are none."""
     lost = [feature.name for feature, spec in zip(union, specs, strict=True) if feature.needs_value and spec.missing]
     if lost:
         names = ", ".join(f"`{name}`" for name in lost[:5]) + (" and others" if len(lost) > 5 else "")

@@ -99,7 +99,7 @@ def compare_linked(
 def compare_one(
     scope: Scope, atom: LinkedAtom, operator: ast.Operator, number: Fraction, positive: bool, span: Span
 ) -> Pending:
-    """Compares one prediction with a number: by the score at which the prediction reaches it, if the link gives one."""
+    """Compares one prediction with a number: by the score at which the prediction reaches it, if the link has one."""
     if (refusal := atom.link.refuse_number(number)) is not None:
         raise scope.fail("E211", refusal[0], span, refusal[1])
     if atom.link.least_score(number, strict=False) is None:
@@ -128,7 +128,7 @@ def _row_by_score(scope: Scope, shown: q.Shown, name: str | None) -> Pending:
     bound = ensemble.link.least_score(shown.probability, strict=beyond)
     assert bound is not None
     if isinstance(bound, bool):
-        # A row that all scores satisfy, or none: studies and shares handle rows, not constants.
+        # If all scores satisfy the comparison, or none do, it is a row all the same: studies and shares handle no constants.
         bound = _beyond_all_scores(ensemble) * (-1 if bound else 1)
     margin, sign = ScoreAtom(shown.point, 0), 1 if shown.above else -1
     scores, scale = raw_sums(scope, {margin: Fraction(sign)})

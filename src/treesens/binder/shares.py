@@ -14,7 +14,7 @@ from treesens.grammar.tree import ast
 
 
 class Shares(Protocol):
-    """The service "measures"."""
+    """The interface of the service "measures" (`builtin.SERVICES`)."""
 
     def check_countable(self, query: Query) -> None:
         """Raises UsageError if the question's share cannot be counted, or its measure is invalid."""

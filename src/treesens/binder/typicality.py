@@ -55,7 +55,7 @@ def rows_needed(outside: Fraction) -> int:
 
 
 class TypicalScores(Protocol):
-    """The service "measures"."""
+    """The interface of the service "measures" (`builtin.SERVICES`)."""
 
     def learn_typical(
         self, cells: Int32Array, grid: Grid, features: tuple[Feature, ...], method: Method

@@ -145,7 +145,7 @@ def command(
         )
     started = time.perf_counter()
     with open_journal(journal) as kept, interruptible() as interruption:
-        # A question in parts resumes from its parts, even if its kept answer is open.
+        # A question in parts resumes from its parts, even if its stored answer is open.
         parts = None if in_parts is None else in_parts(kept)
         memory = AnswerMemory(kept if parts is None else None, options)
         run = Run(options, jobs, trust_pickle, memory, as_json or quiet, processes, parts)
@@ -185,7 +185,7 @@ def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], t
 
 
 def worst(codes: list[int]) -> int:
-    """The exit code for several files: a violated expectation first, then errors that kept questions from an answer."""
+    """The exit code for several files: a violated expectation takes precedence, then errors that left questions unanswered."""
     order = (VIOLATED, INTERRUPTED, UNREADABLE, INCONCLUSIVE, EXPECTED)
     return next((code for code in order if code in codes), EXPECTED)
 
@@ -220,7 +220,7 @@ class InParts(Protocol):
 
 
 class Processes(Protocol):
-    """The service "parts"."""
+    """The interface of the service "parts" (`builtin.SERVICES`)."""
 
     def in_parts(
         self, workers: int | None, on: str | None, *, jobs: int, confirm: str | None

@@ -189,8 +189,8 @@ class FlipQuestion:
         return np.minimum(*self._margins(found))
 
     def deficit(self, found: Flips) -> Int64Array:
-        """The amount that rows lack to be pairs, in units of the sweep; 0 for pairs. Unlike `clearance`, it falls if a row gets
-        closer to one bound and not to the other.
+        """The amount by which rows fall short of being pairs, in units of the sweep; 0 for pairs. Unlike `clearance`, it falls
+        if a row gets closer to one bound and not to the other.
         """
         above, below = (np.maximum(-margin, 0) for margin in self._margins(found))
         return np.asarray(above if self.swing is not None else above + below)

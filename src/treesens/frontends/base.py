@@ -32,7 +32,7 @@ class LoadedModel:
     For X, float64[rows, features] with NaN for missing, `margins(X)` returns the library's raw output, [rows, n_outputs] in the
     library's type, and `leaf_ids(X)` its leaf ids, [rows, trees] (None if the library has no leaf ids). Both import the library
     on first use. `predicts(X)` returns the results of the library's predict and predict_proba (None if it has only margins);
-    `inputs(X)` converts the rows to the form that predict takes (None: unchanged). `notes` are sentences for the user,
+    `inputs(X)` converts the rows to the form that predict takes (None if that is X). `notes` are sentences for the user,
     `meaning` is the user's description of the features and classes.
     """
 

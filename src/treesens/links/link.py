@@ -140,7 +140,7 @@ class Link:
 
     @property
     def of_probability(self) -> bool:
-        """True if the link rounds a sigmoid of the score before the prediction is computed from it."""
+        """True if the link rounds a sigmoid of the score, and computes the prediction from the rounded value."""
         return False
 
     def is_like(self, other: Link) -> bool:
@@ -158,11 +158,11 @@ class Link:
         return None
 
     def sure_winners(self, ensemble: Ensemble, scores: FloatArray) -> list[int | None] | None:  # noqa: ARG002
-        """The classes that win whatever rounding hides (None if it decides a row); None if predictions define them."""
+        """The classes that surely win (None for a row that rounding decides); None if predictions define the classes."""
         return None
 
     def slack(self, ensemble: Ensemble, term: ScoreTerm) -> Fraction | None:  # noqa: ARG002
-        """The difference of scores that rounding hides in a row of two classes; None if predictions define it."""
+        """The difference of scores that rounding may hide in a row about two classes; None if predictions define the class."""
         return None
 
     def score_at(self, prediction: float) -> float | None:  # noqa: ARG002

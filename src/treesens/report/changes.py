@@ -14,7 +14,7 @@ from treesens.values.verify import Witness
 from treesens.visible import visible
 
 _CLEAR = 1e-6
-"""Minimum distance of a probability from 1/2 for a clear class: closer, the library's rounding or its rule for ties decides."""
+"""Minimum distance of a probability from 1/2 for a clear class; nearer to 1/2, the library's rounding or tie rule decides."""
 _MOST = 6
 """Maximum number of changed features named in a sentence."""
 

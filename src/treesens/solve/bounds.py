@@ -25,7 +25,7 @@ class ContradictoryBound(InternalError):
 
 
 def within_range(query: Query, bound: float | None, *, restricted: bool = False) -> float | None:
-    """The tighter of `bound` (None: unknown) and the objective's a-priori range; None stays None if `restricted`."""
+    """`bound`, tightened to the objective's a-priori range; an unknown bound (None) stays None if `restricted`."""
     goal = query.objective
     if goal is None or (bound is None and (restricted or not goal.form.costs)):
         return bound

@@ -40,7 +40,7 @@ SHARE_SECONDS = 0.2
 
 
 class Shares(Protocol):
-    """The service "measures"."""
+    """The interface of the service "measures" (`builtin.SERVICES`)."""
 
     def share_of(
         self, query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None
@@ -53,7 +53,7 @@ Ask = Callable[[Query, Options, Budget], Result]
 
 
 class Answers(Protocol):
-    """The service "answers"."""
+    """The interface of the service "answers" (`builtin.SERVICES`)."""
 
     def count_rows(
         self,
@@ -390,7 +390,7 @@ def search_cells(
 def as_asked(query: Query, options: Options) -> Query:
     """The question in the form that methods get: without alternatives that cannot hold.
 
-    A named pipeline also gets constraints on scores that do not move: encodings are measured on unmodified questions.
+    With a named pipeline, scores that two points share count as two: encodings are measured on unmodified questions.
     """
     if names_probabilities(query.constraints) or query.explained is not None:
         return query

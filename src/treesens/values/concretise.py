@@ -71,7 +71,7 @@ def alternatives_of(
 
 
 def relaxation_of(query: Query, ranges: Mapping[Place, ValueRange | None]) -> Alternatives:
-    """The unconditional relations, which values in wider ranges must satisfy, too. `ranges` has the first of equal places."""
+    """The unconditional relations, which values in wider ranges must also satisfy; of equal places, `ranges` has the first."""
     cells = np.zeros((len(query.points), len(query.space.names)), np.int32)
     concrete = _Concrete(query, cells, None, {})
     firm, goal = tuple(concrete.firm()), concrete.objective_terms(turned=False)
@@ -223,7 +223,7 @@ class _Concrete:
                 return [()] if holds(constraint, self._inputs()) else []
 
     def _open(self, relations: tuple[ValueSum, ...]) -> list[tuple[ValueSum, ...]]:
-        """The single way with the relations that the ranges leave open; no way if a relation is false for all values."""
+        """A list with one tuple, the relations that the ranges leave open; empty if a relation is false for all values."""
         left: list[ValueSum] = []
         for relation in relations:
             least, most = Fraction(0), Fraction(0)
@@ -281,7 +281,7 @@ class _Concrete:
         return self._outside(generalise_conflict(runs, last, range_of, refuted))
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
-        """The constraint that excludes only these cells: of the related features if nothing else decides, otherwise of all."""
+        """The constraint that excludes only these cells: at related places, or at all if a formula also reads scores."""
         related = set(places_of(firm))
         for constraint in self.query.constraints:
             if isinstance(constraint, AllOf | AnyOf) and relates(constraint):

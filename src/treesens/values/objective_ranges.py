@@ -104,7 +104,7 @@ def _implied_changes(query: Query, goal: Objective) -> Iterator[Fraction]:
 
 
 def _half(relation: ValueSum, ratio: Fraction, *, whole: bool) -> Range:
-    """The bound on a sum from `ratio * sum <= limit`; the next integer inside if the sum is an integer."""
+    """The bound on a sum from `ratio * sum <= limit`; rounded inwards if the sum is an integer."""
     limit = relation.limit / ratio
     if ratio > 0:
         inside = ceil(limit) - 1 if relation.strict else floor(limit)
@@ -166,14 +166,14 @@ _Factors = Mapping[Place, Fraction]
 
 
 def range_of_features(query: Query, terms: Sequence[Term]) -> tuple[Fraction, Fraction]:
-    """A lower and an upper bound on a sum of features over all answers, which need not be reached."""
+    """A lower and an upper bound on a sum of features over all answers; neither bound has to be reached."""
     found = _Boxes(query)
     factors = found.factors(terms)
     return -found.greatest({place: -factor for place, factor in factors.items()}), found.greatest(factors)
 
 
 def distances_from_best(query: Query, goal: Objective) -> tuple[tuple[DistanceTerm, ...], Fraction] | None:
-    """A sum of features as distances from its best value, and this value: the sum is best + (or, maximised, -) distances.
+    """The distances of features from their best values, and the best sum: a sum is best + (or, maximised, -) distances.
 
     None if a feature can only be missing.
     """

@@ -160,7 +160,7 @@ def _least_of_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 def _apart_at_all(relation: ValueSum) -> tuple[frozenset[int], int] | None:
     """Features of which at least one differs between two points, if a bound on a sum of distances requires this.
 
-    If the points agreed on these features, their distances would be 0, and all other terms are at least 0: above the limit.
+    If the points agreed on all of these features, the sum would exceed its limit, because no other term is negative.
     """
     lowering = [term for term in relation.terms if term.factor < 0]
     between = all(isinstance(term, DistanceTerm) and {term.point, term.other} == {0, 1} for term in lowering)

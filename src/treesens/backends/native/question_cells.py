@@ -19,7 +19,7 @@ class QuestionCells:
     """The cells of a question's own grid, and the cells of the searched grid that contain them.
 
     Arrays over all variables are concatenated by variable. Scores depend on coarse cells only, and all other constraints of a
-    tree question are about one variable: a solution in coarse cells exists exactly if their allowed cells contain one.
+    tree question are about one variable: a solution in coarse cells exists if and only if their allowed cells contain one.
     """
 
     def __init__(

@@ -119,7 +119,7 @@ def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: in
             leaves, slack = leaves >> (own - shift), trees.n_trees + 1
         factor = int(coefficient * scale) << max(0, shift - own)
         most += abs(factor) * (int(np.abs(leaves).max(initial=0)) * trees.n_trees + 1)
-        # Values are rounded down: a subtracted value is rounded up accordingly.
+        # Terms are rounded down, so a subtracted value is rounded up.
         short += max(factor, 0) * slack
         rounded = rounded or slack > 0
         base += factor * base_units(trees, output, min(own, shift))

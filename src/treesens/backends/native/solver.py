@@ -118,11 +118,11 @@ class Solver:
     ``run`` resumes where the last call stopped. ``reset`` starts again with other bounds or another mode and keeps factors,
     messages, points and proofs; verdicts are carried over if they are monotone (a witness answers all smaller bounds, a proof
     all larger ones). With several ``threads`` long searches are shared among them (ADR 0009): the same verdicts and levels, but
-    not always the same point; one thread is deterministic. One pruned node in ``audit`` is checked again independently (0:
-    none), for tests. ``method`` selects the prover: ``messages``, ``overlap`` (deep trees), ``both`` in turns, or ``auto``: by
-    the depth of the trees. ``together`` is the number of entries of joint factors from the beginning (0: never), rather than
-    only in a long search (ADR 0013). With ``parts``, nodes at that depth become separate problems from the beginning, rather
-    than only in a long search (ADR 0016).
+    not always the same point; one thread is deterministic. For tests, one of every ``audit`` pruned nodes is checked again
+    independently (0: none). ``method`` selects the prover: ``messages``, ``overlap`` (deep trees), ``both`` in turns, or
+    ``auto``: by the depth of the trees. With ``together`` (0: never), trees share factors of this many entries from the
+    beginning, rather than only in a long search (ADR 0013). With ``parts``, nodes at that depth become separate problems from
+    the beginning, rather than only in a long search (ADR 0016).
 
     Raises:
         ValueError: the arrays are inconsistent.

@@ -1,9 +1,9 @@
 """Questions about scores only, passed to the engine without the IR: no lowering, no passes.
 
-Points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores and one such sum as the
-objective: the engine gets the models' trees unchanged and drops dead leaves itself (`engine/levels`). Scores whose sums are too
-long are rounded outward, so that a proof holds, and a point is checked exactly. All other questions take the compiled path,
-which has the same semantics.
+Such a question may have points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores,
+and one such sum as the objective. The engine gets the models' trees unchanged and drops dead leaves itself (`engine/levels`).
+Scores whose sums are too long are rounded outward, so that a proof holds, and a point is checked exactly. All other questions
+take the compiled path, which has the same semantics.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from treesens._engine import PointTrees, RestrictedFacts
 
 _BYTES_PER_NODE = 50
-"""The engine's representation of a question's trees."""
+"""Bytes per node in the engine's representation of a question's trees."""
 _UNKNOWN = (1 << 63) - 1
-"""Bound of an unknown level."""
+"""The engine's bound on a level of which nothing is proved."""
 _LOOK = 12
 """Work of the local search before the first proof, per tree node. Most answers are found at once, and a proof that there is
 none often takes less time than a longer search.
@@ -57,9 +57,9 @@ none often takes less time than a longer search.
 _TREES = 1 << 20
 """Maximum number of trees of a model."""
 _ALL = -1
-"""The local search chooses its own amount of work."""
+"""Value of `look` for which the local search chooses its own amount of work."""
 _SHOWN = 1e-6
-"""Factor of a relative tolerance, slightly below 1, since displayed values are rounded."""
+"""Share by which a relative tolerance is lowered, since displayed values are rounded."""
 _MOST = 1 << 62
 """Limit of absolute gaps, and of the references of relative gaps."""
 

@@ -1,4 +1,4 @@
-"""CBC through python-mip. Its statuses have been wrong on time-outs (python-mip #17, #161, #342): every point is replayed."""
+"""CBC through python-mip, whose statuses have been wrong on time-outs (python-mip #17, #161, #342): every point is replayed."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
         check_in()
         match op:
             case LeafImplies() | LeafSum():
-                pass  # emitted as implications above; exactly-one of the tree makes the aggregated rows
+                pass  # emitted as implications above; with exactly-one they imply the aggregated rows
             case Equal():
                 for a, b in steadily(zip(op.left.tolist(), op.right.tolist(), strict=True)):
                     lines += [_implies(_literal(a), _literal(b)), _implies(_literal(b), _literal(a))]
@@ -106,7 +106,7 @@ def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
                 assert_never(op)
     dropped = 0
     if module.objective is not None:
-        # Rounded up: the bound of the rounded objective bounds the exact one from above.
+        # Rounded up, so that an upper bound on the rounded objective also bounds the exact one.
         coefficients = module.objective.coefficients
         dropped = max(0, total(coefficients).bit_length() - bits)
         rounded = -floor_shift(-coefficients, dropped) if dropped else coefficients

@@ -39,7 +39,7 @@ def _is_one_of(scope: Scope, node: Decided, positive: bool) -> Pending:
 
 
 def _alike(scope: Scope, node: DecidedAlike, positive: bool) -> Pending:
-    """Two decisions have the same outcome, or different ones. They may be about one point if the decisions differ."""
+    """Two decisions have the same outcome, or different ones. Different decisions may be about one point."""
     sides = ((node.left, node.left_decision), (node.right, node.right_decision))
     (one, inner), (other, beside) = scope.every(lambda side: about(scope, *side, node.span), sides)
     if one is other and inner.aliases == beside.aliases:
@@ -57,7 +57,7 @@ def _alike(scope: Scope, node: DecidedAlike, positive: bool) -> Pending:
 
 
 def about(scope: Scope, name: ast.Name, decision: ast.Name | None, span: Span) -> tuple[ast.Decision, Scope]:
-    """The queried decision, and the scope that maps its point to the question's."""
+    """The queried decision, and the scope that maps the decision's point to the question's point."""
     if scope.aliases:
         raise scope.fail("E220", "a decision refers to another decision", span, "write its constraint instead")
     point, found = scope.point(name), scope.found.decision(decision, span)
@@ -76,12 +76,12 @@ def about(scope: Scope, name: ast.Name, decision: ast.Name | None, span: Span) -
 def _reached(scope: Scope, decision: ast.Decision, names: frozenset[str], positive: bool) -> Pending:
     """The decision is one of the outcomes `names` or, with `positive=False`, another outcome.
 
-    Built from the last case to the first: true if the case holds and its outcome counts, or if it fails and the rest is true.
+    Built from the last case to the first: a case holds and has a wanted outcome, or it fails and the later cases give one.
     """
     if not positive:
         names = frozenset(outcomes(decision)) - names
     counts = decision.otherwise.text in names
-    rest: Pending | None = None  # None: the constant that `counts` gives
+    rest: Pending | None = None  # None stands for the constant `counts`
     for case in reversed(decision.cases):
         mine = case.outcome.text in names
         if rest is None and mine == counts:

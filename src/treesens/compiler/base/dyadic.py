@@ -3,9 +3,9 @@
 Arrays of floats become arrays of integers with one common shift (int64 if sums certainly fit, Python integers otherwise).
 Natural logarithms, which turn probabilities into margins, are enclosed rigorously by rationals.
 
-A `Unit` is a power of two of which a score is an integer multiple: every product with a power of two is formed here, and never
-in floats. In Python `2**-6` is a float, and so is the product of that with an exact number, which once caused a wrong `none`.
-No other file contains a power of two with a variable exponent (tests/house/test_powers_of_two.py).
+Scores are integer multiples of a `Unit`, a power of two. Every product with a power of two is formed here, and never in floats.
+In Python `2**-6` is a float, and so is its product with an exact number, which once caused a wrong `none`. No other file
+contains a power of two with a variable exponent (tests/house/test_powers_of_two.py).
 """
 
 from __future__ import annotations

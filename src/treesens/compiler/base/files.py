@@ -43,7 +43,7 @@ _run: ContextVar[Run | None] = ContextVar("run", default=None)
 
 @contextlib.contextmanager
 def one_run(*inputs: str | os.PathLike[str]) -> Iterator[Run]:
-    """The scope in which no output may be an input: a command, or a Python call that writes or keeps its input.
+    """The scope in which no output may be an input: a command, or a Python call that writes a file or remembers its input.
 
     A run starts with the given `inputs`, and ignores earlier runs. A run inside another run is part of the outer one. Outside
     all runs, files are read and written without these checks.

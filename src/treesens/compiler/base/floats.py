@@ -136,7 +136,7 @@ def ceil_to(value: Fraction | float, number_type: NumberType) -> float:
         whole, parts = candidate.as_integer_ratio()
         return whole * denominator < numerator * parts
 
-    # Integer division rounds to the nearest float64, and the cast rounds again: at most one step off on either side.
+    # Integer division rounds to the nearest float64, and the cast rounds again, so that the result is at most one step off.
     result = float(number_type.dtype.type(numerator / denominator)) + 0.0
     while falls_short(result):
         result = next_up(result, number_type)

@@ -112,7 +112,7 @@ class ForkServer:
 
     @staticmethod
     def start(module: str, arguments: Sequence[str], place: Place) -> ForkServer:
-        """Runs a module with these arguments and the descriptor of its end of the socket; it imports, and calls `serve`."""
+        """Runs a module with these arguments and the descriptor of its end of the socket; it then calls `serve`."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(
@@ -246,7 +246,7 @@ def serve(work: Callable[[], None]) -> None:
         code = 0
     except SystemExit as ended:
         if not isinstance(ended.code, int | None):
-            raise  # Python prints it
+            raise  # Python prints the error
         code = ended.code or 0
     _leave(code)
 
@@ -285,7 +285,7 @@ def _fork_on_request(channel: socket.socket) -> None:
         for place, descriptor in enumerate(descriptors):
             os.dup2(descriptor, place)
             os.close(descriptor)
-        # The server's descriptors are taken for files, on which one can seek.
+        # New objects: those of the server may treat its descriptors as seekable files.
         sys.stdin = os.fdopen(0, closefd=False)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)

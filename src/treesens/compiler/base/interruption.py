@@ -58,7 +58,7 @@ class Interruption:
         else:
             self.event.set()
             threading.Thread(target=self._hurry, daemon=True).start()
-            with suppress(RuntimeError):  # the signal interrupted such a line
+            with suppress(RuntimeError):  # the signal interrupted another `print`
                 print("interrupted: finishing with what is known (once more to quit)", file=sys.stderr, flush=True)
 
     def _hurry(self) -> None:
@@ -93,7 +93,7 @@ def _signal_main_thread() -> None:
 
 def interruptible() -> AbstractContextManager[Interruption, bool]:
     """Turns SIGINT into a stop request during the block, which is aborted `PATIENCE_SECONDS` later."""
-    return cast("AbstractContextManager[Interruption, bool]", _interruptible())  # code in it may swallow a Hurry
+    return cast("AbstractContextManager[Interruption, bool]", _interruptible())  # the block may swallow a Hurry
 
 
 @contextmanager

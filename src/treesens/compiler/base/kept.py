@@ -102,7 +102,7 @@ atexit.register(forget)
 Result = TypeVar("Result")
 _Known = dict[tuple[Any, ...], tuple[object, Any]]
 _MOST = 4
-"""Maximum results: a question is compiled first, and results of the later steps of a bisection are not kept."""
+"""Maximum number of results, of which the first is the question's compilation; later steps of a bisection are not cached."""
 _KNOWN: ContextVar[_Known | None] = ContextVar("known", default=None)
 
 

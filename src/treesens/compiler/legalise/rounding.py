@@ -11,9 +11,9 @@ integer. Restricting adds no solution. With d = 0 both are the row itself.
 MILP solvers get rows of doubles, relaxed by more than the maximum effect of rounding and tolerances (`float_rows`). A
 coefficient c * 2**-s becomes the nearest double, so the error of the whole row is at most 2**-53 * sum |c| 2**-s. A row is
 relaxed by this error plus `MARGIN` times its scale, which exceeds the primal feasibility tolerance (1e-6 at most) set by the
-backends. A point that satisfies the exact row then clearly satisfies the written row, and an infeasible written model means an
-infeasible question if the solver's own arithmetic is sound (proof: tolerance). From precision 1 on, rows are tightened by the
-same amount instead, so that points accepted by the solver pass exact replay.
+backends. A point that satisfies the exact row then satisfies the written row by a margin, and an infeasible written model means
+an infeasible question if the solver's own arithmetic is sound (proof: tolerance). From precision 1 on, rows are tightened by
+the same amount instead, so that points accepted by the solver pass exact replay.
 
 Rows with large numbers are first divided by a power of two: then an absolute tolerance has the same meaning in every row, and
 no coefficient reaches 1e15, which solvers refuse. CBC does not scale the rows of its cuts and nodes: with rows of 0 and 1 and

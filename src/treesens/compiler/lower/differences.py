@@ -67,7 +67,7 @@ def lower_difference(builder: Builder, relation: Difference, when: int) -> None:
             continue
         first, last = int(fits[0]), int(fits[-1])
         runs[i] = (first, last)
-        # Cells without a legal value are already excluded; with integers, every second cell may be one.
+        # Cells without a legal value are already excluded; with integers, every second cell may be such a cell.
         inside = legal[legal.searchsorted(first) : legal.searchsorted(last)]
         for j in np.setdiff1d(inside, fits).tolist() if len(inside) >= len(fits) else ():
             builder.clause([*guard, *is_i, builder.at_most(*y, j) ^ 1, builder.at_most(*y, j - 1)])
@@ -87,7 +87,7 @@ def _staircase(
     """Adds for all cells i: x in cell i -> y at or above (or at or below) ends[i].
 
     If the ends are monotone, a clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end" for
-    falling ends. It has the same solutions, but refutes a whole box of cells, where "x = i" refutes nothing.
+    falling ends. Such a clause refutes a whole box of cells, where "x = i" refutes nothing; the solutions are the same.
     """
     values = list(ends.values())
     rising = all(a <= b for a, b in pairwise(values))
@@ -140,7 +140,7 @@ def counts_changes(terms: tuple[Term, ...]) -> bool:
 
 
 def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
-    """The row over cells for a sum of such terms <= limit: minus the least sum is at least minus the limit."""
+    """The row over cells for (sum of changes) <= limit, written as -(least sum) >= -limit; see `counts_changes`."""
     scale = lcm(*(t.factor.denominator for t in terms))
     groups: dict[tuple[int, int, Fraction], list[int]] = {}
     for term in terms:
@@ -157,7 +157,7 @@ def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
 
 
 def lower_changes(builder: Builder, change: q.Changes, multiplier: int, parts: list[Part]) -> Fraction:
-    """Adds to `parts`, per feature, a literal that is true iff the feature counts; returns the constant for sure changes."""
+    """Adds to `parts`, per feature, a literal that is true iff the feature counts; returns the cost of those that always do."""
     literals: list[int] = []
     always = 0
     for feature in change.features:

@@ -74,7 +74,7 @@ def lower_trees(builder: Builder) -> None:
 
 
 def forest_unit(builder: Builder, term: ForestTerm) -> ExactlyOne:
-    """The leaves of a forest at a point. Its trees are added when first used, and numbered like those of one more model."""
+    """The leaves of a forest at a point. The trees are added when first used, and numbered like those of one more model."""
     key = term.point, term.forest
     if key not in builder.forest_units:
         known = {forest: unit.model for (_, forest), unit in builder.forest_units.items()}

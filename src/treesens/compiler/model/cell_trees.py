@@ -41,7 +41,7 @@ class CellTrees:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields without the engine's object, which another process creates anew."""
+        """The fields without the engine's object, which another process creates for itself."""
         return {name: value for name, value in self.__dict__.items() if name != "engine"}
 
     @property

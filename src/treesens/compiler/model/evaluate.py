@@ -108,7 +108,7 @@ def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]
             value = added[:, _column(ensemble, output)]
             total = np.full(len(reached), base if ensemble.accumulation.base_first else 0, dtype=kind)
             if len(reached) <= _FEW:
-                # One addition after another, as in the loop.
+                # The same order of additions as in the loop below.
                 terms = np.concatenate((total[:, None], value[reached[:, trees]]), axis=1)
                 total = np.add.accumulate(terms, axis=1, dtype=kind)[:, -1].copy()
             else:

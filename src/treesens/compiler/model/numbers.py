@@ -27,7 +27,7 @@ MOST_VALUES = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class OpenNumber:
-    """A placeholder tree for a number: `made` is the library's function of stored values float64[n], element by element.
+    """A placeholder tree for a number: `made` maps stored values, float64[n], elementwise like the library.
 
     `missing` is the result for a missing value; NaN if the model makes no prediction for a missing value.
     """
@@ -38,7 +38,7 @@ class OpenNumber:
 
 
 class Numbers(Protocol):
-    """The service "numbers"."""
+    """The interface of the service "numbers" (`builtin.SERVICES`)."""
 
     def closed_over(self, ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
         """The implementation of the function `closed_over`."""

@@ -93,6 +93,6 @@ class RowBounds:
         dead = np.zeros(self.variables, bool)
         for block, values, best, fresh in self._trees:
             loss = np.repeat(best, np.diff(block.offset)) - values
-            # A leaf that counts in an earlier block is judged with that block.
+            # A leaf that counts in an earlier block is tested with that block.
             dead[block.variables[np.asarray(loss > slack, bool) & fresh]] = True
         return dead

@@ -25,7 +25,7 @@ def every_case(query: Query) -> list[Query]:
 
 
 def cases_of_one(query: Query) -> list[Query]:
-    """All questions with one alternative in place of the first disjunction of at most `MOST_CASES`; [] without one.
+    """The cases of the first disjunction that has at most `MOST_CASES` alternatives, one each; [] without such a disjunction.
 
     Disjunctions that consist of sets of cells do not become cases, because the search branches on cells anyway.
     """

@@ -2,8 +2,8 @@
 
 A point lies in such a box if and only if there are at most w features on which no row agrees with it: the point's cells are
 then a box without a row. In other words, the sets of features in which rows differ from the point have a hitting set of size w.
-It is found by branching on the row that differs in the fewest features, so that the number of features of the table hardly
-matters (Reiter, *A theory of diagnosis from first principles*, Artificial Intelligence 32, 1987).
+Such a set is found by branching on the row that differs in the fewest features, so that the number of features of the table
+hardly matters (Reiter, *A theory of diagnosis from first principles*, Artificial Intelligence 32, 1987).
 """
 
 from __future__ import annotations

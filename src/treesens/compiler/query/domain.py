@@ -116,7 +116,7 @@ def _is_value(number: float, number_type: NumberType) -> bool:
 
 
 def allowed_values(domain: Domain, values: FloatArray) -> BoolArray:
-    """Marks the floats of the input type that are in a domain, bool[n]; NaN is if missing is allowed."""
+    """Marks the floats of the input type that are in a domain, bool[n]; NaN is marked if missing values are allowed."""
     if isinstance(domain, ValueDomain):
         inside = np.isin(values, domain.values)
     else:

@@ -1,4 +1,4 @@
-"""Exact evaluation of a question on concrete inputs: the judge of every witness. Slow, simple, and independent of encodings."""
+"""Exact evaluation of a question on concrete inputs, used to verify witnesses. Slow, simple, and independent of encodings."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
 
 
 def objective_form_value(objective: Objective, x: Inputs) -> Fraction:
-    """The exact value of an objective's form on concrete inputs; for probabilities slightly less. For display, the value is
-    converted with unit and offset, see `solve.bounds.value_of`.
+    """The exact value of an objective's form on concrete inputs; for a sum of probabilities, a number slightly below the value.
+    For display, the value is converted with unit and offset, see `solve.bounds.value_of`.
     """
     if objective.probability is not None:
         return approximate(objective.probability, x.scores)

@@ -118,7 +118,7 @@ def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 
 def _may_pass(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """True if another order of additions may cross a cut-off."""
+    """True if, in another order of additions, the score may be on the other side of the cut-off."""
     if not ensemble.accumulation.any_order:
         return False
     cut = ensemble.link.score_at(0.5 if ensemble.cutoff is None else float(ensemble.cutoff))
@@ -162,9 +162,9 @@ def rows_in(constraints: Sequence[Constraint]) -> Iterator[AtLeast | Probability
 
 
 def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
-    """The constraint with every lead of a class over an earlier class so large that the library's probabilities resolve it.
+    """The constraint, tightened so that every lead of a class over an earlier class is visible in the library's probabilities.
 
-    A lead over a later class may be 0, and is unchanged: at a tie the first class wins. `seen` has the library's scores.
+    A lead over a later class may be 0, and is unchanged: at a tie the first class wins. `seen` contains the library's scores.
     """
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
@@ -181,7 +181,7 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
 
 
 def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
-    """The constraint with every lead of a class relaxed by the amount that the library's probabilities do not resolve."""
+    """The constraint with every lead of a class relaxed by the most that the library's probabilities may hide."""
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
@@ -213,7 +213,7 @@ def resolution_of_class(ensemble: Ensemble) -> Fraction:
 
 
 def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted: bool) -> Constraint:
-    """The truth of a row by the library's own probability, whose decimal is taken as written, 0.3 as 3/10.
+    """The row's truth value by the library's own probability, read as a decimal: 0.3 means 3/10.
 
     Libraries round sigmoids, and other odds, differently: if only this rounding decides, the result is `doubted`.
     """
@@ -239,7 +239,7 @@ def with_rows(constraint: Constraint, change: Callable[[AtLeast | ProbabilitySum
 
 
 def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
-    """The least lead in a row of two classes that the library resolves; 0 for other rows, and for libraries with margins."""
+    """The least visible lead in a row about two classes; 0 for other rows, and if the library compares scores."""
     if not row.name.startswith(CLASS_ROW) or not row.form.scores:
         return Fraction(0)
     whole = query.models[query.points[row.form.scores[0].point].model].ensemble

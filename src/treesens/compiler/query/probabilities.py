@@ -67,7 +67,7 @@ def reaches(row: ProbabilitySum, scores: Scores) -> bool:
 
 
 def approximate(row: ProbabilitySum, scores: Scores) -> Fraction:
-    """A sum of probabilities without its bound, rounded down by less than 2**-100 of the factors; 0 for a sum so close to 0."""
+    """A sum of probabilities without its bound, rounded down by less than 2**-100 of the factors; a sum closer to 0 is 0."""
     low, high = value_at(replace(row, bound=Fraction(0)), _arguments(row, scores)).bounds(_FINE)
     return Fraction(0) if low <= 0 <= high else low
 
@@ -102,7 +102,7 @@ def relaxed(constraint: Constraint) -> Constraint:
 
 
 def excluding(constraint: Constraint, scores: Scores) -> Constraint:
-    """A constraint without sums of probabilities that is implied by `constraint`, and like this one is violated."""
+    """A constraint without sums of probabilities that `constraint` implies, and that `scores` violate, too."""
 
     def cut(row: ProbabilitySum) -> Constraint:
         return AllOf(()) if reaches(row, scores) else _first(row).cut(row, scores) or _past(row, scores)

@@ -475,7 +475,7 @@ class Query:
 
     Records contain `text`, the question as written, `expect`, its expectation as text, and `varied`, the names of the features
     that may differ. `top` is the number of answers, which `diverse` spreads to regions far from each other. With `rows` the
-    answer counts the rows that the point can be. With `explained` the answer is the reason for this row's class, and the
+    answer counts the rows that the point can equal. With `explained` the answer is the reason for this row's class, and the
     constraints require another class.
     """
 

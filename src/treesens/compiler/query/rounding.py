@@ -108,7 +108,7 @@ def soften(query: Query) -> Query:
 
 
 def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint with every lead of one class over an earlier one so large that the library resolves it at all inputs."""
+    """The constraint, tightened so that every lead of a class over an earlier class is visible in the library at all inputs."""
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):

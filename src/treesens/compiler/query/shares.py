@@ -310,7 +310,7 @@ class _Difference:
         return AtLeast(LinearForm(scores), bound, row.strict, row.name)
 
     def place(self, one: float, other: float) -> float:
-        """The probability p of the boundary point at equal distances in x and y from these exponents."""
+        """The probability p of the boundary point whose distances in x and in y from the point (-one, -other) are equal."""
         low, high = 0.0, 2 * _REACH + abs(one) + abs(other)
         for _ in range(100):
             middle = (low + high) / 2

@@ -1,1 +1,1 @@
-"""Repaired models that are less sensitive, in their own library's file format, with the proof of it."""
+"""Repairs: less sensitive versions of a model, in the file format of its library, with proofs of what they promise."""

@@ -36,8 +36,8 @@ WRITERS: dict[str, Callable[[Ensemble, bytes], Writer]] = {
 class Editor:
     """Replaces the leaf values of a model, and of copies of its trees.
 
-    The structure is read once, from a file whose leaves contain their own indices. A candidate is the same columns with other
-    leaves; a file is written only at the end.
+    The tree structure is read once, from a file in which each leaf value is the number of the leaf. A candidate is this
+    structure with new leaf values, in memory; a file is written only at the end.
     """
 
     def __init__(self, model: LoadedModel, variables: Variables) -> None:
@@ -55,19 +55,19 @@ class Editor:
         self.suffix = Path(source.path).suffix
         self._leaves = leaves_of_trees(model.ensemble)
         count, width = model.ensemble.leaf_value.shape
-        first = count + 1  # 0 is the filler of rounds
+        first = count + 1  # 0 marks the trees that fill rounds
         slots = first + np.arange(variables.count // width, dtype=np.float64)
         own = np.repeat(np.arange(1.0, first)[:, None], width, axis=1)
         numbered = self._trees(own, np.repeat(slots, width))
         self._template = self._read(self._writer.written(numbered), model.ensemble.name)
-        # A forest with more trees has larger leaves: the mean is unchanged.
+        # If a forest gets more trees, its leaf values are scaled up, so that the mean of the trees is unchanged.
         self._scale = self._template.ensemble.average / model.ensemble.average
         number = (self._template.ensemble.leaf_value[:, 0] / self._scale).astype(np.int64)
         self._own_at, self._copy_at = np.flatnonzero((number > 0) & (number < first)), np.flatnonzero(number >= first)
         self._own_leaf, self._variable = number[self._own_at] - 1, number[self._copy_at] - first
 
     def _trees(self, own: FloatArray, values: FloatArray, *, alone: bool = False) -> list[Tree]:
-        """Trees with own leaves float64[leaves, W] and copies' float64[variables]; if `alone`, copies replace their trees."""
+        """The trees to write, with leaves `own`, float64[leaves, W], and copies with `values`, replacing trees if `alone`."""
         changed, variables = set(self.variables.forest.changed), self.variables
         copies: dict[int, list[Tree]] = {}
         for copy, start in zip(variables.copies, variables.start.tolist(), strict=False):
@@ -82,7 +82,7 @@ class Editor:
         return trees
 
     def _raw(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The leaves as the file stores them, before trees are weighted: own leaves, and all variables."""
+        """Leaf values as the file stores them, without the weights of trees: those of the model's trees, and all variables."""
         ensemble, variables = self.model.ensemble, self.variables
         unit, width = units(ensemble), variables.width
         weight = np.repeat(unit[[c.tree for c in variables.copies]], np.diff(variables.start))
@@ -96,7 +96,7 @@ class Editor:
         return own, copied
 
     def candidate(self, values: FloatArray) -> LoadedModel:
-        """The model with other leaves, `values` float64[variables], in memory only."""
+        """The model with the leaf values `values`, float64[variables], in memory only."""
         own, copied = self._raw(values)
         ensemble = self._template.ensemble
         held = np.zeros(ensemble.leaf_value.shape)
@@ -108,7 +108,7 @@ class Editor:
         return replace(self._template, ensemble=replace(ensemble, leaf_value=held))
 
     def content(self, values: FloatArray, *, alone: bool = False) -> bytes:
-        """The content of the file with other leaves; with `alone`, copies replace their trees."""
+        """The content of the file with the leaf values `values`, float64[variables]; if `alone`, copies replace their trees."""
         own, copied = self._raw(values)
         trees = self._trees(own, copied, alone=alone)
         original = self.model.ensemble.leaf_value
@@ -121,7 +121,7 @@ class Editor:
         return self._writer.written(kept)
 
     def read(self, content: bytes) -> LoadedModel:
-        """The model that its reader loads from a repaired file."""
+        """The model that treesens reads from the content of a repaired file."""
         return self._read(content, self.model.ensemble.name)
 
     def _read(self, content: bytes, name: str) -> LoadedModel:
@@ -131,8 +131,8 @@ class Editor:
 
 @contextmanager
 def on_disk(content: bytes, name: str, suffix: str) -> Iterator[LoadedModel]:
-    """The model that its reader loads from the content of a repaired file, in a temporary folder. Trusting a pickle is safe:
-    it was made from an object whose file the user trusts.
+    """The model that treesens reads from the content of a repaired file, written to a temporary folder. A pickle can be trusted
+    here, because it was made from an object whose file the user trusts.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}{suffix}"

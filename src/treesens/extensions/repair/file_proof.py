@@ -1,4 +1,4 @@
-"""Checks of the written file, after reading it again: its library must predict the same, and the promises must be proved."""
+"""Checks of the written file, which is read again: the library must predict what treesens predicts; promises need proofs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.records.answers import certificate_record
 
 _ROWS = 1000
-"""Number of rows on which the library is compared; the same number of rows lies next to thresholds."""
+"""Number of table rows on which the library's predictions are compared; as many rows with values at thresholds are added."""
 _SWING_SECONDS = 10.0
 
 
@@ -44,8 +44,8 @@ class FileProof:
         self._swings: dict[tuple[str, int], tuple[float | None, float | None]] = {}
 
     def prove(self, promises: Sequence[Promise], model: LoadedModel) -> tuple[str, dict[str, Any]]:
-        """The reason why a file breaks its promise, or "" and the proofs. A proof counts only with an accepted certificate; the
-        certificates of a file that keeps all promises are written into the folder of `options.certificates`.
+        """The reason why a promise is broken or open, or "" and the proofs. A proof counts only with an accepted certificate;
+        if the file keeps all promises, the certificates are written into the folder `options.certificates`.
         """
         options, proofs, kept = self.options, [], {}
         if self.kept is not None:
@@ -59,7 +59,7 @@ class FileProof:
         going_on = threading.Event()  # never set: Ctrl-C ends the search, but its results are still proved
         with tempfile.TemporaryDirectory() as made:
             for number, asking in enumerate(questions_for(model, promises, decided)):
-                # Exact sums are ordered: equal sums leave no room for rounding.
+                # Directions are proved for exact sums only: equal sums leave no room for a proof about rounded sums.
                 final = not asking.promise.is_direction
                 found = settle(
                     asking, model, seconds=options.proof_time, stop=going_on, certificates=Path(made), final=final
@@ -94,8 +94,8 @@ class FileProof:
         return self._swings[key]
 
     def check_library(self, model: LoadedModel) -> None:
-        """Raises InternalError unless the installed library loads the file and predicts what treesens reads from it, on rows of
-        the table, and at and next to thresholds.
+        """Raises InternalError unless the predictions of the installed library for the file equal those of treesens, on rows of
+        the table, and on rows with values at and next to thresholds.
         """
         rows = self.rows
         if len(rows) > _ROWS:

@@ -1,8 +1,8 @@
-"""The trees of a model that split on some features, their means over these features, and the trees that a writer gets.
+"""The trees of a model that split on certain features, their means over these features, and the trees passed to a writer.
 
 The mean of a tree over the features F is a sum of trees without splits on F: one copy per combination of directions at the
-splits on F, weighted by the share of the table's rows with this combination. Copies with equal splits are merged; their leaves
-are the weighted sums.
+splits on F, weighted by the share of table rows with this combination. Copies with equal splits are merged into one, whose leaf
+values are the weighted sums.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Copy:
     """A copy of `tree` without the splits on some features.
 
     `node` int32[N] are the nodes of the ensemble whose splits are copied, parents first and siblings next to each other; `left`
-    and `right` int32[N] are positions among them, -1 at leaves. Leaf `position[i]` gets `weight[i]` times the ensemble's leaf
-    `leaf[i]`, for the share of the table's rows that take the directions to this leaf.
+    and `right` int32[N] are positions among them, -1 at leaves. The value of the leaf at `position[i]` has a summand for each
+    i: `weight[i]` times the value of the ensemble's leaf `leaf[i]`. The weight is a share of the table's rows.
     """
 
     tree: int
@@ -56,10 +56,10 @@ class _Part:
 
 
 class Forest:
-    """An ensemble, and its trees that split on features in `varied` or `ordered` but not in `kept`; those that split on
-    `varied` are in `averaged`.
+    """An ensemble with its `changed` trees: those that split on features in `varied` or `ordered`, but on none in `kept`. The
+    changed trees that split on `varied` are `averaged`.
 
-    Raises ModelError if leaves have several raw scores: such models cannot be written to a file.
+    Raises ModelError if each leaf has several raw scores, because such models cannot be written to a file.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Writer(Protocol):
     leaf_type: NumberType
 
     def written(self, trees: Sequence[Tree]) -> bytes:
-        """The content of the file with other trees; trees with the same source are adjacent, in the order of sources."""
+        """The content of the file with these trees, which are in the order of their sources."""
         ...
 
 
@@ -208,7 +208,7 @@ def leaves_of_trees(ensemble: Ensemble) -> list[Int32Array]:
 
 
 def contributions(ensemble: Ensemble) -> FloatArray:
-    """The contribution of every leaf to the margins, float64[leaves, W]; rounded, since no proof depends on it."""
+    """The contribution of every leaf to the margins, float64[leaves, W]. It is rounded, because no proof depends on it."""
     return np.asarray(units(ensemble)[ensemble.leaf_tree][:, None] * ensemble.leaf_value)
 
 

@@ -1,4 +1,4 @@
-"""Rows whose scores must stay: linear equations in the leaves, solved by copies, which have no splits on varied features."""
+"""Rows whose scores must stay: linear equations in the leaf values, solved by changing only the leaves of copies."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from treesens.extensions.repair.program import Variables
 
 MOST_ROWS = 500
 TOLERANCE = 1e-4
-"""In raw score: the tolerance for rounding. The final check compares the library's own scores for the written file."""
+"""Largest permitted change of a raw score, due to rounding. The final check compares the library's scores for both files."""
 _SOLVED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """Rows float64[rows, features]. `forms` are the sums of changed trees as forms in the variables, one per row and output;
-    `sums` holds their values in the original model.
+    """The `rows`, float64[rows, features]. `forms` are their scores from the changed trees alone, as linear forms in the
+    variables, one per row and output; `sums` are the values of the forms in the original model.
     """
 
     rows: FloatArray
@@ -31,7 +31,7 @@ class KeptRows:
 
     @classmethod
     def of(cls, variables: Variables, rows: FloatArray) -> KeptRows:
-        """The rows of a table. Raises UsageError if there are too many."""
+        """The rows with their forms. Raises UsageError if there are more than MOST_ROWS rows."""
         if len(rows) > MOST_ROWS:
             raise UsageError(
                 f"--keep-rows has {len(rows)} rows, but at most {MOST_ROWS} can be kept",
@@ -46,8 +46,8 @@ class KeptRows:
         return cls(rows, forms, np.asarray(forms @ variables.original), len(variables.own))
 
     def kept(self, values: FloatArray, metric: FloatArray) -> FloatArray:
-        """The nearest values whose copies preserve the rows' scores. Raises UsageError if there are none: rows that differ only
-        in varied features cannot both stay.
+        """The nearest values, with new leaf values of the copies, that preserve the rows' scores. Raises UsageError if none
+        exist: two rows that differ only in varied features cannot both keep their scores.
         """
         missing = self.sums - self.forms @ values
         forms = self.forms.copy()[:, self.own :]

@@ -1,11 +1,11 @@
-"""The search for the best leaves: limits from pairs of inputs, and proofs between the mean and the optimum for the known pairs.
+"""The search for the best leaf values: pairs of inputs become limits, and points between the mean and the optimum are proved.
 
-The optimum for the known pairs breaks promises for pairs that are still unknown. Table rows, and climbing from them, give many
-such pairs at no cost. Between the mean, which keeps all promises, and that optimum, the score of every pair changes linearly.
-So the search tries a point on the way that costs less than the proved leaves. The engine proves it, or returns one more pair
-(in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
+The optimum for the known pairs may break promises for pairs that are still unknown. Table rows, and climbing from them, give
+many such pairs at little cost. The mean keeps all promises, and on the line from the mean to the optimum every score changes
+linearly. So the search tries a point of this line whose cost is below that of the proved leaves. The engine proves the point,
+or returns one more pair (in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
 
-`Search` proves leaves in memory, and mixes the model with its mean; `LeafSearch` starts from the mixture.
+`Search` proves leaf values in memory, and blends the model with its mean; `LeafSearch` starts from the blend.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Search:
         self._first = 0
 
     def holds(self, values: FloatArray, seconds: float | None = None) -> bool:
-        """True if all promises are proved for the leaf values within `seconds` each (by default few, so that the written file
-        is easy to prove); `broken` is set to a counterexample, if there is one.
+        """True if each promise is proved for the leaf values within `seconds` (by default a short time, so that the written
+        file is easy to prove). If a counterexample is found, `broken` is set to it.
         """
         options, self.broken = self.repair.options, None
         seconds = min(options.proof_time, max(1.0, options.time_limit / 30)) if seconds is None else seconds
@@ -59,14 +59,14 @@ class Search:
         return True
 
     def blended(self, mean: FloatArray | None = None) -> FloatArray:
-        """A mixture of the start leaves and the mean (or other leaves float64[variables] that keep the promise), with the
-        smallest share of the mean for which the promise is proved.
+        """The blend of the start leaves and `mean`, float64[variables] (by default the mean of the model, which keeps all
+        promises), with about the smallest share of the mean for which all promises are proved.
         """
         start, mean = self.repair.start, self.repair.mean if mean is None else mean
         if self.repair.order is not None and self.holds(start, self.repair.options.proof_time):
-            return start  # the original model breaks a promise, but ordered it may keep all
+            return start  # the original model breaks a promise, but with ordered leaves it may keep all
         low, high, options = 0.0, 1.0, self.repair.options
-        seconds = min(options.proof_time, max(3.0, options.time_limit / 10))  # few proofs, but important ones
+        seconds = min(options.proof_time, max(3.0, options.time_limit / 10))  # few proofs, with more time each
         for _ in range(8):
             if self.repair.stop.is_set():
                 break
@@ -82,21 +82,21 @@ class Search:
 _STEPS = 5
 """Steps of the program before the next search for pairs."""
 _MORE_STEPS = 40
-"""Steps of the program that moves the leaves of the copies alone toward the model."""
+"""Steps of the program that moves only the leaves of the copies, toward the model."""
 _TRIES = 2
-"""Rounds of pairs among rows before the engine is called."""
+"""Maximum number of rounds that collect pairs among rows before the engine is called."""
 _QUESTIONS = 10
-"""Maximum of calls of the engine before the program continues."""
+"""Maximum number of engine calls before the program continues."""
 _LEAST_SHARE = 1e-3
 _EVALUATED = 4_000
 """Number of inputs evaluated at once in the search for pairs among rows."""
 _NEAR = 1e-9
-"""Decrease of a loss below which leaves count as no better."""
+"""Decrease of the cost that counts as an improvement."""
 _HALVINGS = 20
 
 
 class LeafSearch:
-    """The search for the leaves of one size; `search` proves candidates."""
+    """The search for the best leaf values for one size; `search` proves candidates."""
 
     def __init__(self, repair: Repair, search: Search) -> None:
         self.repair, self.search, self.program = repair, search, repair.program()
@@ -105,7 +105,7 @@ class LeafSearch:
         self.model = repair.editor.candidate(repair.variables.original)
         promises = [
             p for p in repair.promises(search.size) if not p.is_direction
-        ]  # the program itself keeps directions
+        ]  # the program's order of leaves keeps directions
         asked = questions_for(self.model, promises, decided_by(repair.options))
         seed = repair.options.seed
         self.climbers = [Climber(asking, self.model.ensemble, seed + n) for n, asking in enumerate(asked)]
@@ -152,10 +152,10 @@ class LeafSearch:
         return inside
 
     def _first(self, blend: FloatArray) -> FloatArray:
-        """Proved leaves to start from: the blend, or a mixture with copies that compensate for the loss of the mean.
+        """Proved leaves to start from: the blend, or a blend with a mean whose copies are adjusted to predict like the model.
 
-        The copies have no splits on varied features, so their leaves affect no pair. Copies nearest to the model replace the
-        mean if they are nearer also on the rows set aside.
+        The copies have no splits on varied features, so changing their leaves affects no pair. The adjusted mean replaces the
+        mean if it is nearer to the model on the rows set aside, and the promises are proved for it.
         """
         repair, aside = self.repair, self.repair.aside()
         if not self.climbers or repair.stop.is_set():
@@ -172,7 +172,7 @@ class LeafSearch:
         return min((blend, mixed), key=aside.divergence)
 
     def _first_pairs(self, first: FloatArray) -> None:
-        """Collects pairs among rows before the first proof: for the original model, then for the optimum under these limits."""
+        """Collects pairs among rows before the first proof: for the start leaves, then for the optimum under these limits."""
         self.program.stay_near(first, RIDGES[0])
         self._separate(self.repair.start, 50)
         for _ in range(_TRIES):
@@ -180,8 +180,8 @@ class LeafSearch:
                 break
 
     def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
-        """The next leaves for the engine: a point on the way from the mean, or the midpoint between proved and unproved leaves;
-        without known pairs, the unproved leaves. None if they do not cost less than the proved leaves.
+        """The next leaves for the engine: a point between the mean and `outside`, or with `middle` the midpoint of `inside` and
+        `outside`; without climbers, `outside`. None if these leaves do not cost less than `inside`.
         """
         if not self.climbers:
             return self._between(inside, outside, 1.0)
@@ -191,8 +191,8 @@ class LeafSearch:
         return between if self.program.value(between) < self.program.value(inside) - _NEAR else None
 
     def _between(self, inside: FloatArray, outside: FloatArray, share: float) -> FloatArray | None:
-        """A point between the mean and the outer leaves: `share` of the part of the way that costs less than the inner leaves;
-        None if even the outer leaves do not cost less.
+        """A point on the line from the mean to `outside`. The last part of the line costs less than `inside`; the point lies at
+        `share` of this part. None if even `outside` does not cost less.
         """
         mean, value = self.mean, self.program.value
         limit = value(inside) - _NEAR
@@ -206,8 +206,8 @@ class LeafSearch:
         return np.asarray((1 - part) * mean + part * outside)
 
     def _separate(self, values: FloatArray, most: int) -> int:
-        """Turns pairs among rows that break a promise with `values`, and worse pairs found by climbing from the worst, into
-        limits. Returns the number of pairs among rows.
+        """Adds limits for pairs among rows that break a promise at the leaves `values`, and for worse pairs found by climbing
+        from the worst. Returns the number of pairs among rows.
         """
         ensemble, rows, found = self.repair.editor.candidate(values).ensemble, self.repair.train.rows, 0
         for climber in self.climbers:
@@ -220,7 +220,7 @@ class LeafSearch:
         return found
 
     def _learn(self, candidate: FloatArray, outside: FloatArray) -> None:
-        """Turns the engine's pair, and worse pairs nearby, into limits."""
+        """Adds limits for the pair that the engine found, and for worse pairs nearby."""
         assert self.search.broken is not None
         number, pair = self.search.broken
         climber, model_of = self.climbers[number], self.repair.editor.candidate
@@ -229,7 +229,7 @@ class LeafSearch:
             self._cut(climber, climber.climb(model_of(values).ensemble, pair[0], pair[1]), values)
 
     def _cut(self, climber: Climber, pairs: Pairs, values: FloatArray) -> None:
-        """Adds a row to the program for each pair, which prevents the pair from breaking the promise."""
+        """Adds a limit to the program for each pair, which prevents the pair from breaking the promise."""
         ways = self._ways[climber]
         for form, limit in ways.of(pairs, values, self.mean):
             self.program.limits.add(form, limit)

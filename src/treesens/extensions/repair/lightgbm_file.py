@@ -1,4 +1,4 @@
-"""LightGBM text files with other trees: the lines of trees get new entries, everything else is unchanged."""
+"""LightGBM text files with other trees: only the lines about trees change."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class LightGBMWriter:
         inner = int(lines["num_leaves"]) - 1
 
         def children(key: str) -> list[int]:
-            # In `copy.left`, leaves follow the inner nodes; the file writes leaf n as ~n.
+            # `nodes_in_file` numbers the leaves after the inner nodes; the file writes leaf n as ~n.
             return [c if c >= 0 else inner + ~c for c in map(int, lines.get(key, "").split())]
 
         root = 0 if inner else inner
@@ -97,7 +97,7 @@ class LightGBMWriter:
 
 
 def _empty() -> dict[str, str]:
-    """A tree of one leaf that adds nothing."""
+    """The lines of a tree that consists of one leaf with the value 0."""
     lines = {"Tree": "0", "num_leaves": "1", "num_cat": "0", **dict.fromkeys(_QUESTIONS, "")}
     lines |= {"leaf_value": "0", "leaf_weight": "", "leaf_count": "", "internal_value": "", "internal_weight": ""}
     return lines | {"internal_count": "", "is_linear": "0", "shrinkage": "1"}

@@ -18,7 +18,7 @@ _EQUAL = 1e-9
 
 
 class Limits:
-    """Limits of the form form @ values <= limit, preceded by equations; `metric` float64[variables] weights squares."""
+    """Equations, and limits `form @ values <= limit`, on leaf values; `metric`, float64[variables], weighs squared changes."""
 
     def __init__(self, metric: FloatArray) -> None:
         self.metric = metric
@@ -31,7 +31,7 @@ class Limits:
         return len(self._limits)
 
     def equal(self, forms: Any, values: FloatArray) -> None:
-        """Fixes the values of `forms`, a sparse matrix; called before any other limit is added."""
+        """Adds the equations `forms @ leaves = values` (`forms` is a sparse matrix); called before any other limit is added."""
         self._forms, self._limits = list(sparse_matrices().csr_matrix(forms)), values.tolist()
         self._equal, self._stacked = len(values), None
 
@@ -42,12 +42,12 @@ class Limits:
         self._stacked = None
 
     def forget(self) -> None:
-        """Drops the limits from pairs, which are valid for one size only."""
+        """Removes all limits except the equations: limits from pairs are valid for one size only."""
         del self._forms[self._equal :], self._limits[self._equal :]
         self._stacked = None
 
     def projected(self, values: FloatArray) -> FloatArray:
-        """The nearest values that satisfy every limit."""
+        """The leaf values nearest to `values`, in the metric, that satisfy every limit."""
         if not self._forms:
             return values
         if self._stacked is None:
@@ -79,7 +79,7 @@ def missing(error: ImportError) -> MissingPackageError:
 
 
 def least_dual(gram: FloatArray, excess: FloatArray, free: int) -> FloatArray:
-    """The duals of a projection: argmin x @ gram @ x / 2 - excess @ x, where x >= 0 except the first `free` numbers."""
+    """The dual solution of a projection: argmin x @ gram @ x / 2 - excess @ x, with x >= 0 after the first `free` entries."""
     try:
         import clarabel
         from scipy import sparse

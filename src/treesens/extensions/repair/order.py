@@ -1,7 +1,7 @@
-"""Ordered leaves: each tree on its own rises, or falls, in some features, and so does the sum of trees, in any rounding.
+"""Ordered leaves: if every tree rises (or falls) in a feature, so does the sum of the trees, however sums are rounded.
 
-Two leaves of a tree are ordered in a feature if one lies below the other in it and their boxes overlap in all other features.
-The nearest ordered leaves are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved per tree.
+Two leaves of a tree are ordered in a feature if one has smaller values of it and their boxes meet in all other features. The
+nearest ordered leaves are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved per tree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Box = Mapping[int, BoolArray]
 
 @dataclass(frozen=True)
 class Direction:
-    """The score with `weights`, float64[outputs], must rise (`sign` 1) or fall (-1) in a feature."""
+    """The sum of outputs weighted by `weights`, float64[outputs], must rise in a feature (`sign` is 1) or fall (-1)."""
 
     feature: int
     sign: int
@@ -30,8 +30,8 @@ class Direction:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The order of one tree: the value at `low` may not exceed the value at `high`, both int64[pairs], indices into `at`, the
-    variables int64[leaves] of the tree; the pairs `few` imply all others.
+    """The order of one tree. Its leaves are the variables `at`, int64[leaves]; for each pair, the value of leaf `low` may not
+    exceed the value of leaf `high` (both int64[pairs], indices into `at`). The pairs in `few` imply all others.
     """
 
     at: Int64Array
@@ -44,7 +44,7 @@ class _Part:
         return bool((values[self.low] <= values[self.high]).all())
 
     def nearest(self, values: FloatArray, metric: FloatArray) -> FloatArray:
-        """The nearest ordered values; the order holds exactly."""
+        """The ordered values nearest to `values`; errors of the solver are removed, so that the order holds exactly."""
         forms = np.zeros((len(self.few), len(values)))
         each = np.arange(len(self.few))
         forms[each, self.low[self.few]] = 1.0
@@ -57,7 +57,7 @@ class _Part:
 
 
 class Order:
-    """The order of the leaves of all changed trees and of their copies; `metric` float64[variables] weights squares."""
+    """The order of the leaves of all changed trees and their copies; `metric`, float64[variables], weights squared changes."""
 
     def __init__(self, variables: Variables, directions: Sequence[Direction], metric: FloatArray) -> None:
         self.metric, self.width = metric, variables.width
@@ -79,7 +79,7 @@ class Order:
                     self._parts.append((column, part))
 
     def kept(self, values: FloatArray) -> FloatArray:
-        """The nearest ordered values, tree by tree. Leaves with two probabilities keep their sums."""
+        """The ordered values nearest to `values`, tree by tree. If leaves have two probabilities, each leaf keeps their sum."""
         result = values.copy()
         for column, part in self._parts:
             at = part.at + column
@@ -93,7 +93,7 @@ class Order:
 
 
 def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], output: int, forest: Forest) -> _Part | None:
-    """The order of a tree's leaves in one output; None if no two leaves are ordered."""
+    """The order of a tree's leaves for one output; None if no two leaves are ordered."""
     mine = [(d.feature, d.sign * np.sign(d.weights[output])) for d in directions if d.weights[output] != 0]
     before = np.zeros((len(leaves), len(leaves)), dtype=np.bool_)
     for feature, sign in mine:
@@ -106,7 +106,7 @@ def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], outpu
     if not before.any():
         return None
     low, high = np.nonzero(before)
-    # For a < b < c the pair a, c is redundant. In a cycle, whose leaves are all equal, no pair is dropped.
+    # If a < b < c, the pair (a, c) is redundant. In a cycle, all leaves must be equal, and no pair is dropped.
     acyclic = not (before & before.T).any()
     between = (before.astype(np.int64) @ before.astype(np.int64)) > 0
     few = np.flatnonzero(~between[low, high]) if acyclic else np.arange(len(low))
@@ -114,7 +114,7 @@ def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], outpu
 
 
 def _ends(mask: BoolArray | None, present: int) -> tuple[int, int]:
-    """The first and the last numeric cell of a leaf; if it has only missing values, a first cell after the last."""
+    """The first and the last present cell of a leaf; for a leaf with missing values only, (present, -1)."""
     if mask is None:
         return 0, present - 1
     cells = np.flatnonzero(mask[:present])

@@ -15,7 +15,7 @@ from treesens.extensions.repair.program import ROOM, Variables
 from treesens.extensions.repair.proof import Asking
 
 _MOST_VALUES = 64
-"""Maximum of values of a feature that are tried at once; of more values, a sample is tried."""
+"""Maximum number of values of a feature that are tried at once; if there are more, a sample is tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,11 @@ class Climber:
         return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64) @ self.weights
 
     def ways(self, rows: FloatArray) -> int:
-        """The number of combinations of values of the varied features in `rows`, at most `_MOST_VALUES`."""
+        """The number of distinct combinations of varied values in `rows`, at most `_MOST_VALUES`."""
         return min(_MOST_VALUES, len(np.unique(rows[:, self.varied], axis=0)))
 
     def of_rows(self, ensemble: Ensemble, rows: FloatArray, most: int) -> Pairs:
-        """The pairs among rows that break the promise, with varied features at values from other rows; the worst come first."""
+        """Pairs that break the promise, the worst first: two versions of a row, with varied features taken from other rows."""
         ways = np.unique(rows[:, self.varied], axis=0)
         if len(ways) > _MOST_VALUES:
             ways = ways[self.random.choice(len(ways), _MOST_VALUES, replace=False)]
@@ -67,14 +67,14 @@ class Climber:
         return Pairs(moved[top[broken], broken], moved[bottom[broken], broken], broken)
 
     def _excess(self, high: FloatArray, low: FloatArray) -> FloatArray:
-        """The amounts by which pairs break the promise; negative for pairs that keep it."""
+        """The amount by which each pair breaks the promise, float64[pairs]; negative if the pair keeps the promise."""
         apart = high - low - self.asking.limit
         if self.asking.sides is None:
             return np.asarray(apart)
         return np.minimum(high - self.asking.sides[0], self.asking.sides[1] - low)
 
     def climb(self, ensemble: Ensemble, high: FloatArray, low: FloatArray, steps: int = 40) -> Pairs:
-        """Climbs from one pair to worse ones, one feature at a time. Returns the last pair if it breaks the promise."""
+        """Climbs from one pair to worse pairs; a step changes one feature. Returns the last pair if it breaks the promise."""
         best = float("-inf")
         for _ in range(steps):
             ups, downs = self._neighbours(high, low)
@@ -115,17 +115,17 @@ def _values(space: Space, feature: int) -> Iterator[float]:
 class Ways:
     """Limits form @ values <= limit on the leaves, for pairs of one question.
 
-    A pair on both sides of a decision breaks the promise. The limit keeps the higher score below one side, or the lower score
-    above the other: of these, those that the mean satisfies are allowed, and the less violated one is used. So the mean
-    satisfies all limits, and so do all points between it and leaves that satisfy them. If only differences count (a swing),
-    the difference of the two scores is limited.
+    A pair with a score on each side of a decision breaks the promise. Two limits prevent this: the higher score stays below its
+    side, or the lower score stays above the other side. Of the limits that the mean satisfies, the less violated one is used.
+    So the mean satisfies all limits, and so does every point between the mean and leaves that satisfy them. If the mean
+    satisfies neither, or for a swing, the limit bounds the difference of the two scores.
     """
 
     def __init__(self, variables: Variables, climber: Climber, ensemble: Ensemble) -> None:
         self.variables, self.climber, self.ensemble = variables, climber, ensemble
 
     def of(self, pairs: Pairs, values: FloatArray, mean: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-        """The limit for each pair at the leaves `values`, float64[variables]; `mean` are the leaves that satisfy all limits."""
+        """The limit for each pair, chosen at the leaves `values`, float64[variables]; the leaves `mean` satisfy all limits."""
         asking = self.climber.asking
         room = ROOM * asking.limit
         highs, lows = self._forms(pairs.high), self._forms(pairs.low)

@@ -1,14 +1,14 @@
-"""The convex program over leaves: the least change of predictions for training rows, under linear limits from pairs of inputs.
+"""The convex program over leaf values: change predictions for training rows as little as possible, under linear limits.
 
-The variables are the leaves of the changed trees and of their copies, which have no splits on varied features. The objective
-is the loss that the model itself expects: the cross entropy with its own probabilities (for a regressor, squared differences),
-which is the Kullback-Leibler divergence plus a constant. Labels of training rows are not refitted, because this would fit
-noise. The objective is minimised by accelerated projected gradients (Beck and Teboulle, SIAM J. Imaging Sciences 2009, with
-restarts); each projection is a quadratic program, solved by Clarabel in its dual variables, one per pair. `changes_of`
-compares the result with the original model.
+The variables are the leaves of the changed trees and of their copies, which have no splits on varied features. The objective is
+the loss that the original model expects: the cross entropy with its probabilities, which is the Kullback-Leibler divergence
+plus a constant, or squared differences for a regressor. Labels of training rows are not refitted, because this would fit noise.
+The objective is minimised by accelerated projected gradients (Beck and Teboulle, SIAM J. Imaging Sciences 2009, with restarts);
+each projection is a quadratic program, solved by Clarabel in its dual variables, one per pair. `changes_of` compares the result
+with the original model.
 
-Many leaves overfit few rows, and are then worse than the blend. So leaves are held near the blend, each as strongly as this
-many rows would (the ridge of Hoerl and Kennard, Technometrics 1970); the strength is chosen on rows set aside.
+With many leaves and few rows, the solution overfits and is worse than the blend. So a ridge term (Hoerl and Kennard,
+Technometrics 1970) holds leaves near the blend; its strength is chosen on rows set aside.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from treesens.extensions.repair.limits import Limits, sparse_matrices
 from treesens.extensions.studies.losses import LossName, curvature, expected_loss, expected_slopes, losses
 
 RIDGE = 0.1
-"""Default ridge of a leaf: as strong as this many rows that reach the leaf alone."""
+"""Default ridge: its pull on a leaf equals that of this many rows that reach no other leaf."""
 ROOM = 1e-3
-"""Margin to a limit, relative to it: for float32 rounding, and for pairs near the found ones."""
+"""Safety margin of a limit, relative to the limit, for float32 rounding and for pairs near the found ones."""
 
 
 class Kept(Protocol):
-    """An order of leaves that `kept` establishes."""
+    """An order of leaf values, which `kept` establishes."""
 
     def kept(self, values: FloatArray) -> FloatArray:
-        """The nearest ordered values float64[variables]."""
+        """The ordered leaf values, float64[variables], nearest to `values`."""
         ...
 
 
 _STIFF = 1e30
-"""The metric of a fixed leaf."""
+"""The weight of a fixed leaf in the metric."""
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The leaves that rows reach in the changed trees and their copies: `variable` int32[rows, columns], and `output`
-    int64[columns], the output to which each column adds.
+    """The leaves that rows reach in the changed trees and their copies: `variable`, int32[rows, columns], are the indices of
+    their variables, and `output`, int64[columns], is the output to which each column adds.
     """
 
     variable: Int32Array
@@ -67,7 +67,7 @@ class Variables:
         self.start = width * len(self.leaf) + np.cumsum([0, *sizes])
         self.count = int(self.start[-1])
         self.own = contributions(ensemble)[self.leaf].ravel()
-        # The leaves of copies, as mixtures of leaves of the changed trees.
+        # Leaf values of copies as weighted sums of leaf values of the changed trees.
         each = np.arange(width)
         places = [width * np.searchsorted(c.leaves, c.position) + s for c, s in zip(copies, self.start)]  # noqa: B905
         self._to = np.concatenate([np.zeros(0, np.int64), *((place[:, None] + each).ravel() for place in places)])
@@ -80,11 +80,11 @@ class Variables:
 
     @property
     def original(self) -> FloatArray:
-        """The values of the original model, in which copies add nothing."""
+        """The leaf values of the original model: the leaves of copies are 0."""
         return np.concatenate([self.own, np.zeros(self.count - len(self.own))])
 
     def averaged(self, values: FloatArray) -> FloatArray:
-        """The values of the mean over the varied features, in which copies replace the trees that split on them."""
+        """The leaf values of the mean over the varied features: copies replace the trees that split on these features."""
         result = values + np.bincount(self._to, weights=self._weight * values[self._from], minlength=self.count)
         result[self._averaged] = 0.0
         return result
@@ -105,8 +105,8 @@ class Variables:
         return Columns(reached.astype(np.int32), outputs.astype(np.int64))
 
     def row(self, weights: FloatArray, high: Int32Array, low: Int32Array) -> FloatArray:
-        """The score difference of two rows of cells as a form in the variables, float64[variables]. Copies cancel: they give
-        both rows the same score.
+        """The score difference of the cells `high` and `low` as a linear form, float64[variables]. The leaves of copies have
+        the coefficient 0, because copies give both inputs of a pair the same score.
         """
         trees = self.forest.changed
         reached = self.of_leaf[self.forest.cells.leaves(np.stack([high, low]))[:, trees]]
@@ -119,15 +119,15 @@ class Variables:
 
 
 def reaching(variable: Int32Array, count: int) -> Any:
-    """The variables that rows reach, int32[rows, columns], as a sparse matrix of ones with `count` columns."""
+    """The sparse matrix with a 1 for each of the `count` variables that a row reaches; `variable` is int32[rows, columns]."""
     rows, columns = variable.shape
     ends = columns * np.arange(rows + 1)
     return sparse_matrices().csr_matrix((np.ones(variable.size), variable.ravel(), ends), shape=(rows, count))
 
 
 class Program:
-    """The program for training rows with `margins`, float64[rows, outputs], under `limits` and an `order` of leaves. `solve`
-    starts from given values.
+    """The program for training rows with the original `margins`, float64[rows, outputs], under `limits` and an `order` of
+    leaves.
     """
 
     def __init__(
@@ -146,8 +146,8 @@ class Program:
         self.stay_near(variables.original, RIDGE)
 
     def stay_near(self, anchor: FloatArray, ridge: float, *, own: bool = True) -> None:
-        """Holds leaf values near `anchor`, float64[variables], each as strongly as `ridge` rows would; with `own=False`, leaves
-        of the model's trees are held fixed, and only the leaves of the copies move.
+        """Holds each leaf value near `anchor`, float64[variables], with the strength of `ridge` rows; with `own=False`, the
+        leaves of the model's trees are fixed, and only the leaves of the copies move.
         """
         self.anchor, self.ridge, self.length = anchor, ridge, 4.0
         self.metric = (self._reached * curvature(self.name) + max(ridge, RIDGE)) / self.count
@@ -167,7 +167,7 @@ class Program:
         return self._value(self.margins(values), values)
 
     def expected(self, values: FloatArray) -> float:
-        """The loss that the model itself expects for the rows: the objective without the ridge term."""
+        """The mean loss that the original model expects for the rows: the objective without the ridge term."""
         return expected_loss(self.name, self.margins(values), self.target)
 
     def _value(self, margins: FloatArray, values: FloatArray) -> float:
@@ -182,12 +182,12 @@ class Program:
         return np.asarray(result / self.count)
 
     def projected(self, values: FloatArray) -> FloatArray:
-        """The nearest values that satisfy every limit, made ordered if there is an order."""
+        """The nearest values that satisfy every limit, then changed to ordered values if there is an order."""
         found = self.limits.projected(values)
         return found if self.order is None else self.order.kept(found)
 
     def solve(self, values: FloatArray, steps: int) -> FloatArray:
-        """Leaf values with a smaller loss within the limits, after `steps` steps."""
+        """Leaf values with a smaller objective that satisfy the limits, after at most `steps` steps from `values`."""
         now = ahead = self.projected(values)
         momentum, best = 1.0, self._value(self.margins(now), now)
         for _ in range(steps):
@@ -235,9 +235,9 @@ def changes_of(variables: Variables, values: FloatArray, *, alone: bool) -> dict
 
 
 RIDGES = (3.0, 10.0, 30.0, 100.0, 300.0)
-"""Strengths of the ridge, in rows that reach one leaf alone."""
+"""The strengths of the ridge that are tried, in rows that reach no other leaf."""
 _KEPT = 0.5
-"""The part of the best strength's gain on the rows set aside that the chosen strength must keep."""
+"""The chosen strength must keep this part of the gain that the best strength has on the rows set aside."""
 _STEPS = 20
 
 
@@ -249,11 +249,11 @@ class Aside:
     labels: FloatArray
 
     def divergence(self, values: FloatArray) -> float:
-        """The loss of leaves float64[variables] if labels are distributed as the model expects."""
+        """The mean loss of the leaves `values`, float64[variables], if labels are distributed as the model predicts."""
         return self.program.expected(values)
 
     def losses(self, values: FloatArray) -> FloatArray:
-        """The loss of leaves for each label, float64[rows]."""
+        """The loss of the leaves `values` on each row, float64[rows]."""
         return losses(self.program.name, self.program.margins(values), self.labels)
 
     def is_better(self, values: FloatArray, other: FloatArray) -> bool:
@@ -263,10 +263,10 @@ class Aside:
 
 
 def strength(program: Program, aside: Aside, anchor: FloatArray, *, own: bool = True) -> FloatArray:
-    """Sets the greatest ridge toward `anchor` that keeps half of the best ridge's gain on the rows set aside, and returns the
-    leaves float64[variables] for it. With `own=False`, only the leaves of the copies move.
+    """Sets the greatest ridge toward `anchor` whose gain on the rows set aside is at least half of the best ridge's gain, and
+    returns the leaves for it, float64[variables]. With `own=False`, only the leaves of the copies move.
 
-    An overfitted model is nearest to itself with a weak ridge even on these rows; on new rows a strong ridge costs less.
+    For an overfitted model, a weak ridge looks best even on these rows, but on new rows a strong ridge costs less.
     """
     before = aside.divergence(anchor)
     found, won = [anchor], [0.0]

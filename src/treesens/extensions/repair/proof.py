@@ -28,9 +28,9 @@ from treesens.solve.question import answer_question
 
 @dataclass(frozen=True)
 class Promise:
-    """For pairs of inputs that differ in `varied` alone: no pair lies on both sides of the decision by `size` (`gap` in
-    probability, or in a regressor's value, `margin` in raw score), or is further than `size` apart in raw score (`swing`). In a
-    direction, the score does not fall (rise) by `size` while the one feature rises and all others stay.
+    """A promise about all pairs of inputs that differ only in `varied`: the pair does not lie on both sides of the decision by
+    `size` (`gap` in probability or a regressor's value, `margin` in raw score), or is at most `size` apart in raw score
+    (`swing`). For a direction, the score does not fall (rise) by `size` or more if the only varied feature rises.
     """
 
     varied: tuple[str, ...]
@@ -51,7 +51,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision, by a cut-off of the probability or by the names of classes, and the possible inputs."""
+    """The requested decision, by a cut-off of the probability or by the names of classes, and the domain."""
 
     threshold: Fraction | None = None
     classes: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Asking:
 
     @property
     def weights(self) -> FloatArray:
-        """The weights float64[outputs] of margins in the quantity that is compared between two inputs."""
+        """The weight of each margin, float64[outputs], in the quantity that the promise compares between two inputs."""
         weights = np.zeros(self.decision.ensemble.n_outputs)
         if isinstance(self.decision, Between):
             weights[self.decision.first], weights[self.decision.second] = 1.0, -1.0
@@ -83,7 +83,7 @@ class Asking:
 
     @property
     def sides(self) -> tuple[float, float] | None:
-        """To break the promise, one input must reach the first score, the other not exceed the second. None for differences."""
+        """A pair breaks the promise if one input reaches the first score and the other at most the second. None for swings."""
         size = float(self.promise.size)
         if self.promise.kind == "swing" or self.promise.is_direction or isinstance(self.decision, Apart):
             return None
@@ -102,7 +102,7 @@ class Asking:
         return float(self.promise.size) if self.sides is None else self.sides[0] - self.sides[1]
 
     def broken(self, high: FloatArray, low: FloatArray) -> BoolArray:
-        """True for the pairs of scores, float64[pairs], that may break the promise."""
+        """True for pairs whose scores, `high` and `low`, float64[pairs] each, may break the promise."""
         apart = np.asarray(high - low >= self.limit, dtype=np.bool_)
         return apart if self.sides is None else apart & (high >= self.sides[0]) & (low <= self.sides[1])
 
@@ -163,7 +163,7 @@ def settle(
     certificates: Path | None = None,
     final: bool = False,
 ) -> Result:
-    """The answer to a question; `none` keeps the promise. With `final`, it must also hold in the library's rounding."""
+    """The answer to a question; if it is `none`, the promise is kept, with `final` also in the library's arithmetic."""
     options = Options(
         backend="native", time_limit=seconds, regions=False, certificates=certificates,
         require_certificate=certificates is not None,
@@ -176,8 +176,8 @@ def settle(
 def largest_swing(
     model: LoadedModel, asking: Asking, decided: Decided, *, seconds: float, stop: threading.Event
 ) -> tuple[float | None, float | None]:
-    """The largest difference of scores of two inputs that differ only in the features of a promise: the reached value, and a
-    proved bound; None for an unknown one.
+    """The largest score difference of two inputs that differ only in the features of a promise: the value reached and a proved
+    bound, each None if unknown.
     """
     objective = ast.Objective("maximize", asking.decision.difference())
     order = (_order(asking.promise),) if asking.promise.is_direction else ()
@@ -190,8 +190,8 @@ def largest_swing(
 
 
 def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast.Declaration]) -> list[ast.Declaration]:
-    """The domain: every code of unnamed categories, also codes that no split lists (they all take one direction), every named
-    category, and missing values of the features in the mask `missing`, bool[features].
+    """The declarations of the domain: for unnamed categories, the codes of the model and one more, which stands for all other
+    codes; for named categories, every name. `missing`, bool[features], marks features that may be missing.
     """
     stated = {item.name.text for item in domain if isinstance(item, ast.Feature)}
     found: list[ast.Declaration] = []

@@ -27,11 +27,11 @@ from treesens.extensions.studies.prices import Moved, price_of
 from treesens.frontends.base import LoadedModel
 
 _MOST_ENTRIES = 4_000_000
-"""Maximum of leaves that the program's rows reach; of more rows, a sample is used."""
+"""Maximum number of leaves, counted row by row, that the program's rows reach; if there are more, rows are sampled."""
 _ASIDE = 3
 """One training row in this many is set aside."""
 _NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
-"""Parts of the mean that are blended in, one after the other, until the written file is proved."""
+"""Parts of the mean that are blended in: each is tried in turn until the written file is proved."""
 
 
 @dataclass
@@ -130,7 +130,7 @@ class Repair:
         return [*found, *(Promise((name,), kind, LEAST_FALL) for name, kind in options.directions.items())]
 
     def toward_mean(self, values: FloatArray, part: float) -> FloatArray:
-        """(1 - part) of `values` plus part of the mean; this preserves orders and kept rows."""
+        """The blend (1 - part) * values + part * mean, which preserves the order of leaves and the scores of kept rows."""
         return np.asarray((1 - part) * values + part * self.mean)
 
     def _metric(self) -> FloatArray:
@@ -194,7 +194,7 @@ class Repair:
                 found.append(("leaves", LeafSearch(self, search).best(blend), False))
         if len(found) == 1:
             return found[0]
-        # At equal losses the first one wins: leaves equal to the blend are reported as the blend.
+        # The first of several equal losses wins, so that leaves equal to the blend are reported as the blend.
         return min(found, key=lambda one: float(self.aside().losses(one[1]).mean()))
 
     def aside(self) -> Aside:
@@ -207,7 +207,7 @@ class Repair:
         return self._aside
 
     def _prices(self, model: LoadedModel) -> dict[str, Any]:
-        """The prices on training rows, and on held-out rows if there are any."""
+        """The prices of `model` on the training rows, and on held-out rows if there are any."""
         moved = Moved.of(sorted(self.forest.varied), self.train.rows)
         parts = {"train": self.train} if self.test is None else {"train": self.train, "test": self.test}
         return {name: price_of(self.model.ensemble, model.ensemble, part, moved) for name, part in parts.items()}
@@ -237,7 +237,7 @@ class Repair:
         return np.sort(order[:first]), np.sort(aside if len(aside) else order)
 
     def _proved(self, search: Search, method: Method, values: FloatArray, alone: bool) -> Repaired:
-        """The written file, read again by both readers and proved; blended a little more if rounding breaks the promise."""
+        """The written file, read again and proved; if rounding breaks a promise, a little more of the mean is blended in."""
         reason = ""
         for part in _NUDGES:
             if part:

@@ -1,7 +1,7 @@
-"""The study `repair`: models and tables in, files and records out, size by size.
+"""Runs the study `repair`: reads a model and tables, and writes a file and a record for each size.
 
-`--pairs` writes rows for retraining: each in the two versions that are furthest apart, both with the row's own label, so that
-the varied features do not decide.
+`--pairs` writes rows for retraining: each row in the two versions with the most different scores. Both versions have the label
+of the row, so that a model trained on them learns not to decide by the varied features.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _sizes(asked: study.Asking[RepairOptions], train: Table, repair: Repair | No
 
 
 def _written(place: Path, content: bytes) -> dict[str, str]:
-    """The path of the written model, or the reason why it could not be written, which does not affect its proof and prices."""
+    """The path of the written model, or the reason why it could not be written; proof and prices are reported anyway."""
     try:
         write_atomically(place, content)
     except UsageError as error:
@@ -127,7 +127,7 @@ def _repair(asked: study.Asking[RepairOptions], train: Table) -> Repair:
 
 
 def _key(asked: study.Asking[RepairOptions], size: Fraction) -> str:
-    """The inputs of the repair of one size, except for the model and the training rows."""
+    """The inputs of the repair of one size as a text, except for the model and the training rows."""
     o = asked.options
     tables = [None if table is None else cast("Table", table).sha256 for table in (o.test, o.keep_rows)]
     promises = [o.kind, str(size), o.groups, str(o.swing_besides), o.directions, o.threshold, o.classes, o.domain]
@@ -154,8 +154,8 @@ def place_of(output: Path, size: Fraction, options: RepairOptions) -> Path:
 
 
 def twins_of_rows(repair: Repair, table: Table, size: Fraction) -> str:
-    """The pairs among the rows of an aligned and labelled table that break the promise of one size, as CSV with the table's
-    columns: two lines per flipping row and set of features, with other rows' values of these features.
+    """The pairs that break the promise of one size, as CSV with the columns of an aligned and labelled table: for each set of
+    features, two lines for every row that flips, with values of these features from other rows.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,10 +1,10 @@
-"""Fitted scikit-learn estimators with other trees, in the original kind of file: skops, pickle or joblib, with its compression.
+"""Fitted scikit-learn estimators with other trees, in the original file format (skops, pickle or joblib) and compression.
 
-Changed estimators are copied; the rest of the file is unchanged. Boosters get copies as additional rounds. A forest is a mean:
-it is filled up with empty trees to 2^k times its size, and all leaves are multiplied by 2^k, which changes no bit of unrepaired
-values.
+Changed estimators are copied; the rest of the file is unchanged. In boosters, copies become additional rounds. A forest is a
+mean, so empty trees are added until it has 2^k times its original size, and all leaf values are multiplied by 2^k, which is
+exact in floating point.
 
-Only files that were opened before, because the user trusts them or because skops found only plain data, are opened again.
+A file is opened here only if it was opened before, because the user trusts it or because skops found only plain data in it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FIRST_PROTOCOL = 2
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """The object in a file, and a function that returns the content of the file with another object."""
+    """The object in a file, and a function that returns the content of such a file for another object."""
 
     model: Any
     content: Callable[[Any], bytes]
@@ -78,7 +78,7 @@ def _as_joblib(model: Any) -> bytes:
 
 
 def _as_pickle(data: bytes) -> Callable[[Any], bytes]:
-    """Writes pickles with the protocol of `data`."""
+    """The function that pickles an object with the protocol of `data`."""
     protocol = data[1] if data[:1] == b"\x80" and data[1] <= pickle.HIGHEST_PROTOCOL else _FIRST_PROTOCOL
     return lambda model: pickle.dumps(model, protocol=protocol)
 
@@ -117,7 +117,7 @@ class SklearnWriter:
         return self._store.content(made)
 
     def in_rounds(self, trees: Sequence[Tree]) -> list[list[Tree | None]]:
-        """Trees in rounds with one tree per output: first those of the file, then copies; None is a tree that adds nothing."""
+        """The trees by round, one per output: first those of the file, then copies. None means a tree that adds nothing."""
         outputs = self._ensemble.n_outputs
         first = {tree.source: tree for tree in reversed(trees)}
         rows: list[Tree | None] = [first.get(t) for t in range(self._ensemble.n_trees)]
@@ -210,7 +210,7 @@ def _end(nodes: Any, leaves: Any) -> None:
 
 
 def _shaped(tree: Tree, values: Any) -> Any:
-    """The leaves float64[leaves, W] in the library's layout: one output with W classes, or W outputs."""
+    """The leaf values of `tree`, float64[leaves, W], in the library's layout: one output with W classes, or W outputs."""
     assert tree.values is not None
     return tree.values.reshape(len(tree.values), *values.shape[1:])
 

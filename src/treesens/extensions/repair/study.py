@@ -25,7 +25,7 @@ PromiseKind = Literal["gap", "margin", "swing", "increasing", "decreasing"]
 KINDS: tuple[PromiseKind, ...] = ("gap", "margin", "swing")
 """The kinds of promises that have a size."""
 LEAST_FALL = Fraction(1, 10**6)
-"""In raw score: for a direction, no score falls (rises) by this much or more (proved)."""
+"""The size of a direction, in raw score: it is proved that no score falls (rises) by this amount or more."""
 
 SWING = Option(
     Sizes(),
@@ -55,8 +55,8 @@ PROOF_TIME = Option(Seconds(), "Seconds for each proof.")
 
 @dataclass(frozen=True, kw_only=True)
 class RepairOptions:
-    """The goals and settings of a repair. Times are in seconds: `time_limit` for the search for the best leaves of one size,
-    `proof_time` for each proof.
+    """The goals and settings of a repair. `time_limit` limits the search for the best leaves of one size, `proof_time` each
+    proof, both in seconds.
     """
 
     vary: Sequence[Sequence[str]] | None = given(
@@ -111,14 +111,14 @@ class RepairOptions:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Sets of features; each keeps the promise by itself. Raises UsageError if there are neither sets nor directions."""
+        """The sets of features, each with a promise of its own. Raises UsageError if there are neither sets nor directions."""
         if not self.vary and not self.directions:
             raise UsageError("no feature is named", remedy="name one: vary=['sex']")
         return tuple(dict.fromkeys(tuple(group) for group in self.vary or ()))
 
     @property
     def directions(self) -> dict[str, PromiseKind]:
-        """Features with the direction of the score. Raises UsageError if a feature has both directions."""
+        """The direction of the score for each feature that has one. Raises UsageError if a feature has both directions."""
         if both := sorted(set(self.increasing) & set(self.decreasing)):
             raise UsageError(f"`{both[0]}` cannot be both increasing and decreasing", remedy="leave one out")
         return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
@@ -141,7 +141,7 @@ class RepairOptions:
 
     @property
     def sizes(self) -> tuple[Fraction, ...]:
-        """The sizes, one per repaired model. Raises UsageError for anything but sizes."""
+        """The sizes, one per repaired model; 0 for directions alone. Raises UsageError for a text that is not a size."""
         kind = self.kind
         return (
             tuple(dict.fromkeys(_size(kind, text) for text in getattr(self, kind))) if kind in KINDS else (Fraction(0),)

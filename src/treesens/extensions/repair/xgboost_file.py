@@ -34,7 +34,7 @@ class XGBoostWriter:
         booster = learner["gradient_booster"]
         self._booster = booster
         model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
-        # The reader has checked that the numbers are 0, 1, ..: trees are found by number, wherever they are listed.
+        # The reader has checked that the ids are 0, 1, ..: trees are identified by id, in whatever order the file lists them.
         self._model = {**model, "trees": sorted(model["trees"], key=lambda tree: int(tree["id"]))}
         self._leaves = leaves_of_trees(ensemble)
         if "weight_drop" in model:

@@ -1,7 +1,7 @@
-"""Defaults that a study assumes where nothing is stated: labels, possible inputs, cut-off, class, sizes and measures.
+"""The defaults that a study assumes if nothing else is stated: labels, possible inputs, cut-off, class, sizes and measures.
 
-Every output states the choices on which a result depends: as lines of the command, in its JSON, in the notes of a call, and
-on the page of an audit. The options of a study determine its choices; choices that the caller made are not listed.
+Every output lists the defaults on which a result depends: the lines and the JSON of a command, the notes of a call, and the
+page of an audit. The options of a study determine which defaults apply; choices made by the caller are not listed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Assumed:
-    """One choice: its topic, the assumed value in words, and the option that changes it (empty if no option does)."""
+    """One assumed default: its topic, the value in words, and the option that changes it (empty if no option does)."""
 
     what: str
     value: str
@@ -35,12 +35,12 @@ class Assumed:
     remedy: str
 
     def line(self) -> str:
-        """The choice as an output line of a command."""
+        """The default as an output line of a command."""
         return f"assumed: {self.value}" + (f" ({self.remedy})" if self.remedy else "")
 
 
 def assumed_of(study: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> list[Assumed]:
-    """The choices left to defaults, in the order of the module's first line; `warnings` are the warnings of the study."""
+    """The defaults that the study assumes, in the order of this module's first line; `warnings` are those of the study."""
     return [one for choice in _CHOICES for one in choice(study, asked, warnings)]
 
 
@@ -92,7 +92,7 @@ def _domain(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Ite
 
 
 def _whole(_: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> Iterator[Assumed]:
-    """Features that take whole numbers, according to the notes of the binder."""
+    """The features assumed to take whole numbers only, according to the notes of the binder."""
     for warning in warnings:
         if found := _WHOLE.match(warning):
             value = f"whole numbers for {found[1]}"

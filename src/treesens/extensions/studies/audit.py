@@ -42,7 +42,7 @@ class NearestRowRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class NearMissRecord:
-    """How close a search came to a pair: the best slack that it reached, and the bound on the slack."""
+    """The closest that a search came to a pair: the best slack that it reached, and the bound on the slack."""
 
     best_slack: float | Absent = ABSENT
     slack_bound: float | Absent = ABSENT
@@ -58,7 +58,7 @@ class ScoredPoints:
 
 @dataclass(frozen=True, kw_only=True)
 class TypicalPart:
-    """The answer to the same question among typical inputs."""
+    """The answer to the record's question among typical inputs."""
 
     percent: float
     way: str
@@ -215,8 +215,8 @@ class ProxyRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class MeaningRecord:
-    """The stated meaning of the model: protected features, names of classes by label, and the favourable class; with the file
-    that states it, and all of it as TOML text. `notes` say why proxies are missing.
+    """The stated meaning of the model: protected features, names of classes by label, and the favourable class; also the file
+    that states the meaning, and its text as TOML. `notes` say why proxies are missing.
     """
 
     notes: list[str] | Absent = ABSENT
@@ -305,10 +305,10 @@ DATE = Option(Text(), "The date of the report, YYYY-MM-DD (default: SOURCE_DATE_
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions(shared.Certifying):
-    """The settings of an audit; `time_limit` is in seconds for each set of features.
+    """The settings of an audit; `time_limit` is the time for each set of features, in seconds.
 
-    With a `measure`, every record has the affected share, which takes up to `time_limit` once more for every gap; with
-    `typical`, it has the answer among typical inputs, which takes up to `time_limit` once more for every set.
+    With a `measure`, records have the affected share, which takes up to another `time_limit` for every gap; with `typical`,
+    they have the answer among typical inputs, which takes up to another `time_limit` for every set.
     """
 
     gap: Sequence[str] = given(shared.GAP, ())

@@ -1,13 +1,13 @@
-"""The audit: every feature (or set of features) and every gap over one model and one table, without a question file.
+"""Audits a model over a table: every feature (or set of features) at every gap, without a question file.
 
-For a set F the rows come first: a row that flips is a verified pair at distance 0 from the data. If no row flips, a search
-starts at the smallest gap: a proof at a smaller gap also answers larger gaps, and so does a bound on the largest swing, which
-is searched for in the remaining time. Where one score decides, one exact sweep over the rows answers all gaps at once, and
-promising rows seed the searches. Outcomes of a decision, votes and averaged probabilities are audited the same way, each
-event with rows of its own (`rows.py`).
+For a set of features, rows are tried first: a row that flips is a verified pair at distance 0 from the data. If no row flips,
+searches run from the smallest gap upwards, because a proof at one gap also answers all larger gaps. In the remaining time the
+largest swing is searched for, whose bound may answer further gaps. If one score decides, one exact sweep over the rows answers
+all gaps at once, and promising rows seed the searches. Outcomes of a decision, votes and averaged probabilities are audited in
+the same way, but every event is tried on the rows separately (`rows.py`).
 
-The price of a repair comes from the study `repair`, one set of features at a time; no file is kept. Every second row is a
-training row; the price is computed on the other rows, which are held out.
+The price of a repair comes from the study `repair`, which runs for one set of features at a time and whose files are not kept.
+Every second row is a training row; the price is computed on the other rows, which are held out.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _evidence(record: dict[str, Any], found: Audit) -> Iterator[Evidence]:
         yield Open(title, record["reason"] or "nothing is proved")
     assert found.query is not None
     for claim in dict.fromkeys(one.claim for one in made):
-        # The cases of one proof hold only together.
+        # The cases of one proof prove the claim only together.
         yield Made(f"{title}: {claim}", [(found.query, [one for one in made if one.claim == claim])])
     if record.get("max_swing_bound") is not None and all(one.claim != "bound" for one in made):
         yield Open(f"the largest swing of {', '.join(record['varied'])}", "its bound has no certificate")
@@ -176,13 +176,13 @@ def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
         if one is not None:
             item["shape"] = {name: getattr(one, name) for name in told}
             if item["max_swing_unit"] == "raw score":
-                # A missing value has no place in the order: falls and rises ignore it. Certified bounds stay as they are.
+                # Falls and rises ignore missing values, which have no place in the order. Certified bounds are not replaced.
                 bounded = not may_miss.get(one.feature, True) and options.certificates is None
                 item.update(_with_shape(item, one, options, bounded=bounded))
 
 
 def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOptions, *, bounded: bool) -> dict[str, Any]:
-    """The largest swing of a record: the maximum of its own, the largest fall and the largest rise."""
+    """The fields about the largest swing of a record: the maximum of its own, the largest fall and the largest rise."""
     reached = (record["max_swing"], shape.largest_fall, shape.largest_rise)
     values = [one for one in reached if one is not None]
     bounds = [one for one in (record["max_swing_bound"],) if one is not None]
@@ -219,7 +219,7 @@ def _marked(record: dict[str, Any], model: LoadedModel) -> dict[str, Any]:
 
 
 def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
-    """A warning about sets of features that are constant in the data, where nothing can change."""
+    """A warning about sets whose features are all constant in the data, so that no row can flip."""
     single = {name for group in groups for name in group if name in table and distinct(table, name) < 2}
     listed = [" and ".join(f"`{name}`" for name in group) for group in groups if single.issuperset(group)]
     if not listed:
@@ -251,7 +251,7 @@ def check_options(model: LoadedModel, options: AuditOptions) -> None:
 
 
 def _kept(one: SetAudit) -> Callable[[], list[dict[str, Any]]]:
-    """The audit of a set; if it fails, the other sets keep their answers."""
+    """A function that audits one set. If the audit fails, the records of this set say so, and other sets are not affected."""
     return lambda: answered(f"the audit of {' and '.join(one.varied)}", one.run, one.lost)
 
 
@@ -324,7 +324,7 @@ def audit(
 _MOMENT = 0.2
 """Minimum number of seconds for one search of an audit."""
 _ROWS_SHARE, _SEARCH_SHARE = 0.4, 0.6
-"""Shares of the remaining time for the rows of one event, and for its search; later events share the rest."""
+"""Shares of the remaining time for the rows and for the search of one event; the rest is left for later events."""
 _EXACT = ("native", "compiler")
 """Backends whose bounds are exact, apart from the rounding of the displayed value."""
 _ROUNDINGS, _BITS = Fraction(1, 1 << 48), 128
@@ -363,7 +363,7 @@ class SetAudit:
         self.budget = Budget.of(0.0, stop)
         self.sweep: ScoreSweep | None = None
         if self.score is not None and options.measure is not None:
-            # Checked before any search, so that an audit does not fail after all of its work.
+            # This check precedes all searches, so that an audit does not fail after all of its work.
             check_countable(first, options.measure)
         table = table_in_play(first)
         assert table is not None
@@ -376,7 +376,7 @@ class SetAudit:
         ).asking_for(options.near_enough)
 
     def run(self) -> list[dict[str, Any]]:
-        """The records of all events, without the events that an interruption left untried."""
+        """The records of all events that were tried before an interruption."""
         if self.stop.is_set():
             return []
         start, first = time.monotonic(), self.questions.asked[0]
@@ -409,7 +409,7 @@ class SetAudit:
         return records
 
     def lost(self, reason: str) -> list[dict[str, Any]]:
-        """The records of a set if its audit failed: nothing is known, not even about the rows."""
+        """The records of a set whose audit failed: every answer is open, and nothing is known about rows."""
         return [
             self._put(one, unknown(one.query.query, reason), unknown(one.query.query, reason), 0.0, NO_ROWS)
             for one in self.questions.asked
@@ -458,7 +458,7 @@ class SetAudit:
         )
 
     def _most(self) -> Result:
-        """The largest swing. For a score: from a search or a row, bounded by the leaves. For a probability: by halving."""
+        """The largest swing: of a score by a search or from a row, bounded by the leaves; of a probability by halving."""
         assert self.questions.swing is not None
         query = self.questions.swing.query
         return answered("largest swing", partial(self._swing, query), partial(unknown, query))
@@ -477,8 +477,8 @@ class SetAudit:
         return replace(result, objective=replace(known, bound=bound))
 
     def _swing_of_rows(self, query: Query, rows: ScoreRows, bound: float, result: Result) -> Result:
-        """The result if the search found no pair in its time: for one score, the row with the largest swing, with the bound
-        that the leaves give.
+        """The largest swing if the search found no pair in its time: for one score, the swing of the row with the largest
+        swing, and the bound from the leaves.
         """
         if isinstance(self.score, Between):
             return result
@@ -511,7 +511,7 @@ class SetAudit:
         """The certificate of the bound on the largest swing."""
         assert self.questions.swing is not None
         query = replace(self.questions.swing.query, name=f"{'_'.join(self.varied)}.swing")
-        # The pair belongs to no event: only the bound counts here.
+        # Only the bound is certified here, because the pair of the largest swing belongs to no event.
         bare = replace(swing, verdict=Verdict.UNKNOWN, witness=None)
         options = replace(self.base, certificates=self.certificates)
         return with_study_certificates(query, bare, options, self.limit).certificates
@@ -527,7 +527,7 @@ class SetAudit:
 
     @staticmethod
     def _untold(answers: list[Audited], notes: list[str], reason: str) -> list[dict[str, Any]]:
-        """Leaves out the parts about typical inputs, and adds the reason to `notes`."""
+        """Empty parts about typical inputs, if their computation failed; the reason is added to `notes`."""
         notes.append(reason)
         return [{} for _ in answers]
 
@@ -542,7 +542,7 @@ class SetAudit:
         return [{"typical": {**self.level.record(), **self._left(one, budget), **swing}} for one in answers]
 
     def _left(self, one: Audited, budget: Budget) -> dict[str, Any]:
-        """The answer among typical inputs: none if no input at all answers the event. Rows are tried first, then a search."""
+        """The answer among typical inputs: `none` if this is the answer for all inputs; otherwise from a row or a search."""
         question = one.asked.typical
         assert question is not None
         if one.result.verdict is Verdict.NONE:
@@ -564,8 +564,8 @@ class SetAudit:
         return answer(question.query, replace(self.base, hints=rows.hints()), budget)
 
     def _share(self, one: Audited) -> dict[str, Any]:
-        """The affected share of the measure: 0 if it is proved that no pair exists, searched for otherwise. If no single score
-        decides, it is the share of rows that flip; it stays open while rows are untried.
+        """The affected share: 0 if it is proved that no pair exists, otherwise searched for. If no single score decides, it is
+        the share of rows that flip, which is open if not all values were tried.
         """
         if self.measure is None:
             return {}
@@ -610,12 +610,12 @@ class SetAudit:
 
 
 def unknown(query: Query, reason: str) -> Result:
-    """An open answer, with a note that stays even if the largest swing settles the answer."""
+    """An open answer with `reason`, which remains as a note if the largest swing settles the answer."""
     return Result(query.name, Verdict.UNKNOWN, reason, notes=(reason,))
 
 
 def _of_rows(rows: EventRows) -> dict[str, Any]:
-    """The fields of a record about rows that flip: down are unchanged rows that are the first point, up the second point."""
+    """The fields of a record about rows that flip. A row flips down if it is the first point unchanged, up if the second."""
     order, sides = rows.order(), rows.sides()
     known = {
         "rows": len(rows),
@@ -650,8 +650,8 @@ def _swing_part(question: ResolvedQuestion, result: Result) -> dict[str, Any]:
 def exact_bound(swing: Result, leaves: float) -> Fraction:
     """An upper bound on all swings: the bound of the leaves, rounded upwards, or the bound of an exact search.
 
-    A search reports its bound as the nearest float, after a few roundings of half a unit each. The bound of a solver that
-    rounds proves nothing without its tolerance.
+    A search reports its bound as a float after a few roundings of half a unit each, which are added. Bounds of solvers that
+    round are not used, because they prove nothing without a tolerance.
     """
     bound = None if swing.objective is None or swing.backend not in _EXACT else swing.objective.bound
     return (
@@ -662,7 +662,7 @@ def exact_bound(swing: Result, leaves: float) -> Fraction:
 
 
 def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> Fraction:
-    """The smallest swing of the margin that the question requires, or slightly less."""
+    """A lower bound, almost tight, on the swing of the margin that the question requires."""
     average = query.query.models[shape.model].ensemble.average
     if shape.swing is not None:
         return shape.swing.enclose(_BITS)[0] / average
@@ -683,8 +683,8 @@ def check_mending(table: Table, options: AuditOptions) -> None:
 
 
 def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A record for every set of features with a verified pair, or only for the protected sets among them if there are any. A
-    failure costs no other answer: its record states the reason.
+    """The prices of repairs: a record for every set of features with a verified pair, or only for the protected sets among
+    these, if there are any. If a repair fails, its record states the reason.
     """
     assert asked.table is not None
     found = [tuple(one["varied"]) for one in records if one["verdict"] == "found"]
@@ -739,7 +739,7 @@ def _mended(
 
 
 def _end(over: threading.Event, stop: threading.Event, seconds: float) -> None:
-    """Ends a repair when its time is up or the audit is stopped; returns when the repair has ended."""
+    """Stops a repair when its time is up or the audit is stopped. Returns when the repair has ended."""
     end = time.monotonic() + seconds
     while not over.wait(_TICK):
         if stop.is_set() or time.monotonic() > end:

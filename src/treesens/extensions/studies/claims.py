@@ -36,7 +36,7 @@ def claims_of(asked: Asking[Any], found: Found[Any]) -> Iterator[Claim]:
 
 @dataclass(frozen=True)
 class _Claims:
-    """Inputs that an answer does not show are searched for again; each claim has the time limit of one answer."""
+    """Makes claims. Inputs missing from an answer are searched for again, within the time limit of one answer per claim."""
 
     seconds: float
     seed: int
@@ -88,7 +88,7 @@ class _Claims:
         high = known(query, *made["bound"]) if "bound" in made else not_beyond(query, limit)
         low = None if witness is None else having(query, witness)
         if goal.largest and low is not None:
-            yield each(piece.title, [low, high])  # a largest norm is not a row
+            yield each(piece.title, [low, high])  # a largest norm cannot be stated as a row
         else:
             yield between(piece.title, low, high)
 

@@ -1,4 +1,4 @@
-"""Declares, on the fields of records, how they are shown in tables, in Python frames, and without certificates."""
+"""Declarations on the fields of records: their columns in tables and frames, and their values without certificates."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shown:
-    """A column of a table. `title` is None if there is no column; its `{unit}` is replaced by the unit of all records. `text`
-    writes a cell; with `hide_if_empty`, a column of empty cells is left out. Columns are ordered by `place`, then by field.
-    `frame` is True if Python has the field as a column; a `spare` column is left out of a table that is too wide.
+    """A column of a table. `title` is the heading, in which `{unit}` is the unit of all records, or None if tables have no such
+    column. `text` writes a cell; with `hide_if_empty`, a column of empty cells is left out. Columns are ordered by `place`,
+    then by field. `frame` is True if frames in Python have the column; a `spare` column is left out if space is short.
     """
 
     title: str | None

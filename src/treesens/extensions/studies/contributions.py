@@ -1,8 +1,8 @@
 """TreeSHAP values for the features of a row, to be shown next to a proof.
 
-The values are those of the package `shap` (interventional TreeSHAP: Lundberg et al., Nature Machine Intelligence 2, 2020), with
-rows of the table as the background. They distribute the difference between the score of the row and the mean score of the
-background over the features; they prove nothing about other inputs.
+The package `shap` computes the values (interventional TreeSHAP: Lundberg et al., Nature Machine Intelligence 2, 2020), with
+rows of the table as the background. TreeSHAP distributes the difference between the score of a row and the mean score of the
+background over the features, and proves nothing about other inputs.
 """
 
 from __future__ import annotations

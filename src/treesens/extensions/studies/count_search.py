@@ -78,7 +78,7 @@ def units_of(
     options: CountOptions,
     diagnostics: Diagnostics | None = None,
 ) -> list[Unit]:
-    """The bound questions; they share one space of cells, and one table if there is one."""
+    """The questions, bound together, so that they share one space of cells and one table, if any."""
     decisions = decisions_of(model.ensemble, Asked(gaps[0].kind, options.threshold, tuple(options.classes)))
     for decision in decisions:
         for gap in gaps:
@@ -103,7 +103,7 @@ def share_record(unit: Unit, options: CountOptions, stop: threading.Event) -> di
 
 
 def check_countable(question: ResolvedQuestion, measure: MeasureName) -> None:
-    """Raises UsageError if shares of a question cannot be counted, or its domain does not have the measure."""
+    """Raises UsageError if shares of a question cannot be counted, or its domain does not permit the measure."""
     counted_of(question.query)
     if measure == "uniform":
         measure_of(measure, question)
@@ -145,7 +145,7 @@ def _counted_of(unit: Unit) -> Counted:
     try:
         return counted_of(unit.question.query)
     except UsageError:
-        # For some voting models each score decides the class alone, so that shares can be counted.
+        # If one score decides the class, as in some voting models, shares can be counted.
         check_regions(unit.decision.ensemble, "count the rows of a table that flip: `treesens audit --measure rows`")
         raise
 
@@ -268,7 +268,7 @@ class Trait:
 
     @property
     def strength(self) -> float:
-        """Information, in nats, about the statement if an input is known to be affected: the relative entropy of the shares."""
+        """The relative entropy of the two shares, in nats: the information that an affected input gives about the statement."""
         return _entropy(self.concerned, self.all) + _entropy(1 - self.concerned, 1 - self.all)
 
     def record(self) -> TraitRecord:
@@ -301,7 +301,7 @@ def traits_of(
 
 
 def _statements(space: Space, f: int, mine: FloatArray, everyone: FloatArray) -> Iterator[Trait]:
-    """All statements about a feature: one per category, or one per end of the order."""
+    """All statements about a feature: that it is missing, and one per category, or two per threshold of an ordered feature."""
     name, grid = space.names[f], space.grid[f]
     legal = np.flatnonzero(space.legal[f])
     if grid.missing and space.legal[f][grid.missing_cell]:
@@ -358,7 +358,7 @@ def _listed(labels: Sequence[Any]) -> str:
 
 
 def where(space: Space, varied: Collection[int], low: Int32Array, high: Int32Array) -> dict[str, str]:
-    """A box in words: the restricted features, each with its remaining values."""
+    """A box in words: for each feature that the box restricts, its values in the box."""
     found = {}
     for f, name in enumerate(space.names):
         legal = np.flatnonzero(space.legal[f])

@@ -1,7 +1,7 @@
-"""The decisions that studies examine: the cut-off or the classes, and the distance between the scores of two points.
+"""The decisions that studies examine: a cut-off or classes, and the gap between the scores of two points.
 
-A model decides in one of three ways. A model of two classes compares one score with a cut-off (`Around`); with more classes the
-greatest score wins (`Between`, one question for each pair); a regressor, or one chosen score, just moves (`Apart`).
+There are three kinds. With two classes, one score is compared with a cut-off (`Around`). With more classes, the greatest score
+wins (`Between`, one per pair of classes). For a regressor or a chosen class, the change of one score counts (`Apart`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Around:
         return _event(self, gap, (above,), (below,), harder=harder)
 
     def widest(self) -> Event:
-        """The event of two points on both sides of the cut-off; the cut-off itself belongs to both sides."""
+        """The event of one point on each side of the cut-off, where the cut-off itself belongs to both sides."""
         centre = ast.Number(self.centre)
         return Event((ast.Comparison(self.score(_A), ">=", centre),), (ast.Comparison(self.score(_B), "<=", centre),))
 
@@ -91,7 +91,7 @@ class Around:
             )
 
     def words(self, size: Fraction) -> str:
-        """The question in numbers, as a text."""
+        """The text of the question, with its numbers."""
         name = f"P({self.ensemble.classes[self.positive]})" if self.kind == "gap" else "raw score"
         low = "<" if size == 0 else "<="
         return f"{name} >= {_text(self.centre + size)} for one input, {low} {_text(self.centre - size)} for the other"
@@ -146,7 +146,7 @@ class Apart:
             raise UsageError("every two inputs are at least 0 apart", remedy=f"give a --{self.kind} above 0")
 
     def words(self, size: Fraction) -> str:
-        """The question in numbers, as a text."""
+        """The text of the question, with its numbers."""
         if self.chosen is None:
             name = "predictions" if self.kind == "gap" else "raw scores"
         else:
@@ -161,7 +161,7 @@ class Apart:
 
 @dataclass(frozen=True)
 class Between:
-    """One class is predicted for one point and another for the other, each with a lead of m over each of the other classes."""
+    """One class is predicted for the first point and another for the second, each with a lead of m over every other class."""
 
     ensemble: Ensemble
     first: int
@@ -206,13 +206,13 @@ class Between:
         return _minus(self._ahead(_A, self.first, self.second), self._ahead(_B, self.first, self.second))
 
     def check(self, size: Fraction) -> None:
-        """Raises UsageError for a lead between votes, which have none. Otherwise a lead may be any number from 0."""
+        """Raises UsageError for a positive lead in votes, which have no leads. Any other model permits every lead from 0."""
         if size and self.ensemble.link.votes:
             what = "calibrated scores of classes" if self.ensemble.link.compares_members else "votes"
             raise UsageError(f"{what} have no margin", remedy="give --margin 0: any change of the class")
 
     def words(self, size: Fraction) -> str:
-        """The question in numbers, as a text."""
+        """The text of the question, with its numbers."""
         lead = ""
         if size:
             unit = "of probability" if predicts_probabilities(self.ensemble) else "in raw score"

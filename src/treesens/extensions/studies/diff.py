@@ -84,8 +84,8 @@ class ScoreDifference:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedRows:
-    """The rows that get another class or, for regressors, another value. Rows with equal exact sums that the libraries round
-    differently are counted as `rounded` alone, unless their class changes.
+    """The rows that get another class or, for regressors, another value. Rows whose exact sums are equal, but are rounded
+    differently by the libraries, are only counted as `rounded`, unless their class changes.
     """
 
     rows: int
@@ -98,8 +98,8 @@ class ChangedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeChange:
-    """A change of the outcome from `old`, by the first model, to `new`, by the second: the answer whether an input of the
-    domain has it, and the rows of a table that have it.
+    """A change from the outcome `old` of the first model to the outcome `new` of the second: the answer whether an input of the
+    domain has this change, and the rows of a table that have it.
     """
 
     decision: str
@@ -131,7 +131,7 @@ class OneSide:
 
 @dataclass(frozen=True, kw_only=True)
 class SensitivityChange:
-    """The audits of both versions about one set of features at one gap."""
+    """The findings of the audits of both versions for one set of features at one gap."""
 
     varied: list[str]
     protected: bool | Absent = ABSENT

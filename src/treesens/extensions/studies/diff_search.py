@@ -1,11 +1,11 @@
 """Compares two versions of a model: equality, the largest differences of their scores, and the rows decided differently.
 
-One search per score and direction maximises the difference of the two models at one input. The input found reaches the value,
-and the proof bounds it; a bound of 0 in both directions proves that the models are equal on the domain.
+One search per score and direction maximises the difference of the two models at one input. The input found reaches the value of
+the search, and the proof gives a bound; a bound of 0 in both directions proves that the models are equal on the domain.
 
-For every change of a decision's outcome there is an input, or a proof that none exists. Sensitivities are compared by auditing
-both versions over one table. A sensitivity appears if it is proved that no pair flips the old version and a verified pair flips
-the new one; an open answer is neither.
+For every change of a decision's outcome, an input is searched for, or a proof that none exists. Sensitivities are compared by
+auditing both versions over one table. A sensitivity appears if it is proved that no pair flips the old version, and a verified
+pair flips the new version; with an open answer, the change is unknown.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ def price_on_rows(
 
 
 def _by_rounding(ensembles: Sequence[Ensemble], rows: FloatArray, apart: FloatArray) -> BoolArray:
-    """True for rows whose exact sums are equal while the libraries' own sums differ: bool[rows]."""
+    """True for rows whose exact sums are equal while the libraries' rounded sums differ, bool[rows]."""
     result = np.zeros(len(rows), dtype=np.bool_)
     if averages_probabilities(*ensembles) or any(e.blend is not None for e in ensembles):
         return result
@@ -384,8 +384,8 @@ def questions_of_difference(
     diagnostics: Diagnostics,
     decision: ast.Decision | None,
 ) -> tuple[list[tuple[str, int, ResolvedQuestion]], list[ResolvedQuestion]]:
-    """For every score and direction, the question for the largest difference at one input, which each model reads as its own
-    point; and the questions about the outcomes of a decision.
+    """The question for the largest difference, for every score and direction, and the questions about the outcomes of a
+    decision. Both points of a question are the same input, read by the old and by the new model.
     """
     one, two = ast.Name("old"), ast.Name("new")
     classes, averaged = old.ensemble.classes, averages_probabilities(old.ensemble, new.ensemble)
@@ -428,7 +428,7 @@ class ChangedOutcome:
 
 
 def queries_of(decision: ast.Decision, old: ast.Name, new: ast.Name) -> list[ast.Query]:
-    """One question for every ordered pair of outcomes, about one input that each model reads as its own point."""
+    """One question for every ordered pair of outcomes; its two points are one input, read by the old and the new model."""
     outcome_events(decision)  # raises UsageError for a single outcome
     return [
         ast.Query(
@@ -493,7 +493,7 @@ def changed_outcomes(
 
 
 def _nothing(question: ResolvedQuestion) -> Result:
-    """The answer if the models are equal: no outcome changes."""
+    """The answer for equal models: no outcome changes."""
     return conclude_none(leave_open(question.query.name), "the models are equal, tree by tree")
 
 
@@ -552,8 +552,8 @@ def changed_sensitivities(
     options: DiffOptions,
     stop: threading.Event,
 ) -> list[ChangedSensitivity]:
-    """The audits of both models over one table, question by question, as far as both were answered before a stop. By default,
-    every feature that a tree of one of the models splits on is audited.
+    """The audits of both models over one table: the questions that both audits answered before a stop. By default, every
+    feature that a tree of one of the models splits on is audited.
     """
     mine = AuditOptions(
         time_limit=options.set_limit,

@@ -1,7 +1,7 @@
-"""Events: pairs of inputs whose first input is on one side of a decision and whose second is on another side.
+"""Events: conditions on two inputs, the first on one side of a decision and the second on another side.
 
-Each side is a set of constraints on one point: a score above or below a cut-off, a predicted class, or an outcome of a declared
-decision. Where a score just moves, one constraint relates both points.
+A side is a set of constraints on one point: a score above or below a cut-off, a predicted class, or an outcome of a declared
+decision. If only the change of a score counts, one constraint relates both points.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _EXAMPLES: dict[Kind, str] = {"gap": "0.1 or 0.05,0.1", "margin": "1 or 0.5,1"}
 class Event:
     """The constraints on the first point `a` and on the second point `b`; `both` relates the points.
 
-    `name` is short (`gap 0.1`); `facts` identify the event in records (`gap`, `classes`, `outcomes`, ..); `words` are the
-    question in words; `size` is the gap, or 0 without one. A pair for a `harder` event is also a pair for all events before it.
+    `name` is short (`gap 0.1`); `facts` are the fields of records that identify the event (`gap`, `classes`, `outcomes`, ..);
+    `words` is the question as text; `size` is the gap, or 0. A pair for a `harder` event also answers all events before it.
     """
 
     one: tuple[ast.Formula, ...] = ()
@@ -146,7 +146,7 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
 
 @dataclass(frozen=True)
 class TypicalLevel:
-    """A percentage of fresh inputs, and the test for typical inputs that is learnt from the table `d`."""
+    """The percentage of fresh inputs that are typical, and the method (`way`) that learns the test from the table `d`."""
 
     percent: Fraction
     way: str = TYPICAL_WAYS[0]

@@ -1,6 +1,6 @@
-"""Evidence: the questions of a study with their results, from which the certificates follow (`claims.py`).
+"""Evidence: the questions of a study with their results, from which `claims.py` makes claims and certificates.
 
-A study has one piece of evidence for each statement of a record. Each class is a kind of result.
+A study has one piece of evidence for each statement of a record. Each class here stands for one kind of result.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Made(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Answered(Evidence):
-    """A question answered by a pair (or an input), or by a proof that none exists."""
+    """A question that is answered by a pair (or an input), or by a proof that no such pair exists."""
 
     query: Query
     result: Result
@@ -65,7 +65,7 @@ class LargestSlack(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Beyond(Evidence):
-    """The statement that no input is nearer than a bound; the bound is infinite if no input exists at all."""
+    """The statement that no input of a question is nearer than a bound, which is infinite if no input exists at all."""
 
     query: Query
     bound: float | None
@@ -74,8 +74,8 @@ class Beyond(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Counted(Evidence):
-    """The number of rows of a table that are affected; open if it is unknown. `rows` is float64[rows, features]; `among` is the
-    number of rows that have to lie in the domain, or None.
+    """The number of rows of a table that are affected; the statement is open if this number is unknown. `rows` is float64[rows,
+    features]; `among` is the number of rows that have to lie in the domain, or None.
     """
 
     query: Query

@@ -1,5 +1,5 @@
-"""Finds the largest certified gap of every set of features (`optima.largest_gap`). Gaps up to its value are `found`, gaps
-beyond its bound `none`. If a score just moves (regressors, one chosen class), the gap is a largest difference, an objective.
+"""Finds the largest certified gap of every set of features (`optima.largest_gap`). Gaps up to the value are `found`, gaps
+beyond the bound are `none`. For regressors and a chosen class, the gap is the largest difference of a score, an objective.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _with_certificate(found: Optimum, options: GapOptions) -> Optimum:
 
 
 def _farthest(question: ResolvedQuestion, options: Options, mine: GapOptions, budget: Budget) -> Optimum:
-    """The largest difference of one score, an objective to maximise: as close as the usual tolerance, if there is time."""
+    """The largest difference of one score, maximised as an objective up to the usual tolerance, if time permits."""
     options = replace(options, tolerance=min(mine.close, RELATIVE))
     start = time.perf_counter()
     found = best(question.query, options, budget)

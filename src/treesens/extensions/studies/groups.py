@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FOUR_FIFTHS = 0.8
 """The rule of thumb of the Uniform Guidelines on Employee Selection Procedures (1978), 29 CFR 1607.4 D."""
 SMALLEST = 0.02
-"""Groups below this part of all rows are not compared: 29 CFR 1607.15 A (2)."""
+"""Groups with less than this part of all rows are not compared: 29 CFR 1607.15 A (2)."""
 
 BY = Option(
     Groups(),

@@ -41,7 +41,7 @@ _A = ast.Name("a")
 
 
 class Counts(NamedTuple):
-    """The exact bounds on the share of one group; `rows` is the number of favourable rows, if rows were counted."""
+    """The exact bounds on the favourable share of one group; `rows` is the number of favourable rows, if rows were counted."""
 
     lower: Fraction
     upper: Fraction
@@ -95,15 +95,15 @@ class Counter:
         self.rows = self.question.rows["d"]
         self.as_predicted = options.measure == "rows" and options.threshold is None
         if not self.as_predicted:
-            _ = self.counted  # raises errors before any group is counted
+            _ = self.counted  # raises its errors before any group is counted
 
     @cached_property
     def counted(self) -> Counted:
-        """The counted form of the question, for shares of inputs; decisions of rows do not need it."""
+        """The question in the form for counting inputs; it is not used if the decisions of rows are counted."""
         try:
             return counted_of(self.question.query)
         except UsageError:
-            # For some voting models each score decides the class alone, so that shares can be counted.
+            # If one score decides the class, as in some voting models, shares can be counted.
             check_regions(
                 self.ensemble, "count the rows as the library decides them: --measure rows, without --threshold"
             )
@@ -129,7 +129,7 @@ class Counter:
         return Counts(Fraction(share.lower), Fraction(share.upper), estimate, share.closed, share.reason)
 
     def evidence(self, group: Group, record: GroupRecord) -> Evidence:
-        """The evidence for a group's share. Shares of rows are about exact scores, and open where the library differs."""
+        """The evidence for a group's share; a share of rows is open if the library's decisions differ from exact scores."""
         title, query = f"the favourable share of {', '.join(map(str, group.values))}", self.question.query
         if self.options.measure != "rows":
             return MeasuredShare(title, query, self.measure(group), record.lower, record.upper)
@@ -155,7 +155,7 @@ class Counter:
         return Counts(Fraction(sure, count), Fraction(maybe, count), None, sure == maybe, reason, sure)
 
     def measure(self, group: Group) -> Measure:
-        """The measure of a group, for shares that are not shares of rows."""
+        """The measure of a group: learnt from its rows, or restricted to its values."""
         name, query, groups = self.options.measure, self.question.query, self.counted.groups
         if name in LEARNT:
             return measure_by(name, query, groups, rows_of_domain(query, self.rows[group.rows], groups, "d"))
@@ -192,7 +192,7 @@ def _unknown(reason: str) -> Counts:
 def _compared(
     counted: Sequence[tuple[Group, Counts, float]], options: GroupOptions, rows: int
 ) -> Iterator[GroupRecord]:
-    """Records with the ratio of every group to the best of the other large groups."""
+    """The records, with the ratio of every large group to the best of the other large groups."""
     large = [len(group.rows) >= options.smallest * rows for group, _, _ in counted]
     for number, (group, counts, seconds) in enumerate(counted):
         others = [one for i, (_, one, _) in enumerate(counted) if large[i] and i != number]
@@ -215,7 +215,7 @@ def _compared(
 
 
 def _ratio(mine: Counts, others: Sequence[Counts]) -> tuple[Fraction, Fraction] | None:
-    """The interval of a share divided by the greatest share: larger shares of others reduce it. None if all may be 0."""
+    """The interval of the ratio of a share to the greatest share among this and the others. None if all shares may be 0."""
     best_lower, best_upper = max(one.lower for one in others), max(one.upper for one in others)
     if max(mine.lower, best_lower) == 0:
         return None
@@ -231,7 +231,7 @@ def _reaches(ratio: tuple[Fraction, Fraction] | None, wanted: Fraction) -> str:
 
 
 def _rounded(exact: Fraction, outward: float) -> float:
-    """The nearest float that does not cut into the interval."""
+    """An end of an interval as a float, rounded outwards if it is not exact."""
     near = float(exact)
     beyond = Fraction(near) > exact if outward == 0.0 else Fraction(near) < exact
     return math.nextafter(near, outward) if beyond else near

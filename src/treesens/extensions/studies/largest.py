@@ -1,7 +1,7 @@
-"""A largest value, such as a swing or a number of rows, with a status that says how far it is known.
+"""A largest value, such as a swing or a number of rows, with a status that says what is known about it.
 
-A value that was not audited, a value reached by a search, a proved upper bound and a proved largest value are different facts;
-none of them means 0.
+A status keeps four facts apart, none of which means 0: a value was not audited, a search reached a value, an upper bound is
+proved, or the largest value is proved.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from treesens.compiler.base.tolerance import USUAL, Closeness
 
 
 class Status(StrEnum):
-    """How far a largest value is known."""
+    """The states of knowledge about a largest value."""
 
     PROVED = "proved"
     BETWEEN = "between"
@@ -41,7 +41,7 @@ class Largest:
 
     @classmethod
     def of(cls, value: float | None, bound: float | None) -> Largest:
-        """The fact from a value and a bound, which prove the largest value if they agree within the usual tolerance."""
+        """The fact that follows from a value and a bound: the largest value is proved if they agree within the tolerance."""
         if bound is not None and USUAL.closeness(value or 0.0, bound) is not Closeness.OPEN:
             return cls(value or 0, bound, Status.PROVED)
         reached = value or None
@@ -60,7 +60,7 @@ class Largest:
         return cls.of(max(values, default=None), max(bounds) if len(bounds) == len(known) else None)
 
     def record(self) -> dict[str, Any]:
-        """The swing as a dict for JSON."""
+        """The largest swing as a dict for JSON."""
         return {"max_swing": self.value, "max_swing_bound": self.bound, "max_swing_status": str(self.status)}
 
 

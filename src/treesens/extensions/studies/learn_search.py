@@ -38,8 +38,8 @@ def ask(asked: Asking[LearnOptions]) -> Found[RuleRecord]:
 
 
 def rules_text(mined: Mined) -> str:
-    """The text of a file: `feature` and `onehot` declarations, and each relation as a comment that starts with `# rule:`.
-    Between this mark and the next `#` is a constraint on a point `a`.
+    """The text of a `.sens` file: `feature` and `onehot` declarations, and a comment for each relation. A comment starts with
+    `# rule:`; the text up to the next `#` is a constraint on a point `a`.
     """
     table = mined.table
     lines = [f"# mined from {table.rows:,} rows; to approve a rule, write it into a query, for each of its points"]
@@ -54,7 +54,7 @@ def rules_text(mined: Mined) -> str:
 
 
 def first_look(table: Table) -> Mined:
-    """The columns of a table. A first file does not use relations between columns, so these get one second."""
+    """The findings about the columns of a table. Relations are not used, so their search ends after one second."""
     with working_within(Budget.of(1.0)):
         return mine(table, RuleOptions())
 
@@ -162,7 +162,7 @@ def _ends(low: float, high: float) -> Iterator[str]:
 
 
 def _short(written: Decimal, reached: Decimal, rounding: str) -> Decimal:
-    """A decimal with few digits beyond `reached`: the number as written if it lies that far out, or with one more digit."""
+    """A short decimal at or beyond `reached`: the number as written, or with one more digit, if it lies far enough out."""
     outward = -1 if rounding == ROUND_FLOOR else 1
     step = Decimal(1).scaleb(int(written.as_tuple().exponent) - 1)
     for short in (written, written + outward * step) if len(written.as_tuple().digits) < _DIGITS else ():
@@ -175,15 +175,15 @@ DEVIATIONS = 4.0
 
 
 def surprising(expected: float, observed: int) -> bool:
-    """True if chance would break a rule more often: the exceptions expected for independent columns exceed the observed ones by
-    at least four standard deviations.
+    """True if a rule has far fewer exceptions than by chance: the number expected for independent columns exceeds the observed
+    number by at least four standard deviations.
     """
     return expected > 0 and expected - observed >= DEVIATIONS * expected**0.5
 
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """`rows` and `share` are the least support of a rule; `exceptions` is the share of its support that may break it."""
+    """A rule needs a support of `rows` rows and of a `share` of all rows; a part `exceptions` of its support may break it."""
 
     exceptions: float = 0.0
     rows: int = 30
@@ -206,9 +206,9 @@ class ValueSet:
 class Rule:
     """A rule that holds for every row except `exceptions`.
 
-    `left` and `right` are sets of values; for "order" (left <= right) and "equal" they are empty: the columns are compared.
-    `support` is the number of rows to which the premise applies (for an equivalence, either side), and `exceptions`, int64[..],
-    are the indices of the rows that break the rule.
+    `left` and `right` are sets of values, which are empty for "order" (left <= right) and "equal", because columns are
+    compared. `support` is the number of rows to which the premise applies (for an equivalence, either side), and `exceptions`,
+    int64[..], are the indices of the rows that break the rule.
     """
 
     kind: Literal["implication", "equivalence", "order", "equal"]
@@ -242,7 +242,7 @@ class _Stages:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Runs a part of the work, whose results are lost completely if the time runs out."""
+        """Runs a stage of the work. If the time runs out, all results of the stage are lost, and its name is recorded."""
         try:
             yield
         except OutOfTime:
@@ -281,7 +281,7 @@ Item = tuple[int, int]
 
 
 class Known:
-    """Pairs of values that exclude each other, and the values that imply another value without exception."""
+    """The known pairs of values that exclude each other, and for each value, the values that it implies without exception."""
 
     def __init__(self, table: Contingency) -> None:
         self.table = table
@@ -289,7 +289,7 @@ class Known:
         self.steps: dict[Item, set[Item]] = {}
 
     def add(self, x: int, value: int, y: int, conclusion: list[int]) -> bool:
-        """Adds that a value of x leaves some values of y; False if this follows from the known pairs."""
+        """Adds the fact that a value of x leaves only the values `conclusion` of y; False if the fact is known already."""
         premise = (x, value)
         others = {(y, v) for v in range(len(self.table.columns[y].values))} - {(y, v) for v in conclusion}
         ways = [premise, *self.steps.get(premise, ())]
@@ -337,7 +337,7 @@ class Implications:
     def _worth(
         self, pair: tuple[int, int], determined: set[tuple[int, int]], exact: set[tuple[int, int]], copies: set[int]
     ) -> bool:
-        """True if a dependency does not follow from a group, an equivalence, a copy, or two other dependencies."""
+        """True if no group, equivalence, copy or pair of other dependencies implies the dependency."""
         x, y = pair
         if frozenset(pair) in self._grouped() or ((y, x) in determined and y < x):
             return False
@@ -354,7 +354,7 @@ class Implications:
         if len(right.values) == 2 and not (left.missing or right.missing):
             rule = self._rule(left, np.flatnonzero(best == 1).tolist(), right, [1], both=True, dependency=True)
             if len(rule.exceptions) <= self.asked.exceptions * rule.support:
-                yield rule  # covers both values of y at once
+                yield rule  # the rule states both values of y at once
                 return
         for value in np.unique(best).tolist():
             chosen = np.flatnonzero(best == value).tolist()
@@ -363,7 +363,7 @@ class Implications:
     def _rules(
         self, left: FewValues, premise: list[int], right: FewValues, conclusion: list[int], both: bool, dependency: bool
     ) -> Iterator[Rule]:
-        """The rule, or the two halves of an equivalence if it has too many exceptions as a whole."""
+        """The rule; an equivalence with too many exceptions as a whole is replaced by its two implications."""
         rule = self._rule(left, premise, right, conclusion, both, dependency)
         if both and len(rule.exceptions) > self.asked.exceptions * rule.support:
             yield self._rule(left, premise, right, conclusion, False, dependency)
@@ -386,7 +386,7 @@ class Implications:
     ) -> Iterator[Rule]:
         """Implications from single values, without those that forbid nothing new.
 
-        Implications from which others may follow come first: to single values, from many rows, to a value of few rows.
+        Implications from which others may follow are added first: those to a single value, from many rows, to few rows.
         """
         found, known = [], Known(self.table)
         for x, y in steadily(dependencies):
@@ -415,15 +415,15 @@ class Implications:
     def _said_backwards(
         self, x: int, value: int, y: int, conclusion: list[int], steps: dict[tuple[int, int, int], int]
     ) -> bool:
-        """True if one rule from y to x forbids this pair of values together with others: `y is 1 implies x is 2` replaces
-        `x is 0 implies y is 0`, `x is 1 implies y is 0`, ..
+        """True if one rule from y to x forbids this pair of values and others at once: `y is 1 implies x is 2` replaces `x is 0
+        implies y is 0`, `x is 1 implies y is 0`, ..
         """
         if len(self.table.columns[y].values) != 2 or len(self.table.columns[x].values) == 2:
             return False
         return steps.get((y, 1 - conclusion[0], x), value) != value
 
     def _conclusion(self, x: int, value: int, y: int) -> list[int]:
-        """The fewest values of y that a value of x leaves; empty if they are too many or no fewer than by chance."""
+        """The smallest set of values of y that a value of x leaves; empty if it is too large, or may be due to chance."""
         counts, total = self.table.row(x, value, y), self.table.count(x, value)
         if total < self._least():
             return []
@@ -458,7 +458,7 @@ def mine_orders(table: Table, few: list[FewValues], related: set[frozenset[str]]
 
 
 def _numbers(table: Table, few: list[FewValues]) -> list[str]:
-    """Columns of finite numbers with more than two values; with few values only if these are whole (others may be codes)."""
+    """The columns of finite numbers; a column with few values must have more than two, all whole (others may be codes)."""
     kept = []
     values = {column.name: column.values for column in few}
     for name in table.inputs:
@@ -512,7 +512,7 @@ _MOST_ITEMS = 4_000
 """Maximum number of values of all columns together; further columns are left out (the table of pairs would not fit)."""
 
 _BLOCK = 1 << 12
-"""Rows of one product, which takes at most a second or two; counts below 2^24 are exact in float32."""
+"""Rows per matrix product, which then takes at most a second or two; counts below 2^24 are exact in float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -526,7 +526,7 @@ class Contingency:
 
     @classmethod
     def of(cls, columns: Sequence[FewValues], rows: int) -> Contingency:
-        """The table of the first columns that together have at most _MOST_ITEMS items."""
+        """The table of the first columns, as many as have at most _MOST_ITEMS items together."""
         sizes = np.array([len(column.values) + 1 for column in columns], np.int64)
         kept = tuple(columns[: int((np.cumsum(sizes) <= _MOST_ITEMS).sum())])
         start = np.concatenate(([0], np.cumsum(sizes[: len(kept)]))).astype(np.int64)
@@ -567,10 +567,10 @@ class Contingency:
         return pairs
 
     def dependencies(self, exceptions: float, least: float) -> set[tuple[int, int]]:
-        """Pairs of columns (x, y): each value of x leaves one value of y, except in a share of the rows with that value.
+        """Pairs of columns (x, y) in which each value of x leaves one value of y, except in a share of its rows.
 
-        A pair is left out if chance would rarely break it: if all rows but the first of each value of x drew their value of y
-        at random, fewer than 16 would draw another value than the most frequent one.
+        A pair is left out if chance alone would hardly break it. Suppose all rows but the first of each value of x drew their
+        value of y at random: at least 16 of them must be expected to differ from the most frequent value of y.
         """
         counts = self._premises()
         best = np.maximum.reduceat(self._conclusions(), self.start[:-1], axis=1)
@@ -586,7 +586,7 @@ class Contingency:
         return {(int(x), int(y)) for x, y in np.argwhere(fine)}
 
     def candidates(self, exceptions: float, least: float, expected: float) -> Iterator[tuple[int, int, int]]:
-        """Triples (x, value, y): the value of x may exclude values of y that chance would give to `expected` of its rows."""
+        """Triples (x, value, y): x = value may exclude values of y that at least `expected` rows would have by chance."""
         counts = self._premises()
         share: FloatArray = np.diagonal(self.pairs) / self.rows
         rare = np.where(self.pairs <= exceptions * counts[:, None], share[None, :], 0.0)
@@ -657,7 +657,7 @@ def few_values(table: Table) -> list[FewValues]:
 
 
 def _tellable(distinct: Column) -> bool:
-    """True if the values can be written, and remain different for models that read float32."""
+    """True if the values can be written in the language, and remain distinct in float32, which models may read."""
     if distinct.dtype == object:
         return all(v.isprintable() and '"' not in v for v in distinct)
     with np.errstate(over="ignore"):
@@ -666,11 +666,11 @@ def _tellable(distinct: Column) -> bool:
 
 
 _DECIMALS = 4
-"""Maximum number of digits after the point in amounts and rates that people write."""
+"""Maximum number of decimals in amounts and rates as people write them."""
 
 
 def column_domains(table: Table, few: Sequence[FewValues], unscaled: frozenset[str]) -> list[ColumnDomain]:
-    """The domain of every input column; columns in `unscaled` keep the numbers of the table as their unit."""
+    """The domain of every input column; the numbers of columns in `unscaled` are never read as steps of a scaled interval."""
     known = {column.name: column for column in few}
     return [_domain(name, table.columns[name], known.get(name), name not in unscaled) for name in table.inputs]
 
@@ -694,16 +694,14 @@ def _domain(name: str, column: Column, few: FewValues | None, scaled: bool) -> C
 
 
 def _as_people_write(distinct: FloatArray) -> bool:
-    """True if the numbers are amounts with a few decimals, such as 28.3, rather than whole numbers scaled to an interval."""
+    """True if the numbers are amounts with a few decimals, such as 28.3, and not whole numbers scaled to an interval."""
     if distinct[-1] == 1 and distinct[0] in (0, -1):
         return False
     return all(Decimal(repr(float(v))).as_tuple().exponent >= -_DECIMALS for v in distinct)  # type: ignore[operator]
 
 
 def _steps(distinct: FloatArray) -> int:
-    """The number of equal steps into which the numbers divide their range, each within four floats of its step; 0 if they do
-    not divide it.
-    """
+    """The number of equal steps of the range such that every number lies within four floats of a step; 0 if there is none."""
     span = distinct[-1] - distinct[0]
     count = span / np.diff(distinct).min()
     if not 2 <= count <= _MOST_STEPS:
@@ -719,8 +717,8 @@ def _steps(distinct: FloatArray) -> int:
 def one_hot_groups(few: Sequence[FewValues]) -> list[tuple[str, ...]]:
     """Disjoint groups of columns of zeros and ones, in which exactly one column is 1 in every row.
 
-    Finds exact covers of the rows by columns (Knuth's algorithm X, with a limit on its steps): columns that exclude each other
-    and sum to the number of rows.
+    Finds exact covers of the rows by columns (Knuth's algorithm X, with a limit on its steps): sets of columns such that every
+    row has a 1 in exactly one of them.
     """
     bits = [column for column in few if column.values == (0.0, 1.0) and not column.missing]
     if not bits:

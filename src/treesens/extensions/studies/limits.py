@@ -1,7 +1,7 @@
-"""Limits on how people may change: features that keep their values, directions, and permitted values of other features.
+"""Limits on how the features of a person may change: features that stay fixed, directions, and permitted values.
 
-Recourse must not demand impossible changes (Ustun, Spangher and Liu, FAT* 2019). An unchanged feature is always permitted,
-whatever its value; a feature with a missing value keeps it.
+Recourse must not demand impossible changes (Ustun, Spangher and Liu, FAT* 2019). A feature may always keep its value, even if
+the value is not permitted; a feature with a missing value stays missing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Range:
 
 
 Permission = Range | tuple[str | Fraction, ...]
-"""Permitted values of a feature: a range of numbers, or a list of values. The notation decides which, not the feature."""
+"""Permitted values of a feature: a range of numbers or a list of values, according to the notation, not to the feature."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Limits:
                 raise UsageError(f"no value of `{name}` is permitted", remedy="name it in `fixed` if it cannot change")
 
     def formulas(self, space: Space, row: int, values: NDArray[np.float64]) -> Iterator[ast.Formula]:
-        """The constraints on a change of a row; `values`, float64[features], are those of the row, NaN for missing."""
+        """The constraints on a change of a row with these `values`, float64[features], where NaN means missing."""
         held = set(self.held)
         for name in (*(self.directions or ()), *(self.permitted or ())):
             if np.isnan(values[space.names.index(name)]):
@@ -100,7 +100,7 @@ def _feature(name: str) -> ast.FeatureOf:
 
 
 def _as_row(row: int, but: Iterable[str]) -> ast.Formula:
-    """The formula that the input equals the row in all features except those in `but`."""
+    """The formula which says that the input equals the row in all features except those in `but`."""
     varied = tuple(map(ast.Name, but))
     return ast.PointIsRow(_A, ast.Row(ast.Whole(row), ast.Name("d")), ast.Features(varied) if varied else None)
 
@@ -113,7 +113,7 @@ def _check_range(space: Space, name: str, permitted: Range) -> None:
 
 
 def _inside(space: Space, name: str, allowed: Permission) -> ast.Formula:
-    """The formula that a number lies in its range, or that a feature has one of the values."""
+    """The formula which says that a number lies in its range, or that a feature has one of the values."""
     if isinstance(allowed, Range):
         return InInterval(_feature(name), ast.Interval(ast.Number(allowed.low), ast.Number(allowed.high)))
     domain = space.domains[space.names.index(name)]
@@ -122,7 +122,7 @@ def _inside(space: Space, name: str, allowed: Permission) -> ast.Formula:
 
 
 def _label(value: str | Fraction, names: Sequence[str | int | float]) -> ast.Label:
-    """A value as the language writes it: text that reads as a number is a number unless it is the name of a category."""
+    """A value as a label: text that can be read as a number becomes a number unless it is the name of a category."""
     if isinstance(value, str):
         number = None if value in names else decimal_of(value)
         return ast.Name(value) if number is None else ast.Number(number)

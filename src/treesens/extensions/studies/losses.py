@@ -1,4 +1,4 @@
-"""Losses of margins on labelled rows, and other parts of a price."""
+"""Losses of margins on labelled rows, and other figures of a price."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def loss_name(ensemble: Ensemble) -> LossName:
     if binary or several:
         return "log loss"
     if predicts_probabilities(ensemble):
-        return "Brier score"  # a probability of 0 is common in a forest, and has no finite log loss
+        return "Brier score"  # forests often predict a probability of 0, for which the log loss is not finite
     raise UsageError(
         f"a model of the task `{ensemble.task.value}` with the link `{ensemble.link.name}` has no loss for prices",
         remedy="prices and repairs are for classifiers with probabilities (logistic, softmax, forests) and plain regressors",
@@ -103,8 +103,8 @@ def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
 
 
 def _classes(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> FloatArray:
-    """The index of each label's class, -1 for values that are not labels: matched by text or by number. The stated name of a
-    class counts only if the model has no label with this text.
+    """The index of each value's class, or -1 if it is not a class label. Values are matched by text or by number; the stated
+    name of a class counts only if the model has no label with this text.
     """
     labels = np.full(len(column), -1.0)
     if column.dtype == object:
@@ -119,7 +119,7 @@ def _classes(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> Floa
 
 
 def _number(name: str | int) -> float:
-    """The number that a class label writes (scikit-learn keeps labels like 1.0, which are texts here), NaN for other texts."""
+    """The number that a class label states, or NaN. (Labels of scikit-learn such as 1.0 are texts here.)"""
     try:
         return float(name)
     except ValueError:
@@ -151,14 +151,14 @@ def expected_loss(name: LossName, margins: FloatArray, target: FloatArray) -> fl
 
 
 def expected_slopes(name: LossName, margins: FloatArray, target: FloatArray) -> FloatArray:
-    """The derivatives of the rows' expected losses by the margins, float64[rows, outputs]."""
+    """The derivative of each row's expected loss with respect to each margin, float64[rows, outputs]."""
     if name != "log loss":
         return np.asarray(2 * (margins - target))
     return np.asarray(_shares(margins) - _shares(target))
 
 
 def _shares(margins: FloatArray) -> FloatArray:
-    """The probabilities that margins stand for, float64[rows, outputs]."""
+    """The predicted probabilities for margins, float64[rows, outputs]."""
     if margins.shape[1] == 1:
         return np.asarray(1 / (1 + np.exp(-np.clip(margins, -500, 500))))
     shares = np.exp(margins - margins.max(axis=1, keepdims=True))
@@ -166,12 +166,12 @@ def _shares(margins: FloatArray) -> FloatArray:
 
 
 def curvature(name: LossName) -> float:
-    """A bound on the second derivative of a loss by a margin."""
+    """An upper bound on the second derivative of the loss with respect to a margin."""
     return 0.25 if name == "log loss" else 2.0
 
 
 def area_under_curve(scores: FloatArray, labels: FloatArray) -> float | None:
-    """The share of pairs of a positive and a negative row in the right order, ties count half; None without such pairs."""
+    """The share of pairs of a positive and a negative row that scores rank correctly (ties count half); None without pairs."""
     positive = labels == 1
     many, few = int(positive.sum()), int((~positive).sum())
     if not many or not few:

@@ -13,14 +13,14 @@ from treesens.compiler.model import Ensemble
 from treesens.extensions.studies.losses import Labelled, area_under_curve, loss_name, losses
 
 MOST_WAYS = 32
-"""Maximum number of values of the varied features that are tried for flips, evenly spread over those in the rows."""
+"""Maximum number of combinations of values of the varied features to try for flips, evenly spread over those in the rows."""
 _MOST_ROWS = 2000
 """Maximum number of rows that are tried for flips, evenly spread."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Features by their indices, and values float64[ways, features] that replace theirs, to see which rows flip."""
+    """Features by their indices, and the values `ways`, float64[ways, features], to try in their place for flips."""
 
     features: list[int]
     ways: FloatArray
@@ -33,8 +33,8 @@ class Moved:
 
 
 def price_of(before: Ensemble, after: Ensemble, part: Labelled, moved: Moved | None = None) -> dict[str, Any]:
-    """The record of a price (`PriceRecord`) of the second model compared with the first on some rows, with rows that flip if
-    features are moved. Scores are in the arithmetic of the library. Raises UsageError for models without a loss.
+    """The price of the second model compared with the first on some rows, as a `PriceRecord` in plain data, with the numbers of
+    rows that flip if `moved` is given. Scores are in the library's arithmetic. Raises UsageError for models without a loss.
     """
     old, new = _margins(before, part.rows), _margins(after, part.rows)
     record = _of_scores(before, old, new, part.labels, part.rows)
@@ -79,7 +79,7 @@ def _of_scores(
 
 
 def _rates(ensemble: Ensemble, old: FloatArray, new: FloatArray, rows: Int64Array) -> dict[str, float]:
-    """The share of some rows that get the second of two classes, by each model."""
+    """The share of some rows to which each model assigns the second of two classes."""
     if len(ensemble.classes) != 2:
         return {}
     one, two = (float((ensemble.predicted_classes(m[rows]) == 1).mean()) for m in (old, new))

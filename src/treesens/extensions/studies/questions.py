@@ -1,4 +1,4 @@
-"""The questions of a study as syntax trees, bound once: they share one space of cells and one table."""
+"""The questions of a study, built as syntax trees and bound together, so that they share one space of cells and one table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _A, _B = ast.Name("a"), ast.Name("b")
 
 @dataclass(frozen=True, eq=False)
 class EventQuestion:
-    """The questions about an event: any pair, the pair nearest to a row, and (with a level) a pair of typical inputs."""
+    """The questions about an event: for any pair, for the pair nearest to a row, and for a pair of typical inputs, if any."""
 
     event: Event
     query: ResolvedQuestion
@@ -47,7 +47,7 @@ class SetQuestions:
 
 @dataclass(frozen=True)
 class Family:
-    """Events that share a budget, and the decision whose largest swing is searched for (None without one)."""
+    """Events that share a budget, and the decision whose largest swing is searched for, if any."""
 
     events: list[Event]
     swings: Decision | None
@@ -82,7 +82,7 @@ def sizes_of(
 
 
 def needs_pairs(model: LoadedModel, decision: ast.Decision | None) -> bool:
-    """True if the model's decision, or `decision`, is not about one score."""
+    """True if `decision`, or the model's own decision, is not about a single score."""
     return decision is not None or model.ensemble.link.of_several
 
 
@@ -154,7 +154,7 @@ def _queries(number: int, group: tuple[str, ...], family: Family, typical: Typic
 def pair_of(
     varied: Sequence[str], clauses: tuple[ast.Formula, ...], objective: ast.Objective | None = None
 ) -> ast.Find:
-    """The question for two points `a` and `b` that agree except on `varied`, under more constraints."""
+    """The question for two points `a` and `b` that agree in all features except `varied` and satisfy `clauses`."""
     alike = ast.PointsEqual(_A, _B, features_node(varied))
     return ast.Find((ast.Point(_A), ast.Point(_B)), (alike, *clauses), objective)
 

@@ -1,7 +1,7 @@
 """Finds the smallest and the largest score of a model over all possible inputs: two optima per score, with their proofs.
 
-Scores are raw scores, with several classes one per class; forests have probabilities, and regressors values. A monotone link
-function does not move the optima.
+Scores are raw scores, one per class if there are several; for forests they are probabilities, for regressors values. A monotone
+link function does not change where the optima are.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def ask(asked: Asking[RangeOptions]) -> Found[RangeRecord]:
 
 
 def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, Sense]]:
-    """The pairs of an output and a sense: for one output, or for those of the named classes."""
+    """The ends to search for, as (output, sense): of the only output, or of those of the named classes (by default all)."""
     check_votes(ensemble, "a range")
     known = [str(c) for c in ensemble.classes]
     for name in classes:

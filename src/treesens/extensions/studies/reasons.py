@@ -76,8 +76,8 @@ class ReasonOptions(shared.Certifying):
 
 @dataclass(frozen=True, kw_only=True)
 class PrincipalReason:
-    """One reason: the value of the row, and a value to have `instead`; with these values for all reasons the decision is
-    favourable. `rise` is how much a change of this feature alone could raise the score; None if there was no time for it.
+    """One reason: the value of the row, and a value to have `instead`; if all reasons have these values, the decision is
+    favourable. `rise` is the greatest rise of the score by changing this feature alone; None if it was not computed in time.
     """
 
     feature: str
@@ -92,10 +92,10 @@ class PrincipalReason:
 class DenialRecord:
     """The reasons of one denial, the greatest rise first.
 
-    With `change`, reasons `suffice` if changing them alone makes the decision favourable (a verified input); it is proved
-    that none of them can be left out. `no` means that no `most` features suffice (proved): the reasons are then those with the
-    greatest rise in a set that does, and at least `needed` features have to change (null if no change helps). With `values`,
-    they `suffice` if no input with the same values gets the favourable decision (proved), whatever protected features are.
+    With `change`, `suffice` is `yes` if changing the reasons alone makes the decision favourable (a verified input), and none
+    of them can be left out (proved). It is `no` if no `most` features suffice (proved); the reasons are then those with the
+    greatest rise in a set that does, and at least `needed` features have to change (null if no change helps). With `values`, it
+    is `yes` if no input with the same values gets the favourable decision (proved), whatever protected features are.
     """
 
     row: int
@@ -187,8 +187,8 @@ class Words:
 
 
 def read_codes(path: Path | None, features: Sequence[str], needed: Sequence[str]) -> dict[str, Words]:
-    """The wording for every `needed` feature; its name if there is no file. Raises UsageError if the file cannot be read,
-    names an unknown feature, or lacks a needed one.
+    """The wording for every `needed` feature; without a file, its name. Raises UsageError if the file cannot be read, names an
+    unknown feature, or lacks a needed one.
     """
     if path is None:
         return {name: Words(name, None) for name in needed}

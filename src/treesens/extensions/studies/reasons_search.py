@@ -1,9 +1,9 @@
 """Finds the principal reasons of denials: few features whose change alone makes the decision favourable, all of them needed.
 
-First all rows are swept at once: the feature that raises the score most is changed, and then the next one, until the decision
-is favourable. The other rows are searched one by one (`extensions/answers`). A smallest set of features that suffices is a
-minimum hitting set of all sets of features that keep the decision if they stay unchanged: implicit hitting sets (Ignatiev,
-Narodytska, Asher and Marques-Silva, *From contrastive to abductive explanations and back again*, AIxIA 2020).
+First, all rows are swept at once: in each row, the feature that raises the score most is changed, then the next such feature,
+until the decision is favourable. The other rows are searched one by one (`extensions/answers`). A smallest set of features that
+suffices is a minimum hitting set of all sets that keep the decision if unchanged (implicit hitting sets: Ignatiev, Narodytska,
+Asher and Marques-Silva, *From contrastive to abductive explanations and back again*, AIxIA 2020).
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class _Denials:
         )
 
     def evidence(self, record: DenialRecord) -> Evidence:
-        """The evidence that the reasons of a denial suffice and none can be left out, or that no change helps."""
+        """The evidence that the reasons of a denial suffice and that none can be left out, or that no change helps."""
         title, query = f"the reasons of row {record.row}", self.question.query
         if record.row not in self.known or record.suffice == "open":
             return Open(title, record.reason or "no reasons were found")
@@ -200,7 +200,7 @@ class _Denials:
         return Open(title, f"that {record.reason.removesuffix(' (proved)')} has no certificate")
 
     def _settled(self, judge: RowDecisions, place: int) -> Known:
-        """A set of features whose change suffices and none of which can be left out; or the proof that no `most` suffice."""
+        """The finding of a minimal set of features whose change suffices, or of the proof that no `most` features suffice."""
         query, known = self.question.query, Known()
         if self.options.way == "values":
             return self._deciding(judge)
@@ -221,7 +221,7 @@ class _Denials:
             return replace(known, reason=judge.unsettled or judge.budget.reason or "the time was over")
 
     def _minimal(self, judge: RowDecisions, found: Other, place: int) -> tuple[Features, Other]:
-        """A minimal part of the features that an input changes; the features that raise the score least are left out first."""
+        """A minimal subset of the features that an input changes; features that raise the score least are removed first."""
         freed = judge.changed(found[1])
         for f in sorted(freed, key=lambda f: (int(self.sweep.rises[place, f]), f)):
             if f not in freed:
@@ -232,7 +232,7 @@ class _Denials:
         return freed, found
 
     def _fewest(self, judge: RowDecisions, known: Known) -> Known:
-        """The finding if fewer features suffice than those in `known`, or the proof that no `most` features do."""
+        """The finding of a smallest set of features that suffices, or of the proof that no `most` features suffice."""
         to_hit: list[Features] = []
         while (chosen := hitting_set(to_hit, lambda: judge.budget.over)) is not None:
             if len(chosen) > self.options.most:
@@ -249,7 +249,7 @@ class _Denials:
         return known
 
     def _deciding(self, judge: RowDecisions) -> Known:
-        """The fewest features whose values alone keep the decision: they hit every set of features whose change ends it."""
+        """The fewest features whose values alone keep the decision: a hitting set of all sets whose change ends it."""
         to_hit: list[Features] = []
         try:
             if judge.other(self.usable) is not None:
@@ -318,9 +318,9 @@ class _Denials:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """The effect of changing single features: `rises`, int64[rows, features], in units; and `cells`, int32[rows, features],
-    changed until the decision is favourable (`reached`, bool[rows]) or no change is left. `swept`, bool[features], marks the
-    features whose rises are known.
+    """`rises`, int64[rows, features], are the rises of the score, in units, by changing one feature alone; `swept`,
+    bool[features], marks the features whose rises are known. `cells`, int32[rows, features], are the rows after greedy changes,
+    with which the decision is favourable if `reached`, bool[rows].
     """
 
     rises: Int64Array
@@ -342,8 +342,8 @@ def sweep_denials(
     """Changes up to `most` usable features of each row of `start`, int32[rows, features], greedily: each step changes the
     feature that raises the score most, until the query's decision is reached. Rows `outside` the domain stay unchanged.
 
-    The sweep is only a guide: its results are verified, and what it misses is searched for. Features beyond the time budget
-    come last, with unknown rises; for a mean of models and for votes all rises are unknown, because there is no single score.
+    The sweep is only a guide: its results are verified, and what it misses is searched for. The rises of features that the time
+    budget does not reach are unknown; so are all rises for means of models and for votes, which have no single score.
     """
     model, legal, (count, features) = query.models[0], query.space.legal, start.shape
     rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()
@@ -379,7 +379,7 @@ def sweep_denials(
 
 
 def _goal(query: Query, favourable: int) -> tuple[int, int, Callable[[int], int]]:
-    """The output whose score has to rise (or to fall, -1), and the least score to reach, in units of a shift."""
+    """The output, the direction (1 or -1) in which its score has to move, and the least score as a function of the shift."""
     for constraint in query.constraints:
         if isinstance(constraint, AtLeast) and isinstance(constraint.form, LinearForm):
             terms = constraint.form.scores

@@ -1,6 +1,6 @@
 """The studies: built-in ones, and those of other distributions (entry points of the group `treesens.studies`).
 
-A study is a module with a `STUDY`, and a line in `treesens/builtin.py` or an entry point. It is imported on first use. The
+A study is a module that defines `STUDY`, listed in `treesens/builtin.py` or as an entry point, and imported on first use. The
 core reaches studies through the functions of this module.
 """
 

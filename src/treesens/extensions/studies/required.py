@@ -1,4 +1,4 @@
-"""Applies `--require-certificate`: removes all results that rest on work without an accepted certificate.
+"""Applies `--require-certificate`: removes all results that do not follow from accepted certificates.
 
 Fields that no claim covers declare their replacement (`columns.uncertified`).
 """
@@ -24,7 +24,7 @@ def with_nothing_else(found: Found[Any], left: Collection[int]) -> Found[Any]:
     if left and found.records and isinstance(found.records[0], DiffRecord):
         kept = [_unknown(found.records[0])]
     if left and kept and isinstance(kept[0], GroupRecord):
-        # The best group, to which ratios refer, may be among the removed records.
+        # Ratios refer to the best group, which may be among the removed records.
         kept = [replace(one, ratio_lower=None, ratio_upper=None, reaches="open") for one in kept]
     return replace(found, records=kept, result=_result(found.result, left))
 
@@ -55,7 +55,7 @@ def _unknown(record: DiffRecord) -> DiffRecord:
 def _result(result: Any, left: Collection[int]) -> Any:
     """The result that documents and pictures use in addition to the records."""
     if isinstance(result, Robustness):
-        # A removed row counts as not robust: a part of fewer rows would be another claim.
+        # A removed row counts as not robust, because a part of fewer rows would be a different claim.
         nothing: dict[str, Any] = {"verdict": Verdict.UNKNOWN, "distance": None, "bound": None, "targets": ()}
         rows = [
             replace(one, **nothing) if number in left and one.verdict is not None else one

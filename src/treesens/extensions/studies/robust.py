@@ -52,7 +52,7 @@ class RobustOptions(shared.Certifying):
 
 
 NONE = ("no other class in the domain", "no input of the domain")
-"""Reasons why a row, and one of its targets, has no input of another class."""
+"""The reasons why no input of another class exists for a row (first) and for one of its targets (second)."""
 
 
 @dataclass(frozen=True, kw_only=True)

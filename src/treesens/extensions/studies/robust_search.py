@@ -61,12 +61,12 @@ class Nearest:
 
     @property
     def closed(self) -> bool:
-        """True if value and bound agree (sums of costs to a millionth), or no such input exists."""
+        """True if value and bound agree (up to a millionth for sums of costs), or no such input exists."""
         if self.verdict is Verdict.NONE:
             return True
         if self.distance is None or self.bound is None:
             return False
-        # A search that has closed its gap to a millionth rounds both numbers once more.
+        # A search that ends at a gap of a millionth rounds both numbers once more.
         return self.distance - self.bound <= max(1e-9, 1.001e-6 * self.distance)
 
     def record(self) -> dict[str, Any]:
@@ -208,7 +208,7 @@ class RowQuestions:
             load_model=lambda _path, _format: model,
             load_table=lambda _path, _label, _rows: self.table,
         )
-        # One question about each class defines the classes.
+        # One question per class is bound, which defines the class.
         self.of_class = [self._bound(ast.Find((ast.Point(_A),), (self._is(c),))) for c in range(len(self.labels))]
         self.rows = self._bound(self._find(0, 0)).rows["d"]
 
@@ -232,7 +232,7 @@ class RowQuestions:
         norm: str | None = None,
         more: Sequence[ast.Formula] = (),
     ) -> ast.Find:
-        """The question for the nearest input of a class other than `index`, or of the target, that satisfies `more`."""
+        """The question for the nearest input that satisfies `more` and has a class other than `index`, or the `target`."""
         other = self._is_not(index) if target is None else self._is(target)
         to_row = ast.Distance(_A, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
         return ast.Find((ast.Point(_A),), (other, *more), ast.Objective("minimize", to_row))
@@ -260,7 +260,7 @@ class RowQuestions:
         norm: str | None = None,
         more: Sequence[ast.Formula] = (),
     ) -> ResolvedQuestion:
-        """The question for the nearest input of another class than `predicted`, or of the target, in `norm` or `self.norm`."""
+        """The question for the nearest input with another class than `predicted` or, if given, with the class `target`."""
         return self._bound(self._find(predicted, row, target=target, norm=norm, more=more))
 
     def others(self, predicted: int, more: Sequence[ast.Formula]) -> list[ResolvedQuestion]:
@@ -269,7 +269,7 @@ class RowQuestions:
         return [self._bound(ast.Find((ast.Point(_A),), (self._is(c), *more))) for c in others]
 
     def identified(self, row: int, predicted: int, target: int | None = None) -> str:
-        """A key for everything except model and table on which the answer to this question depends: its text, and the seed."""
+        """The part of an answer's key that is not about the model or the table: the text of the question, and the seed."""
         find = identity(ast.Query(ast.Name("q"), self._find(predicted, row, target=target)))
         return f"{self._declarations}\0{find}\0{self.seed}"
 
@@ -343,11 +343,11 @@ def nearest_input(
     more: Sequence[ast.Formula] = (),
     stop: threading.Event | None = None,
 ) -> Nearest:
-    """The findings about the nearest input of another class than that of a row, or of the target, that satisfies `more`."""
+    """The findings about the nearest input that satisfies `more` and has another class than the row, or the class `target`."""
     asked = questions.question(row, predicted, target, norm, more)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:
-        # Joined with other classes, the answer would mix two arithmetics (solve/combine.py).
+        # Combined with the answers for other classes, this answer would mix two arithmetics (solve/combine.py).
         result = replace(result, verdict=Verdict.UNKNOWN, reason="numerical band: exact arithmetic knows such inputs")
     goal, none = result.objective, result.verdict is Verdict.NONE
     return Nearest(
@@ -375,7 +375,7 @@ def _nearest(
     if record is not None:
         return Nearest.of_record(record)
     found = nearest_input(questions, row, predicted, options, target=target, stop=stop)
-    # A question left open by an interruption has no answer; one left open by the time limit is answered for this limit.
+    # An open answer is kept if the time limit was the reason, but not if an interruption was.
     if memory is not None and (found.closed or stop is None or not stop.is_set()):
         memory.keep(key, str(found.verdict) if found.closed else "unknown", found.record())
     return found

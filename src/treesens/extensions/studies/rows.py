@@ -1,10 +1,10 @@
-"""Finds the rows of a table on each side of an event, the rows that flip, and their partners.
+"""Finds the rows of a table on each side of an event, the rows that flip, and the other point of their pairs.
 
 A row flips if, with its other features fixed, one value of the varied features makes it the first point of the event and
-another value the second point. One score that passes two cut-offs is followed by the engine through the cells of a feature
-(`data/flips.py`). The lead of a class over all others is the minimum of several differences; for leads, and for rules between
-features, every combination of cells of the varied features is tried (`joint_flips`). If sides are not bounds on scores,
-exact arithmetic decides every combination (`CombinedRows`).
+another value the second point. If the sides are two cut-offs of one score, the engine computes the score for all cells of a
+feature (`data/flips.py`). For leads of classes, which are minima of several differences, and for rules between features, every
+combination of cells of the varied features is tried (`joint_flips`). If sides are not bounds on scores, exact arithmetic
+decides every combination (`CombinedRows`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from treesens.extensions.studies.decisions import Between, Decision
 from treesens.solve.tasks.data_rows import EventRows, ScoreRows, legal_rows
 
 WALKS_PER_SECOND = 60_000_000
-"""Walks through a tree for every second of the limit: several times the walks of a sweep over all rows."""
+"""Number of walks through a tree for every second of the time limit: several times those of a sweep over all rows."""
 LEAST_COMBINATIONS = 16
 """Minimum number of combinations of values of several features that are tried for every row."""
 _CHUNK = 4096
@@ -51,9 +51,9 @@ _INPUTS = 1 << 14
 
 @dataclass
 class ScoreSweep:
-    """The extreme scores of a decision on the rows of `table`, float64[rows, features], for one set of features.
+    """The highest and lowest scores of each row of `table`, float64[rows, features], if a set of features varies.
 
-    A decision between classes has two sweeps: at a lead of 0, ties are broken as in the library.
+    A decision between classes needs two sweeps, because ties at a lead of 0 are broken as in the library.
     """
 
     decision: Decision
@@ -130,14 +130,14 @@ def rules_of(query: Query) -> list[OneHot]:
 
 
 Sides = Callable[[Int64Array], tuple[Int64Array, Int64Array]]
-"""Maps all scores, int64[rows, outputs], to the number that is high at one point, and the number that is low at the other."""
+"""Maps scores, int64[rows, outputs], to numbers that must be high at one point, and to those that must be low at the other."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
     """The leaf values by output, int64[leaves, outputs], in units of 2**-shift, and the base of each output.
 
-    Values that are too long are rounded down: the exact score for v lies in [v, v + slack].
+    Values with too many bits are rounded down: for a sum v, the exact score lies in [v, v + slack].
     """
 
     leaves: Int64Array
@@ -167,7 +167,7 @@ def _scores_of_leaves(model: CellEnsemble) -> Scores:
         exact[mine, output] = [int(v) << (shift - scaled.shift) for v in column.tolist()]
     bases = [int(v) * ensemble.average << (shift - base.shift) for v in base.values.tolist()]
     most = max(map(abs, exact.ravel().tolist()), default=0) * (ensemble.n_trees + 1) + max(map(abs, bases), default=0)
-    # The lead of one score over another score decides.
+    # The difference of two scores needs one more bit.
     drop = max(0, most.bit_length() - (SCORE_BITS - 1))
     leaves = np.array([v >> drop for v in exact.ravel().tolist()], np.int64).reshape(exact.shape)
     slack = 0 if drop == 0 else ensemble.n_trees + 1
@@ -175,13 +175,13 @@ def _scores_of_leaves(model: CellEnsemble) -> Scores:
 
 
 def leads(first: int, second: int, slack: int, *, ties: bool) -> Sides:
-    """The smallest leads of two classes over other classes; the second lead is negated, since it has to be low.
+    """The function from scores to the leads of two classes over all others; the second lead is negated, since it has to be low.
 
-    With `ties`, a lead of 0 suffices for the class: of several best classes, libraries predict the first.
+    With `ties`, a tie counts for the class that comes first, because libraries predict the first of several best classes.
     """
 
     def lead(scores: Int64Array, wanted: int) -> Int64Array:
-        # An integer that is greater than another is greater by at least one unit.
+        # Earlier classes win ties: as scores are integers, one more unit makes a tie a lead.
         behind = scores + (np.arange(scores.shape[1]) < wanted) * ties
         behind[:, wanted] = -BEYOND
         return np.asarray(scores[:, wanted] - behind.max(axis=1) - slack)
@@ -202,10 +202,10 @@ def joint_flips(
 ) -> Flips:
     """Sweeps the rows of `cells`, int32[rows, features of the grid], over the legal cells of `features`, as `flips` does.
 
-    With one output its score is followed, with two outputs the leads of the two classes (see `leads`).
+    With one output, the sides are about its score; with two outputs, about the leads of the two classes (see `leads`).
 
-    Rows and combinations that break a `onehot` of the question do not count. About `walks` walks through a tree are made;
-    if all combinations need more, evenly spread ones are tried.
+    Rows and combinations that violate a `onehot` rule do not count. At most about `walks` walks through trees are made; if all
+    combinations need more, evenly spread combinations are tried.
     """
     scores, rules = scores_of_leaves(model), rules_of(query)
     sides: Sides = lambda found: (found[:, outputs[0]], found[:, outputs[0]])  # noqa: E731
@@ -253,7 +253,7 @@ def _add_up(model: CellEnsemble, scores: Scores, cells: Int32Array, trees: Int32
 
 
 def _obeys(rules: Sequence[OneHot], cells: Int32Array) -> BoolArray:
-    """True for rows of `cells` that have exactly one of the features of every rule, bool[rows]."""
+    """True for rows of `cells` that satisfy every rule (exactly one of its features is 1), bool[rows]."""
     good = np.ones(len(cells), bool)
     for rule in rules:
         ones = sum(member.mask[cells[:, member.feature]].astype(np.int64) for member in rule.members)
@@ -262,7 +262,7 @@ def _obeys(rules: Sequence[OneHot], cells: Int32Array) -> BoolArray:
 
 
 def two_class_swing(model: CellEnsemble, features: Sequence[int], first: int, second: int) -> Fraction:
-    """A bound on the change of the difference of two scores by `features` alone: the ranges of trees that split on them."""
+    """A bound on the change of a difference of two scores by `features` alone: the sum of the ranges of their trees."""
     scores = scores_of_leaves(model)
     values = scores.leaves[:, first] - scores.leaves[:, second]
     start = np.searchsorted(model.ensemble.leaf_tree, np.arange(model.n_trees))
@@ -272,11 +272,11 @@ def two_class_swing(model: CellEnsemble, features: Sequence[int], first: int, se
 
 
 class CombinedRows(EventRows):
-    """Rows for questions whose constraints are about one point each: every combination of cells, in exact arithmetic.
+    """Rows for questions in which each constraint is about one point: every combination of cells is tried in exact arithmetic.
 
-    `reached`, bool[points, rows], says which rows can be which point; `at`, int64[points, rows], gives the index of the
-    combination (in `combinations`, int32[n, varied]); `own`, bool[points, rows], says which rows are a point unchanged. Rows
-    are tried until the time runs out.
+    `reached`, bool[points, rows], is True if some combination makes the row the point, and `at`, int64[points, rows], is the
+    index of the first such combination in `combinations`, int32[n, varied]. `own`, bool[points, rows], is True if the unchanged
+    row is the point. Rows are tried until the time runs out.
     """
 
     def __init__(self, query: Query, table: FloatArray, budget: Budget) -> None:
@@ -304,7 +304,7 @@ class CombinedRows(EventRows):
         tried = np.repeat(cells[part, None, :], 1 + len(self.combinations), axis=1)
         tried[:, 1:, list(self.varied)] = self.combinations
         flat = np.ascontiguousarray(tried).reshape(-1, tried.shape[2])
-        # The same inputs serve for both points; no constraint reads their values.
+        # Both points get the same inputs; values are left empty, because no constraint reads them.
         query, both = self.query, np.broadcast_to(flat, (2, *flat.shape))
         scores = {model: sums_of_cells(query, model, flat) for model in {point.model for point in query.points}}
         x = ManyInputs(np.empty((2, len(flat), 0)), both, tuple(scores[point.model] for point in query.points))
@@ -334,11 +334,11 @@ class CombinedRows(EventRows):
 
 
 def side_of(query: Query, point: int) -> list[Constraint] | None:
-    """The constraints on one point; None if cells do not decide them, or some constraint relates both points."""
+    """The constraints on one point; None if some constraint is not decided by cells, or relates both points."""
     mine = [c for c in query.constraints if not isinstance(c, SameExcept)]
     if not all(decided_by_cells(c) and len(points_in(c)) <= 1 for c in mine):
         return None
-    # A constraint without points, such as a case that no input meets, holds for both points or for neither.
+    # A constraint without points, such as an impossible case, holds for both points or for neither.
     return [c for c in mine if points_in(c) <= {point}]
 
 

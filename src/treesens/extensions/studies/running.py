@@ -24,7 +24,7 @@ _Done = TypeVar("_Done")
 
 
 class Memory(Protocol):
-    """The answers of earlier runs, by keys that name everything on which they depend."""
+    """The answers of earlier runs; a key states everything on which its answer depends."""
 
     def known(self, key: str) -> dict[str, Any] | None: ...
 
@@ -32,14 +32,14 @@ class Memory(Protocol):
 
 
 def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[tuple[int, _Done]]:
-    """Runs tasks in threads; yields the index and the value of each in the order in which they end (tasks that end between two
-    checks, by index). When the time after a Ctrl-C is over, tasks that still run are abandoned.
+    """Runs tasks in threads, and yields the index and the value of each task in the order of completion (by index if tasks end
+    between two checks). When the grace period after Ctrl-C is over, running tasks are abandoned.
     """
     pool = ThreadPoolExecutor(max(1, threads))
     try:
         running: dict[Future[_Done], int] = {pool.submit(task): number for number, task in enumerate(tasks)}
         while running:
-            # Short waits, because an interruption is handled between them.
+            # The waits are short, because an interruption is handled between them.
             finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in sorted(finished, key=running.__getitem__):
                 yield running.pop(future), future.result()
@@ -81,8 +81,8 @@ def one_at_a_time(replay: LibraryReplay) -> LibraryReplay:
 
 
 def library_of(model: LoadedModel, replay: str) -> list[LibraryReplay] | None:
-    """The replay of witnesses in the model's library if `replay` is `library`, or `auto` and the library is installed; None for
-    its emulated arithmetic alone.
+    """The replay of witnesses in the model's library, if `replay` is `library`, or `auto` with an installed library; None if
+    only the emulated arithmetic is used.
     """
     (library,) = libraries_of([model], replay)
     wanted = replay == "library" or (replay == "auto" and library != "" and find_spec(library) is not None)
@@ -90,7 +90,7 @@ def library_of(model: LoadedModel, replay: str) -> list[LibraryReplay] | None:
 
 
 def with_study_certificates(query: Query, result: Result, options: Options, seconds: float) -> Result:
-    """Like `with_certificates`, for a claim of a study, which is proved after its question and with a time limit of its own."""
+    """Like `with_certificates`, but for a claim of a study: it is proved after its question, with a time limit of its own."""
     from treesens.extensions.certify.produce import proof_budget
 
     return with_certificates(query, result, options, proof_budget(seconds))

@@ -25,8 +25,8 @@ def read_domain(path: Path | None) -> tuple[ast.Declaration, ...]:
 
 
 def read_decision(path: Path | None) -> ast.Decision | None:
-    """The only `decision` of a file, applied to the model of the study. The rest of the file is only for `treesens check`.
-    Raises UsageError for a file without a decision, or with several.
+    """The `decision` of a file, applied to the model of the study; the rest of the file is only for `treesens check`. Raises
+    UsageError unless the file has exactly one decision.
     """
     if path is None:
         return None

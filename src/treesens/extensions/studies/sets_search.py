@@ -1,8 +1,8 @@
 """Finds the sets of features that can flip a decision by a gap: all minimal sets, and all maximal sets that cannot.
 
-More varied features only add pairs, so the property is monotone, and the two families decide every set. They are found like
-minimal unsatisfiable and maximal satisfiable subsets (`Lattice`): a large undecided set is queried first. A pair that flips
-differs in only some of its features, and these are reduced one by one; a proof that no pair flips covers every subset.
+More varied features only add pairs, so flipping is a monotone property, and these two families decide every set. They are found
+like minimal unsatisfiable and maximal satisfiable subsets (`Lattice`): each step queries a large undecided set. If a pair
+flips, the features in which it differs are reduced one by one to a minimal set; a proof that no pair flips covers every subset.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from treesens.solve.question import answer
 from treesens.values.verify import Witness
 
 _MOST_FEATURES = 400
-"""Maximum number of features: the search for elements to remove recurses once per element."""
+"""Maximum number of features, because the search for elements to remove recurses once per element."""
 
 
 @dataclass
@@ -174,7 +174,7 @@ class _Search:
             flipped = self._decide(less) or flipped
 
     def _decide(self, one: Set) -> Set | None:
-        """Decides a set: returns the features in which a pair differs; None if there is no pair, or no answer."""
+        """Decides a set. Returns the features in which a pair differs; None if no pair exists, or the question stays open."""
         found = self.found
         key = f"{self.identified}\0{sorted(found.names[f] for f in one)}\0{self.options.seed}"
         record = self.memory.known(key) if self.memory is not None else None
@@ -183,7 +183,7 @@ class _Search:
                 "a set of features", partial(self._ask, one), lambda reason: {"verdict": "unknown", "reason": reason}
             )
             if self.stop.is_set() and record["verdict"] == Verdict.UNKNOWN:
-                return None  # interrupted: the answer does not count
+                return None  # an interrupted answer does not count
             if self.memory is not None and not is_own_fault(record["reason"]):
                 self.memory.keep(key, record["verdict"], record)
         found.asked += 1
@@ -226,7 +226,7 @@ Set: TypeAlias = frozenset[int]
 
 @dataclass
 class Lattice:
-    """The subsets of `every`: minimal sets known to have the property, maximal sets known to lack it, and sets still open."""
+    """The subsets of `every`: the minimal sets known to have a property, the maximal sets known to lack it, and open sets."""
 
     every: Set
     having: list[Set] = field(default_factory=list)
@@ -265,8 +265,8 @@ class Lattice:
         return all(self.is_having(one | {x}) for x in self.every - one)
 
     def unexplored(self, over: Callable[[], bool] = lambda: False) -> Set | None:
-        """An undecided set to which no single element can be added; None if every set is decided or open. Raises TimeoutError
-        if `over` returns True.
+        """An undecided set that is maximal: with any further element, it is decided or open. None if every set is decided or
+        open. Raises TimeoutError if `over` returns True.
         """
         removed = self._search(frozenset(), frozenset(), over)
         if removed is None:
@@ -278,7 +278,7 @@ class Lattice:
         return found
 
     def _search(self, removed: Set, kept: Set, over: Callable[[], bool]) -> Set | None:
-        """Elements whose removal leaves an undecided set, or None; none of them is in `kept`."""
+        """Elements outside `kept` whose removal from `every` leaves an undecided set, or None if there are no such elements."""
         if over():
             raise TimeoutError
         if any(self.every - known <= removed for known in self.lacking):
@@ -287,7 +287,7 @@ class Lattice:
         inside = [known for known in self.having if known <= rest]
         if not inside and rest not in self.open_sets:
             return removed
-        # One element of each set with the property has to be removed, and some element of a set that stays open.
+        # Each set with the property has to lose an element; if there is no such set, but the rest is open, any element will do.
         choices = min((known - kept for known in inside), key=len, default=rest - kept)
         for x in sorted(choices):
             found = self._search(removed | {x}, kept, over)

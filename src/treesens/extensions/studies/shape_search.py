@@ -1,9 +1,9 @@
 """Finds the features in which a score rises or falls: two optima per feature, bounded first by the trees, then by a search.
 
-A score is increasing in a feature if it never falls between two inputs that differ only in a rise of the feature: the largest
-fall is then 0. A sum falls by at most the sum of the falls of its trees, and the largest fall of a single tree is exact: the
-maximum over all pairs of leaves reached by two inputs that differ only in the feature, the first with the smaller value. This
-proves the shape of models trained with monotone constraints, because training keeps the constraint in every tree.
+A score is increasing in a feature if a rise of this feature alone never lowers the score; the largest fall is then 0. A sum of
+trees falls by at most the sum of the trees' largest falls. The largest fall of a tree is computed exactly, as the maximum over
+all pairs of leaves that are reached by two inputs which differ only in the feature, the first with the smaller value. These
+bounds prove the shape of models trained with monotone constraints, because training keeps the constraint in every tree.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from treesens.solve.options import Options
 _A, _B = ast.Name("a"), ast.Name("b")
 _NO_ORDER = "the values of a category have no order"
 _MOST_PAIRS = 4_000_000
-"""Maximum number of pairs of leaves times features in a tree; for larger trees only the range of the values is used."""
+"""Maximum number of pairs of leaves times features in a tree; larger trees are bounded by the range of their values."""
 _LARGEST = 1 << 61
 
 
@@ -73,7 +73,7 @@ def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
 
 
 def declared_of(model: LoadedModel, options: ShapeOptions) -> dict[str, int]:
-    """The declared or claimed direction of each feature, 1 or -1. Raises UsageError for a feature claimed to have both."""
+    """The declared or claimed direction of each feature, 1 or -1. Raises UsageError if the claims contain both."""
     check_features(model, [options.increasing, options.decreasing, options.features])
     if both := sorted(set(options.increasing) & set(options.decreasing)):
         raise UsageError(f"`{both[0]}` is claimed to be increasing and decreasing", remedy="leave one out")
@@ -149,7 +149,7 @@ class Shaped:
 
 
 def terms_of_first(query: Query) -> list[Summand]:
-    """The terms about the point `a` in a question that compares two probabilities."""
+    """The terms that depend on the point `a` alone, in a question that compares two probabilities."""
     (wanted,) = (c for c in query.constraints if isinstance(c, ProbabilitySum))
     return [term for term in wanted.terms if {score.point for score in term.reads()} == {0}]
 
@@ -165,7 +165,7 @@ class _Shapes:
         stop: threading.Event,
         question: ResolvedQuestion,
     ) -> None:
-        # The cells need the domain of the question: without a domain, a model may have none.
+        # The bound model is used, because some models have no cells without a domain.
         self.ensemble = question.models[0].ensemble
         self.options, self.declared, self.stop = options, declared, stop
         self.averaged = self.ensemble.link.averages
@@ -189,7 +189,7 @@ class _Shapes:
             return self._bounds[output]
 
     def _of_trees(self, output: int) -> TreeShapes:
-        """The falls and rises of every tree; the widest bounds if they take longer than the searches for all features may."""
+        """The bounds from the falls and rises of every tree; the widest bounds if their computation takes too long."""
         seconds = self.options.time_limit * max(1, self.ensemble.n_features)
         try:
             with working_within(Budget.of(seconds, self.stop)):
@@ -212,7 +212,7 @@ class _Shapes:
     def _known(
         self, number: int, output: int, falling: ResolvedQuestion, rising: ResolvedQuestion
     ) -> tuple[Fraction, Fraction]:
-        """The bounds that the trees prove on the largest fall and rise in a feature; for probabilities, 0 (excluded) or 1."""
+        """The bounds that trees prove on the largest fall and rise in a feature; for a probability, 0 if excluded, else 1."""
         if not self.averaged:
             known = self.bounds(output)
             return known.falls[number], known.rises[number]
@@ -226,7 +226,7 @@ class _Shapes:
         """True if the trees do not rule out that a term is greater at the point with the smaller value."""
         if isinstance(term, Quotient):
             return any(self._moves_part(term, number, feature) for number in range(len(term.parts)))
-        # A curve never decreases in its score, and a share 1 / (1 + the sum of e**exponent) never increases in an exponent.
+        # A curve never decreases with its score; a share 1 / (1 + the sum of e**exponent) never increases with an exponent.
         factor = -term.factor if isinstance(term, Probability) else term.factor
         for score in term.reads():
             known, up = self.bounds(score.output), factor * score.coefficient > 0
@@ -235,8 +235,8 @@ class _Shapes:
         return False
 
     def _moves_part(self, term: Quotient, number: int, feature: int) -> bool:
-        """The same for one function of a quotient: a rise helps unless the function has the smallest weight, and a fall helps
-        unless it has the greatest weight.
+        """True if one function of a quotient may raise the quotient at the point with the smaller value: by being greater there
+        if its weight is not the smallest, or by being smaller there if its weight is not the greatest.
         """
         weights = [term.factor * w for w in term.weights]
         (score,) = term.parts[number].scores
@@ -246,7 +246,7 @@ class _Shapes:
         return bool(helps or (weights[number] < max(weights) and rises[feature]))
 
     def _searched(self, feature: str, known: Fraction, budget: Budget, none: Reversal) -> Reversal:
-        """The largest reversal: 0 if the trees prove that there is none, otherwise searched for."""
+        """The largest reversal: `none` if the trees prove that no reversal exists, otherwise the result of a search."""
         if known == 0:
             return none
         query = none.question.query
@@ -336,7 +336,7 @@ class Reversal:
 
     @property
     def is_shown(self) -> bool:
-        """True if the pair goes against the direction in the arithmetic of the library too, where rounded sums may be equal."""
+        """True if the pair is a reversal also in the library's arithmetic, in which rounded sums may be equal."""
         witness = None if self.result is None else self.result.witness
         if witness is None:
             return False
@@ -353,7 +353,7 @@ class Reversal:
 
     @property
     def reason(self) -> str:
-        """The reason why the reversal is open, or why no pair shows it; empty otherwise."""
+        """The reason why the largest reversal is open, or why no pair shows a reversal; empty otherwise."""
         if self.result is None or self.bound == 0:
             return ""
         if self.result.objective is None:
@@ -391,7 +391,7 @@ def shape_of(fall: Reversal, rise: Reversal) -> str:
 
 @dataclass(frozen=True)
 class TreeShapes:
-    """Exact bounds by feature, on the largest fall and on the largest rise."""
+    """Exact bounds on the largest fall and on the largest rise of a score, by feature."""
 
     falls: list[Fraction]
     rises: list[Fraction]
@@ -415,7 +415,7 @@ def tree_shapes(model: CellEnsemble, output: int, legal: Sequence[BoolArray]) ->
 
 
 def widest_shapes(model: CellEnsemble, output: int) -> TreeShapes:
-    """Bounds without a search: no two sums are further apart than the highest and lowest leaves of their trees."""
+    """The same bound for every feature, without a search: the sum of the trees' ranges of leaf values."""
     ensemble = model.ensemble
     scaled = ensemble.scaled_contributions
     column = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]
@@ -473,8 +473,8 @@ def _add_tree(
 
 
 def _relations(allowed: BoolArray, present_cells: int) -> tuple[BoolArray, BoolArray]:
-    """Two relations of leaves, bool[n, n]: sharing a cell of a feature; and having a present cell (row) below one of another
-    leaf (column). `allowed`, bool[n, n_cells], are the cells of each leaf.
+    """Two relations between leaves in a feature, bool[n, n]: both leaves have a common cell; and the first leaf has a present
+    cell below a present cell of the second. `allowed`, bool[n, n_cells], are the cells of each leaf.
     """
     meets = (allowed.astype(np.float32) @ allowed.T.astype(np.float32)) > 0
     present = allowed[:, :present_cells]

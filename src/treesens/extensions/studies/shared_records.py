@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ToleranceRecord:
-    """The required closeness of a bound to its value."""
+    """The maximum distance between a bound and its value."""
 
     relative: float
     absolute: float
@@ -85,7 +85,7 @@ class PriceRecord(LossRecord):
 
 
 def certificates_of(made: list[dict[str, Any]]) -> list[CertificateRecord] | Absent:
-    """Certificates as parts of a record, which has no such part if none were requested."""
+    """Certificates in the form for a record; ABSENT if none were requested."""
     if not made:
         return ABSENT
     return [

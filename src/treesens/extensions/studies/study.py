@@ -1,8 +1,8 @@
 """A study is one declaration: its question, its options, its records, and the function that runs it.
 
 The command, the Python call with its signature and type stub, the JSON Schema and the tables of the pages are made from the
-declaration (`commands/study.py`, `python/study.py`, `registry.py`). Options are a frozen dataclass whose fields have the kind,
-the default, the range and the help sentence of each option; records are dataclasses too.
+declaration (`commands/study.py`, `python/study.py`, `registry.py`). Options are the fields of a frozen dataclass, each with its
+kind, default, range and help sentence; records are dataclasses too.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def told_of(models: Sequence[LoadedModel], options: Any) -> tuple[LoadedModel, .
         return tuple(models)
     found = []
     for model in models:
-        # One version of a model may lack a feature that another version has.
+        # A feature may be missing from one version of a model if another version has it.
         mine = [n for n in names if n in model.ensemble.feature_names or not _elsewhere(models, n)]
         protected = meaning_of({"protected": mine}, model.ensemble).protected
         found.append(replace(model, meaning=replace(model.meaning, protected=protected)))
@@ -98,7 +98,7 @@ def _elsewhere(models: Sequence[LoadedModel], name: str) -> bool:
 
 
 def results_document(asked: Asking[Any], found: Found[RecordT]) -> Document[RecordT]:
-    """The document of a study that has nothing to add to its records."""
+    """The document of a study whose records are its only content."""
     return Document(model=asked.file(), interrupted=found.interrupted, results=list(found.records))
 
 
@@ -126,7 +126,7 @@ class Study(Generic[OptionsT, RecordT]):
     needs_table: bool = False
     needs_label: bool = False
     domains_of_table: bool = True
-    """True if inputs lie in the ranges of the table's columns."""
+    """True if the table's columns are the default domains of the features."""
     sizes_of_model: bool = False
     """True if gaps default to values that suit the model."""
     models: tuple[str, ...] = ("model",)
@@ -136,13 +136,13 @@ class Study(Generic[OptionsT, RecordT]):
     fails: Mapping[str, Callable[[Sequence[RecordT]], bool]] = field(default_factory=dict)
     fail_words: str = ""
     flips: Callable[[Sequence[RecordT]], Sequence[tuple[list[str], int]]] | None = None
-    """Sets of features with the rows that flip by each, to be compared with a budget."""
+    """The sets of features, each with the number of rows that flip, which is compared with a budget."""
     work: str = ""
     total: Callable[[Asking[OptionsT]], int] | str | None = None
     journal: bool = False
     document: Callable[[Asking[OptionsT], Found[RecordT]], Any] | None = None
     faults: Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]] = lambda records: records
-    """The parts of records, as plain data, in which a fault of treesens itself would be reported."""
+    """The parts of records, as plain data, in which faults of treesens itself are reported."""
     picture: Callable[[Sequence[dict[str, Any]], Any, Any], Any] | str | None = None
     """Draws the records, as plain data, and `Found.result` on axes of matplotlib (None for new ones), and returns the axes;
     or names such a function. The options then have `plot` (`shared_options.PLOT`), and the Python result has `plot()`."""

@@ -51,9 +51,9 @@ PLOT_WORDS = "The part of the rows that needs each feature, as a picture (.svg, 
 
 @dataclass(frozen=True, kw_only=True)
 class WhyOptions(shared.Certifying):
-    """The rows, and the reasons to find: one with few features (`smallest`), or the `most` smallest ones, `without` some
-    features; the limits on changes (`fixed`, `direction`, `permitted`); and additional results (`also`). `time_limit` is in
-    seconds per row, and once more for each distance.
+    """The rows, and the reasons to find: a `smallest` reason or the `most` smallest ones, in which features of `without` are
+    not used. `fixed`, `direction` and `permitted` limit changes; `also` names additional results. `time_limit` is in seconds
+    per row, and once more for each distance.
     """
 
     rows: Sequence[int] | None = given(ROWS, None)

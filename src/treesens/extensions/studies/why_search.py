@@ -1,7 +1,7 @@
 """Explains the classes of rows: features whose values alone decide them, and changes that give another class.
 
-The search is that of `extensions/answers/reasons.py`. Options add the box of values around a reason in which the class
-holds, the distance to the nearest input of another class, the cheapest change, and the attributions of TreeSHAP.
+The search is in `extensions/answers/reasons.py`. Options add the box of values around a reason within which the class is the
+same, the distance to the nearest input of another class, the cheapest change, and the attributions of TreeSHAP.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Reason:
     cells: Int32Array | None = None
 
     def evidence(self) -> Iterator[Evidence]:
-        """The evidence for the reason, for the need of all its features, and for the change; the rest has no certificate."""
+        """The evidence for the reason, for its minimality, and for the change; additional results have no certificates."""
         title = f"why row {self.row}"
         if self.features is None or self.cells is None:
             yield Open(title, self.reason or "no reason was found")
@@ -135,7 +135,7 @@ class _Study:
                 "TreeSHAP explains one score, and this decision is about a model of several", remedy="leave out `shap`"
             )
         if "shap" in wanted.also:
-            self.contributions.of(questions.rows[0], 0)  # raises errors before the first row
+            self.contributions.of(questions.rows[0], 0)  # errors are raised before the first row
         used = questions.model.ensemble.used_features
         self.wanted = Wanted(
             order=sorted(range(len(names)), key=lambda f: (names[f] in used, f)),
@@ -182,7 +182,7 @@ class _Study:
         return tuple(self.limits.formulas(self.space, row, self.questions.rows[row]))
 
     def _changes(self, row: int, predicted: int, judge: RowDecisions) -> RowDecisions | None:
-        """The decisions about changes, if changes have more limits than features that stay fixed."""
+        """The decisions about permitted changes; None if the only limits are features that stay fixed."""
         if not self.limits.bounded:
             return None
         others = [asked.query for asked in self.questions.others(predicted, self._allowed(row))]
@@ -230,7 +230,7 @@ class _Study:
         return found
 
     def _box(self, known: RowReason) -> dict[str, list[Any]] | None:
-        """The values of every feature of the reason with which the class holds, in the form of regions of answers."""
+        """The box around the reason within which the class is the same, in the form of an answer's region."""
         if known.box is None:
             return None
         masks = tuple(known.box.get(f, legal) for f, legal in enumerate(self.space.legal))
@@ -257,7 +257,7 @@ class _Study:
         )
 
     def _shap(self, known: RowReason, row: int, predicted: int) -> ShapRecord:
-        """TreeSHAP values, and the part of the reason that is among the same number of features with the greatest values."""
+        """TreeSHAP values, and the part of the reason's n features that is among the n features with the greatest values."""
         output = predicted if self.ensemble.n_outputs > 1 else 0
         values = self.contributions.of(self.questions.rows[row], output)
         order = np.argsort(-np.abs(values), kind="stable")

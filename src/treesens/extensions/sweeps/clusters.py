@@ -1,4 +1,4 @@
-"""Questions on a Dask or Ray cluster: a few in flight per core, with quick questions bundled into one task."""
+"""Runs questions on a Dask or Ray cluster: a few tasks per core are in flight, and quick questions share a task."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _BUNDLE_SECONDS = 0.5
 _LARGEST_BUNDLE = 64
 
 _STARTING = 60.0
-"""Seconds for a Ray cluster to start: its head opens the port before it can serve clients."""
+"""Seconds that a Ray cluster may take to start: its head opens the port before it can serve clients."""
 _LEAST_ATTEMPTS = 2
-"""Attempts to make even after `_STARTING`: if a server starts but never answers, one attempt takes longer than that."""
+"""Minimum number of attempts: if a server starts but never answers, one attempt takes longer than `_STARTING`."""
 
 
 class Cluster(ABC):
@@ -118,8 +118,8 @@ class _Dask(Cluster):
         return max(1, sum(map(int, self.client.nthreads().values())))
 
     def hold(self, shipment: Shipment) -> Any:
-        # Not scattered data but a task result: scattered data is on some workers and is lost with them (the active memory
-        # manager removes spare copies), whereas the scheduler computes a missing result again.
+        # A task result, not scattered data: scattered data is lost with the workers that have it (the active memory manager
+        # removes spare copies), whereas the scheduler recomputes a missing result.
         return self.client.submit(_same, shipment, pure=False)
 
     def send(self, bundle: list[Job]) -> Any:
@@ -167,7 +167,7 @@ def ray_cluster(address: str) -> Iterator[Cluster]:
 
 
 def _connect_to_ray(address: str | None) -> None:
-    """Connects, with retries while the cluster answers but cannot serve yet. Raises the errors of ray.init."""
+    """Connects to a cluster, and retries while the cluster cannot serve clients yet. Raises the errors of ray.init."""
     import ray
 
     patience = time.monotonic() + _STARTING
@@ -183,7 +183,7 @@ def _connect_to_ray(address: str | None) -> None:
 
 
 def _last_line(error: Exception) -> str:
-    """The last line of an error: Ray sends its server's traceback, which ends with the reason."""
+    """The last line of an error, which is the reason if Ray has sent the traceback of its server."""
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 

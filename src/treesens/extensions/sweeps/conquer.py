@@ -1,11 +1,11 @@
-"""One hard question on many processes: open parts are handed out, and return decided or split into smaller parts.
+"""Solves one hard question in many processes: workers decide parts of the question, and undecided parts are split further.
 
-The whole question runs in this process next to its parts, until one side ends: the answer is never worse than without parts. A
-part has a few seconds, and more while enough other parts wait to keep every worker busy, because splitting it would gain
-nothing. Sixteen smaller parts replace an undecided part. A part without an answer is closed for good; an answer ends the
-question or, with an objective, sets the value that other parts have to improve on. A lost worker loses only its current part,
-which is retried. Closed and split parts are written to a journal, from which the same question can be resumed. Every process
-reads the question itself, so only cuts and answers are sent.
+The whole question also runs in this process until either side ends, so the answer is never worse than without parts. A part
+gets a few seconds, or more while enough other parts wait to keep every worker busy, because splitting it would gain nothing. Up
+to sixteen smaller parts replace an undecided part. A part proved to have no answer is closed for good; an answer ends the
+question or, with an objective, sets the value on which other parts have to improve. A lost worker loses only its current part,
+which is retried. Closed and split parts are written to a journal, from which the search can be resumed. Every process reads the
+question itself, so only cuts and answers are sent.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from treesens.solve.question import answer, answer_question
 from treesens.values.verify import Witness, verify_values
 
 PER_WORKER, MANY = 4, 64
-"""Number of initial parts: per local worker, and for a cluster."""
+"""Numbers of initial parts: for each local worker, and for a whole cluster."""
 MOST_LOSSES = 5
-"""Number of lost workers after which a part is given up."""
+"""Number of workers that a part may lose; after one more loss, the part is given up."""
 MOST_LONGER = 4**5
 LEAST_SLICE, MOST_SLICE = 0.5, 60.0
 MOST_WAITING = 8
@@ -68,8 +68,8 @@ def can_be_parted(question: ResolvedQuestion) -> str:
 
 
 class Coordinator:
-    """Runs one question of a document in parts. A part gets `slice_seconds`; the whole question first runs alone for
-    `first_seconds` (by default as many), and then next to the parts; with 0 only the parts run.
+    """Runs one question of a document in parts of `slice_seconds` each. The whole question first runs alone for `first_seconds`
+    (by default `slice_seconds`), and then next to the parts; if `first_seconds` is 0, only the parts run.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class Coordinator:
         self.known = Conquest()
         self.parted = False
         self.longer: dict[Part, int] = {}
-        """Factors on the seconds of indivisible parts."""
+        """For each indivisible part, the factor by which its time is extended."""
         self.journal = journal
         self.lock = threading.Lock()
         self.offered: deque[Witness] = deque()
-        """Answers of the whole question, on which parts have to improve; only the writing thread takes them."""
+        """Answers of the whole question, on which parts have to improve; only the thread that writes the journal takes them."""
 
     def _key(self) -> str:
         """The key of the parts in a journal: the question, the tolerance, and all that decides when a part is closed."""
@@ -109,7 +109,7 @@ class Coordinator:
     # --- the search -----------------------------------------------------------------------------------------------------
 
     def run(self, budget: Budget) -> Result:
-        """The answer that follows from all parts decided within the time."""
+        """The answer that follows from all parts decided within the budget."""
         start = time.perf_counter()
         resumed = self.journal is not None and self._recall()
         first = leave_open(self.question.name) if resumed else self._as_a_whole(budget)
@@ -137,7 +137,7 @@ class Coordinator:
     def _beside(self, budget: Budget) -> Iterator[tuple[Future[Result], Budget]]:
         """The whole question, running in a thread, and a budget for its parts that ends when the whole question is answered.
 
-        The engine releases the interpreter lock. When the parts end, the whole question is stopped.
+        The thread runs in parallel, because the engine releases the interpreter lock; it is stopped when the parts end.
         """
         options = self.options.uncertified
         parts_over, whole_over = threading.Event(), threading.Event()
@@ -149,7 +149,7 @@ class Coordinator:
             return result
 
         def pass_on() -> None:
-            """Passes a request to stop on to the parts and to the whole question."""
+            """Stops the parts and the whole question if a stop is requested."""
             while not (budget.stopped or whole_over.wait(0.05)):
                 pass
             if budget.stopped:
@@ -188,7 +188,7 @@ class Coordinator:
             self._improve(self.offered.popleft())
 
     def _as_a_whole(self, budget: Budget) -> Result:
-        """The quick result of one process; most questions need no parts."""
+        """The result of one process after a short time, because most questions need no parts."""
         if self.first_seconds <= 0:
             return leave_open(self.question.name)
         options = replace(self.options.uncertified, time_limit=self.first_seconds)
@@ -265,7 +265,7 @@ class Coordinator:
         return self.task(part, self.limit(), min(self._seconds_of(part), max(budget.left(), LEAST_SLICE)))
 
     def _seconds_of(self, part: Part) -> float:
-        """The seconds of a part. Splitting a part wastes them, so parts are not split while every worker has others to run.
+        """The time limit for a part, in seconds; it is longer while other parts wait, because splitting a part wastes its time.
 
         A part whose worker was lost gets at most the usual time, so that another loss costs less.
         """
@@ -280,7 +280,7 @@ class Coordinator:
         return max(usual, min(usual * min(times, MOST_WAITING), MOST_SLICE))
 
     def shipments(self) -> dict[str, Shipment]:
-        """The data that workers need to read the question."""
+        """The documents that workers need, by digest."""
         return {self.shipment.document.digest: self.shipment}
 
     def task(self, part: Part, limit: Fraction | None, seconds: float, *, certify: bool = False) -> Task:
@@ -312,14 +312,14 @@ class Coordinator:
         elif self._open_up(part):
             self._write("cut", part)
         elif self.longer.get(part, 1) < MOST_LONGER:
-            # Indivisible: only time can help.
+            # The part cannot be split: it is retried with more time.
             self.longer[part] = 4 * self.longer.get(part, 1)
             known.again.append(part)
         else:
             known.lost = result.reason
 
     def _value(self, witness: Witness) -> Fraction:
-        """The value of an answer, negated if the objective is minimised: more is better."""
+        """The value of an answer's objective, negated if it is minimised, so that a greater value is better."""
         goal = self.query.objective
         if goal is None:
             return Fraction(0)
@@ -327,7 +327,7 @@ class Coordinator:
         return value if goal.maximize else -value
 
     def limit(self) -> Fraction | None:
-        """The limit that the objective's form must exceed, to improve on the best answer by more than the tolerance."""
+        """The value that the objective's form must pass to improve on the best answer by more than the tolerance."""
         goal, best = self.query.objective, self.known.best
         if goal is None or best is None:
             return None
@@ -345,7 +345,7 @@ class Coordinator:
             self.journal.keep_part(self._key(), {"did": what, "part": part.plain(), **more})
 
     def _recall(self) -> bool:
-        """Resumes from a journal; True if it had entries. The best answer, on which closed parts rely, is verified again."""
+        """Resumes from a journal; False if it is empty. The best answer, on which closed parts rely, is verified again."""
         assert self.journal is not None
         lines = self.journal.parts(self._key(), checked_line)
         if not lines:

@@ -1,4 +1,4 @@
-"""Where questions run: in this process, in other processes of this machine, on a Dask cluster, or on Ray.
+"""Executors run questions: in this process, in other processes of this machine, on a Dask cluster, or on Ray.
 
 A local process that dies loses its current question. A cluster worker loses the few questions in flight, which are retried one
 at a time to find the one that kills its worker. A question fails for good after it has killed two workers.
@@ -22,12 +22,12 @@ from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_ta
 Next = Callable[[], Task | None]
 
 _PATIENCE = 4.0
-"""A question that takes longer than this many times its limit (plus two minutes) is lost: its worker hangs or is gone."""
+"""A question counts as lost after this many times its limit, plus two minutes: its worker hangs or is gone."""
 
 
 @dataclass(frozen=True)
 class Executor:
-    """`kind` is inline (this process, one question at a time), local (processes), dask or ray; `address` is the cluster's."""
+    """`kind` is inline (this process, one question at a time), local (processes), dask or ray; `address` names a cluster."""
 
     kind: str = "local"
     jobs: int = 1
@@ -48,8 +48,8 @@ class Executor:
         """The outcomes of all tasks from `take`, in order of completion.
 
         `take` may be called from other threads, one at a time, and must not wait. Local processes call it again after every
-        outcome, even after it has returned None. `limit` is the seconds for one question. If `stop` is set, local questions end
-        at once; clusters only start no new ones.
+        outcome, even after it has returned None. `limit` is the time for one question, in seconds. If `stop` is set, local
+        questions end at once; clusters only start no new ones.
         """
         if self.kind == "inline":
             while (task := take()) is not None:
@@ -97,7 +97,7 @@ def _on_cluster(take: Next, held: Mapping[str, Any], cluster: Cluster, patience:
 
 
 def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Outcome:
-    """Retries a question that was in flight when a worker died, alone."""
+    """Retries, by itself, a question that was in flight when a worker died."""
     try:
         (outcome,) = list(run(iter([task])))
     except _crashes() as error:
@@ -106,7 +106,7 @@ def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Ou
 
 
 def _crashes() -> tuple[type[BaseException], ...]:
-    """The errors that a lost worker raises here; those of cluster libraries are included if they are imported."""
+    """The classes of errors that report a lost worker, including those of imported cluster libraries."""
     import sys
 
     found: list[type[BaseException]] = [BrokenExecutor, CancelledError, TimeoutError, EOFError, ConnectionError]

@@ -3,10 +3,10 @@
 An instance is a JSON object with `model` (a name or path), `feature` (index or name) or `features` (a list), and one of
 `margin`, `gap`, or `from`, `to` and `factor`; `verdict` is the known verdict, if any.
 
-The loop, processes, limits and journal are those of a sweep: each answer is stored at once, under its question, settings and
-versions (`key_of`), so that an interrupted run resumes and never mixes figures of different versions. The file of lines is
-written from the journal next to it. Unlike in a sweep, no answer is derived from another, and all settings of an instance run
-together, so that other load on the machine affects all of them.
+Instances run like the questions of a sweep. Each answer is stored in a journal at once, with its question, settings and
+versions (`key_of`) as the key, so that an interrupted run resumes, and figures of different versions are never mixed. Unlike in
+a sweep, no answer is derived from another, and all settings of an instance run at about the same time, so that other load on
+the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SUFFIXES = ("", ".json", ".ubj", ".txt")
 
 @dataclass(frozen=True)
 class Level:
-    """`margin M`, `gap G`, or a flip of classes `from C to C factor G`, with the number as it was written."""
+    """The level of a question: `margin M`, `gap G`, or `from C to C factor G` (a flip of classes), with numbers as written."""
 
     word: Literal["margin", "gap", "factor"]
     number: str
@@ -144,7 +144,7 @@ def model_path(name: str, folder: Path) -> Path:
     """The path of the model with this name. Raises DataError if there is none."""
     for suffix in SUFFIXES:
         path = folder / f"{name}{suffix}"
-        with suppress(OSError, ValueError):  # for too long names
+        with suppress(OSError, ValueError):  # the name is too long for a path
             if path.is_file():
                 return path
     raise DataError(f"no model `{name}` in {folder}", remedy="give the folder of the models with --models")
@@ -211,9 +211,9 @@ def run(
 ) -> list[dict[str, Any]]:
     """Answers every instance on every setting, except for answers in the journal, and returns all records.
 
-    The records are written to `output`, one line each, as they come; the journal has this name with `.sqlite` appended.
+    Each record is written to `output` as a line as soon as it exists; the journal is the file `output` with `.sqlite` appended.
     `facts` returns further fields for the record of an instance; for `tell` see `Journal`. Raises UsageError if `output` has
-    records without a journal.
+    records but no journal.
     """
     journal_file = Path(f"{output}.sqlite")
     if output.exists() and not journal_file.exists():
@@ -254,7 +254,7 @@ def run(
                 if result is None:
                     result = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=setting.backend)
                 if stop is not None and stop.is_set() and result.verdict is Verdict.UNKNOWN:
-                    break  # interrupted in the middle: repeated next time
+                    break  # interrupted: this answer is repeated in the next run
                 record = _record(instance, setting, result, outcome.cpu, options.time_limit) | facts(instance)
                 _keep(journal, listed[instance.key], outcome, record)
                 records.append(record)
@@ -293,7 +293,7 @@ class _Lines:
 
 
 def _key(question: Listed, setting: Setting, options: Options) -> str:
-    """The key of an answer: made as in a sweep, but different from keys of sweeps, whose records differ."""
+    """The key of an answer: computed as in a sweep, but with a prefix, because the records of sweeps have other fields."""
     asked = replace(options, backend=setting.backend, pipeline=setting.pipeline)
     return sha256("bench\0" + key_of(question.digest, asked))
 

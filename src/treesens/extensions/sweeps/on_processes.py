@@ -1,4 +1,4 @@
-"""Questions in local processes. Each process dies alone, and is kept for later runs for some minutes."""
+"""Runs questions in local processes. A process that dies affects no other process; idle processes are kept for some minutes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_ta
 
 _LOOK_SECONDS = 0.05
 _LAST_WORDS_SECONDS = 0.3
-"""Seconds from Ctrl-C until processes are killed, for answers in transit."""
+"""Seconds that answers in transit have to arrive after Ctrl-C, before processes are killed."""
 
 _idle: list[Worker] = []
 _lock = threading.Lock()
@@ -36,7 +36,7 @@ class Worker:
         self.task, self.since = task, time.monotonic()
 
     def taken(self, patience: float) -> tuple[Task, Outcome | Exception] | None:
-        """The task with its outcome, or with an error if the process has died or takes too long. None while it works."""
+        """The task with its outcome, or with an error if the process has died or takes too long; None while it is running."""
         task, ended = self.task, self.child.ended
         if task is None:
             return None
@@ -108,7 +108,7 @@ class _Crew:
         return [worker.child for worker in self.workers if worker.task is not None]
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Outcomes of workers that have answered, died or taken too long. After a first loss, the task is retried."""
+        """The outcomes of tasks whose workers have answered, died or taken too long. A lost task is retried once."""
         for taken in (worker.taken(self.patience) for worker in self.workers):
             if taken is None:
                 continue

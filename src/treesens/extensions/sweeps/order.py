@@ -1,8 +1,8 @@
 """The order of questions, and the answers that decide other questions.
 
-Highest levels come first, single features before sets, features with many splits before others: important answers come early
-and decide most other questions. A pair found for a question is tried, and verified again, on every easier question; a `none`
-decides every harder question.
+Questions with the highest level come first, then single features before sets, and features with many splits before others, so
+that important answers come early and decide most other questions. A pair found for a question is tried, and verified again, on
+every easier question; the answer `none` decides every harder question.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def order_questions(questions: Sequence[Question]) -> list[Question]:
 
 
 def _turns(levels: Sequence[Fraction]) -> dict[Fraction, int]:
-    """The turn of each level: the highest first, then the lowest, then repeatedly the midpoints."""
+    """The turn of a level: the highest first, then the lowest, then repeatedly the midpoints between levels with a turn."""
     turn = {levels[-1]: 0, levels[0]: min(1, len(levels) - 1)}
     spans, number = [(0, len(levels) - 1)], 2
     while spans:
@@ -72,7 +72,7 @@ class Plan:
             return self.open.pop(digest), self.helpers.pop(digest, None)
 
     def found(self, answered: Question) -> None:
-        """Queues the pair of a question for every easier question that is still open."""
+        """Marks the pair of an answered question as worth trying on every easier question that is still open."""
         with self._lock:
             for other in self._open_relatives(answered):
                 if answered.is_harder_than(other):

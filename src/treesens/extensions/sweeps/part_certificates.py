@@ -1,4 +1,4 @@
-"""The certificates of a question in parts: one per part, made by the workers, and a manifest that they cover the question."""
+"""Certificates of a question in parts: one per part, made by a worker, and a manifest of how parts cover the question."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def with_part_certificates(search: Coordinator, result: Result, folder: Path, bu
 
 
 def _proved(search: Coordinator, claim: str, folder: Path, budget: Budget) -> list[Certified]:
-    """The certificates of all parts and the manifest, in a folder; or only the reason if one is missing."""
+    """The certificates of all parts and the manifest, in a folder; or, if a certificate is missing, only the reason."""
     made = _made(search, folder, budget)
     missing = [one for one in made.values() if not one.path]
     if missing or len(made) < len(search.known.closed):

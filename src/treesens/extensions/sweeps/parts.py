@@ -2,7 +2,7 @@
 
 This is cube and conquer (Heule, Kullmann, Wieringa and Biere, HVC 2011).
 
-A cut is chosen by the trees restricted to the box: on the feature whose splits move leaf values the most, at their middle.
+A part is cut in the feature whose splits in the box move leaf values the most, at the weighted middle of these splits.
 
 `Conquest` is the state of a question in parts: the tree of cuts with open and closed parts, and the best answer. A journal has
 one line for every closed or split part, under the key of the question.
@@ -23,14 +23,14 @@ from treesens.compiler.result import Proof
 from treesens.values.verify import Witness
 
 AT_ONCE = 16
-"""Number of parts that replace an undecided one; with many, little time is spent on undecided parts."""
+"""Maximum number of parts that replace an undecided part; a large number reduces the time lost on undecided parts."""
 
 PROOFS = frozenset(str(proof) for proof in Proof)
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The cells of a feature at a point from `cell` on (`upper`), or below it. A missing value is in the upper cells."""
+    """The constraint that a feature's cell at a point is at least `cell` (`upper`), or below it. Missing is an upper cell."""
 
     point: int
     feature: int
@@ -49,7 +49,7 @@ class Part:
     cuts: tuple[Cut, ...] = ()
 
     def halves(self, point: int, feature: int, cell: int) -> tuple[Part, Part]:
-        """The two halves of the part: below a cell, and from the cell on."""
+        """The two halves of the part: the cells below `cell`, and the cells from `cell` on."""
         low, high = (Part((*self.cuts, Cut(point, feature, cell, upper))) for upper in (False, True))
         return low, high
 
@@ -59,7 +59,7 @@ class Part:
 
     @staticmethod
     def of_plain(cuts: list[list[int]]) -> Part:
-        """The part that `plain` was called on."""
+        """The part from its form in the journal."""
         return Part(tuple(Cut(p, f, cell, bool(upper)) for p, f, cell, upper in cuts))
 
 
@@ -86,9 +86,9 @@ class Splitter:
         self.trees = [_Splits(query.models[point.model]) for point in query.points]
 
     def split(self, part: Part) -> tuple[Any, list[Part]]:
-        """A tree of cuts, [point, feature, cell, left, right] with parts as leaves, and the list of its leaves.
+        """The tree of cuts that splits the part, [point, feature, cell, left, right] with parts as leaves, and its leaves.
 
-        If the part cannot be split, both contain the part alone.
+        If the part cannot be split, the tree is the part itself.
         """
         return self._split(part, AT_ONCE)
 
@@ -158,7 +158,7 @@ class _Splits:
         return found
 
     def left(self, low: Int32Array, high: Int32Array) -> tuple[Int32Array, Int32Array, FloatArray]:
-        """The splits that are reached in a box and cut it: feature, first cell of the right side, and weight."""
+        """The splits that a box reaches and that divide it, as three arrays: feature, first cell on the right, weight."""
         reached = np.zeros(len(self.feature), bool)
         reached[self.roots] = True
         found = []
@@ -216,7 +216,7 @@ def with_part_cut(tree: Any, part: Part, by: Any) -> Any:
 
 
 def checked_line(line: dict[str, Any]) -> dict[str, Any]:
-    """A line of a journal, if its parts are valid. Raises ValueError otherwise."""
+    """The line of a journal, unchanged. Raises ValueError if a part in it is not valid."""
     cuts = line["part"]
     whole = isinstance(cuts, list) and all(
         isinstance(cut, list) and len(cut) == 4 and all(type(x) is int and x >= 0 for x in cut) for cut in cuts

@@ -1,7 +1,7 @@
 """Reports on sweeps and benchmark runs.
 
-For a sweep, in a terminal and as CSV: the numbers of questions per document and query, by verdict. For a benchmark run: solved
-counts, PAR2, and the cactus plot.
+The report on a sweep, in a terminal and as CSV, has the numbers of questions per document and query, by verdict. The report on
+a benchmark run has solved counts, PAR2, and the cactus plot.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from treesens.report.terminal import say_wrapped
 from treesens.visible import visible
 
 LISTED = 20
-"""Maximum of unanswered questions that are listed."""
+"""Maximum number of unanswered questions to list."""
 
 COLUMNS = ("document", "query", "varied", "verdict", "reason", "proof", "replay", "implied_by", "attempts_made", "cpu")
 
@@ -99,7 +99,7 @@ def label(record: dict[str, Any]) -> str:
 def summary(
     records: list[dict[str, Any]], time: str = "solve", by: Callable[[dict[str, Any]], str] = label
 ) -> list[dict[str, Any]]:
-    """One row per setting, or per value of `by`: solved, found, none, PAR2, median, largest, total.
+    """One row per setting (or per value of `by`), with the columns solved, found, none, PAR2, median, largest and total.
 
     PAR2 is the mean time, in which an unsolved instance counts as twice its limit.
     """

@@ -1,4 +1,4 @@
-"""A sweep: questions in, answers into the journal. Only this process writes; workers only answer."""
+"""Runs a sweep: solves questions, and writes answers into the journal. Only this process writes; workers only answer."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class _Sweep:
         return self.summary
 
     def _recall(self) -> None:
-        """Takes answers from the journal, which apply to open questions like new answers."""
+        """Takes answers from the journal; like new answers, they may decide other questions."""
         known: list[tuple[Question, Entry]] = []
         for digest, key in self.keys.items():
             entry = self.journal.known(key, self.settings.time_limit)
@@ -189,7 +189,7 @@ class _Sweep:
         self.plan.found(question)
 
     def _decide(self, question: Question, entry: Entry) -> None:
-        """Applies a `none` to every harder question, which it decides too."""
+        """Records that the answer `none` to a question also decides every harder question."""
         decided = self.plan.none(question)
         if not decided:
             return
@@ -212,7 +212,7 @@ class _Sweep:
 
 
 def record_of_failure(question: Question, outcome: Outcome, settings: Settings) -> dict[str, Any]:
-    """The record of a question that came back unanswered."""
+    """The record of a question whose task failed."""
     return {
         "query": question.name,
         "verdict": str(Verdict.UNKNOWN),

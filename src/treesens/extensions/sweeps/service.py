@@ -90,7 +90,7 @@ def shipment_of(file: Path, executor: Executor, *, trust_pickle: bool) -> Shipme
 def in_parts(
     workers: int | None, on: str | None, *, jobs: int, confirm: str | None
 ) -> Callable[[Journal | None], InParts] | None:
-    """A factory of the answers in parts if options request parts, or None. Raises UsageError for contradictory options."""
+    """A function that makes `InParts`, or None if no option requests parts. Raises UsageError for contradictory options."""
     if workers is None and on is None:
         return None
     from treesens.extensions.sweeps.executor import parse_executor
@@ -111,7 +111,7 @@ def side_by_side(
     interruption: Interruption,
     faults: Faults,
 ) -> Iterator[tuple[ResolvedQuestion, Result]]:
-    """Answers several questions at a time; answers are returned in file order, not in the order of completion."""
+    """Answers several questions at a time, and yields the answers in file order, not in the order of completion."""
     from treesens.extensions.sweeps.executor import Executor
     from treesens.extensions.sweeps.worker import Shipment, Task
 

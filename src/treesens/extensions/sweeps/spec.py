@@ -1,4 +1,4 @@
-"""SPEC files: a TOML table of models, features and gaps, as `.sens` documents (one per model); or a `.sens` document."""
+"""Reads SPEC files: a TOML table of models, features and gaps, from which `.sens` documents are made, or a `.sens` file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class _Place:
-    """A table of a SPEC file, for messages."""
+    """The place of a table in a SPEC file, for messages."""
 
     path: Path
     text: str

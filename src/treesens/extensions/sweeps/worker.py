@@ -1,5 +1,5 @@
-"""Answers one question, or one part of it, in a worker process. Documents are opened once per process; only the most
-recently used ones are kept. A part returns an answer, perhaps an improvement on the known one, or its certificate.
+"""Answers one question, or one part of it, in a worker process. Documents are opened once per process; only the most recently
+used ones are kept. The task for a part asks for an answer (with a known answer, for a better one) or for a certificate.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def ship(document: Document, remote: bool) -> Shipment:
 
 @dataclass(frozen=True)
 class Task:
-    """One question for a worker. `try_first` is the pair found for the question named `tried_of`."""
+    """One question for a worker. `try_first` is a pair to try first; it answers the harder question named `tried_of`."""
 
     key: str
     document: str
@@ -76,10 +76,10 @@ class Task:
     try_first: Points | None = None
     tried_of: str = ""
     deadline: float | None = None
-    """Wall-clock time (of `time.time`) at which the whole sweep ends; an answer that it cuts short is marked `clipped`."""
+    """Wall-clock time (`time.time()`) at which the whole sweep ends; an answer cut short at this time is marked `clipped`."""
     record: bool = True
     bare: bool = False
-    """True if only the engine runs, for measurements: no rows of tables, no regions."""
+    """True for measurements: only the engine runs, without searches in rows of tables and without regions."""
     regions: bool = True
     """True if pairs are returned with their region even without a table (with a table, they always are)."""
     part: PartTask | None = None
@@ -126,7 +126,7 @@ def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = N
         made = Outcome(task.key, failure=str(error), own_fault=error.exit_code == 6)
     except MemoryError:
         made = Outcome(task.key, failure="out of memory")
-    except Exception:  # noqa: BLE001 (one question must not end a night of them; it is recorded as unanswered)
+    except Exception:  # noqa: BLE001 (one question must not end a long run; it is recorded as unanswered)
         made = Outcome(task.key, failure=traceback.format_exc(), own_fault=True)
     return replace(made, rss=resident(), worker=f"{platform.node()}:{os.getpid()}")
 
@@ -179,7 +179,7 @@ def _warm(session: Session, options: Options) -> None:
     if options.library_predict is None:
         return
     for model in session.models.values():
-        with suppress(Exception):  # a library that fails does so in the replay too, and is named there
+        with suppress(Exception):  # a library that fails here also fails in the replay, which reports the error
             model.margins(np.zeros((1, model.ensemble.n_features)))
 
 
@@ -228,7 +228,7 @@ def _session(shipment: Shipment) -> Session:
                     "the file has changed since the sweep began", place=path, remedy="start the sweep again"
                 )
         return open_session(file, base, trust_pickle=document.trust_pickle)
-    # The sender's paths are invalid here: files are stored by content in a folder that exists while they are read.
+    # The sender's paths are invalid here, so the contents are written to a folder that exists while they are read.
     with tempfile.TemporaryDirectory(prefix="treesens-") as folder:
         places, models = {}, {d.path.value for d in file.declarations if isinstance(d, ast.Model)}
         for path, known in document.files:
@@ -299,13 +299,13 @@ class Packed:
 
 
 def part_of(query: Query, task: PartTask) -> tuple[Query, tuple[AtLeast, ...]]:
-    """The question about a part, and the row that requires an improvement, if any."""
+    """The question about a part, and the row that requires an improvement on the known answer, if there is one."""
     bare, rows = (replace(query, objective=None), ()) if task.beyond is None else beyond(query, task.beyond)
     return within(replace(bare, objective=None), task.part), rows
 
 
 def answer_part(query: Query, task: PartTask, options: Options, budget: Budget) -> Result:
-    """Decides if a part has an answer."""
+    """The result of the search for an answer in a part."""
     asked, rows = part_of(query, task)
     return answer(replace(asked, constraints=(*asked.constraints, *rows)), options, budget)
 

@@ -1,10 +1,10 @@
 """LightGBM models: text files and dump_model JSON read without lightgbm, and live Booster and scikit-learn objects.
 
 LightGBM's evaluation (tree.h, gbdt_prediction.cpp, c_api.cpp of versions 2.3 to 4.7): float64; |x| <= 1e-35 is read as 0; x <=
-threshold goes left. A node's missing type decides about NaN: `None` reads it as 0, `Zero` sends it and every zero the default
-way, `NaN` sends only NaN that way. A category goes left iff its code, truncated, is in the node's bit set; NaN and unseen codes
-go right. Sums are float64 from 0 in the order of the trees; shrinkage and DART weights are in the leaf values already; random
-forests (`average_output`) divide by the number of rounds before the link.
+threshold goes left. A node's missing type determines the treatment of NaN: `None` reads NaN as 0, `Zero` sends NaN and every
+zero the default way, `NaN` sends only NaN that way. A category goes left iff its code, truncated, is in the node's bit set; NaN
+and unseen codes go right. Sums are float64 from 0 in the order of the trees; shrinkage and DART weights are in the leaf values
+already; random forests (`average_output`) divide by the number of rounds before the link.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LightGBM's text format: a header of `key=value` lines, such a block per tree, and parameters at the end."""
+"""LightGBM's text format: a header of `key=value` lines, a block of them per tree, and parameters at the end."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _TRUSTED = (
 
 
 class Compositions(Protocol):
-    """The service "compositions"."""
+    """The interface of the service "compositions" (`builtin.SERVICES`)."""
 
     def read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel | None:
         """The model of a pipeline, a wrapper or a composition of models; None for any other estimator."""

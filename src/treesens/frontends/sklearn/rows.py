@@ -91,8 +91,8 @@ def predictor(
     call: Callable[[Any, Any], Any],
     outputs: int | None,
 ) -> Any:
-    """A function from float64 rows to [rows, outputs] (None: unchanged), which is `call(estimator, input)` in one thread, so
-    that sums have one order."""
+    """A function from float64 rows to the result of `call(estimator, input)`, as [rows, outputs] if `outputs` is given. The
+    call runs in one thread, so that sums have one order."""
     fixed = copy.copy(estimator)
     if getattr(fixed, "n_jobs", 1) not in (1, None):
         fixed.n_jobs = 1

@@ -6,7 +6,7 @@ negative and unknown ones go left; sums are float32, start from the base margin 
 weight * value, rounded before it is added.
 
 After early stopping, `Booster.predict` uses all trees of a file, the scikit-learn wrapper those up to `best_iteration`. Files,
-Boosters (both with a note) and wrappers are read accordingly.
+Boosters (both with a note) and wrappers are read in the same way.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _MAX_OUTPUTS = 100_000
 
 
 class LinearBoosters(Protocol):
-    """The service "numbers"."""
+    """The interface of the service "numbers" (`builtin.SERVICES`)."""
 
     def read_linear(
         self,

@@ -125,7 +125,7 @@ def _by_id(listed: Field) -> list[Field]:
 
 
 def _check_rounds(model: Field, trees: int) -> None:
-    """Checks the round offsets: the library uses all trees from the first to the last, regardless of those in between."""
+    """Checks the round offsets: the library uses all trees from the first to the last, regardless of the offsets in between."""
     pointers = model.get("iteration_indptr")
     if pointers is None:
         return

@@ -199,7 +199,7 @@ class DeclarationParser:
         from lark import Token
 
         for kind in kinds:
-            # Trees made of this text need locations; these are at the start, where no message will point.
+            # Trees made of this text need a location: the start of the file, to which no message will point.
             text = "=" if kind == "EQUAL" else "a"
             self._feed(Token(kind, text, start_pos=0, line=1, column=1, end_line=1, end_column=1, end_pos=0))
 

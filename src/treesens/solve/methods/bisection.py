@@ -1,4 +1,4 @@
-"""The best largest distance (linf) by decisions on the native engine: is a given value reachable?
+"""Finds the best largest distance (linf) by decisions of the native engine: is a given value reachable?
 
 A largest distance is not a sum, and maximising a ladder of levels proves little before it ends. Decisions are fast, and a dozen
 of them close in on the best value. Without relations, the best value is the best distance of a cell or a pair of cells, so each

@@ -97,8 +97,8 @@ class EngineRun:
     def end(self) -> None:
         """Requests the engine to stop, and waits until it has stopped.
 
-        An interruption is raised after the engine has returned or `_COMES_BACK` seconds have passed: Python treats a thread
-        whose `join` was interrupted as ended, and a process that exits while the engine works aborts.
+        An interruption is raised after the engine has returned or `_COMES_BACK` seconds have passed: Python regards a thread as
+        ended if its `join` was interrupted, and a process that exits while the engine runs would abort.
         """
         self.stop.set()
         interruption: KeyboardInterrupt | None = None

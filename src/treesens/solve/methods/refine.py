@@ -5,8 +5,8 @@ values that satisfy all relations at once, they are excluded, with as many other
 For a ladder objective, the steps are refined towards the best answer.
 
 Stronger questions turn a distance between two points into bounds on single features. A sum over all features couples all of
-them, so that a local search can hardly move; bounds on single features with the same consequence leave each one free in its own
-range. Any answer to a stronger question answers the question; if it has none, nothing follows.
+them, so that a local search can hardly move; bounds on single features that imply the same limit leave each feature free in its
+own range. Any answer to a stronger question answers the question; if it has none, nothing follows.
 """
 
 from __future__ import annotations
@@ -117,9 +117,8 @@ class _Refinement:
         return None
 
     def _at_limit(self, goal: Objective) -> Result | None:
-        """A count as good as the constraints on the same sum allow, so that no search has to prove it optimal; otherwise None.
-
-        Domains limit a sum over features, too; a limit that values approach without reaching it counts as well.
+        """An answer at the limit that constraints or domains set for the objective, so that it is optimal; None if none is
+        found. Domains limit a sum over features, too; a limit that values approach without reaching it counts as well.
         """
         limit, within = objective_range(self.query)[goal.maximize], [Fraction(0), Fraction(CLOSE) / 2]
         if goal.counts:
@@ -317,7 +316,7 @@ def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> C
 
 
 def _bounds(query: Query, relation: ValueSum, terms: Sequence[DistanceTerm], moving: frozenset[int]) -> Constraint:
-    """The points agree on the distance's features; each of the `moving` ones gets an equal share of the limit instead."""
+    """The points agree on the distance's features, except that each of the `moving` ones gets an equal share of the limit."""
     counted = {term.feature for term in terms}
     moving_terms = [term for term in terms if term.feature in moving]
     if not moving_terms or relation.limit < 0:

@@ -155,7 +155,7 @@ class ScoreRows(EventRows):
         self.index, self.complete = found.index, found.complete
 
     def order(self) -> Int64Array:
-        """Rows that lie on one side unchanged come first, then those with the largest margins."""
+        """Positions of the rows that flip: first those that lie on one side unchanged, then those with the largest margins."""
         question, found = self.question, self.found
         places = np.flatnonzero(question.flipping(found))
         clear = question.clearance(found)[places]
@@ -165,7 +165,7 @@ class ScoreRows(EventRows):
         return places[np.lexsort((-clear, ~own))]
 
     def candidates(self) -> Int64Array:
-        """The pairs closest to typical inputs come first, if both points have to be typical."""
+        """Positions as in `order` or, if both points have to be typical, the pairs closest to typical inputs first."""
         return self._least_untypical(self.order())
 
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
@@ -243,7 +243,7 @@ def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None
 
 
 class Locations(Protocol):
-    """The service "location"."""
+    """The interface of the service "location" (`builtin.SERVICES`)."""
 
     def locate(
         self, query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result: Result, options: Options

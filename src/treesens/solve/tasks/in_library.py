@@ -50,7 +50,7 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
 def _confirm_reason(
     query: Query, first: Result, explanation: Explanation, ask: Callable[[Query, Budget], Result], budget: Budget
 ) -> Result:
-    """The reason, confirmed if no rounding gives another class to an input that agrees with it."""
+    """The reason, confirmed if no rounding gives another class to an input with the row's values of its features."""
     assert query.explained is not None
     for agreeing_query in agreeing(query.explained, explanation.features or frozenset()):
         second = confirm_in_library(agreeing_query, ask(agreeing_query, budget), ask, budget)

@@ -1,1 +1,1 @@
-"""Training within a budget: after every round the swing of some features is proved to be within it."""
+"""Training within a budget: after every round it is proved that the swing of some features stays within the budget."""

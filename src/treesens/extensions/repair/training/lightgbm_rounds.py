@@ -28,7 +28,7 @@ def callback_of(rounds: Rounds) -> Callable[[Any], None]:
             trainers[id(env.model)] = _Trainer(env.model, rounds)
         rounds.after_round(trainers[id(env.model)])
 
-    kept.order = 0  # type: ignore[attr-defined]  # before early stopping and the record of figures
+    kept.order = 0  # type: ignore[attr-defined]  # runs before early stopping and before metrics are recorded
     return kept
 
 

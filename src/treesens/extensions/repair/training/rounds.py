@@ -46,7 +46,7 @@ class Within:
             raise UsageError("every feature of the rows varies", remedy="leave one out of `vary`")
 
     def is_kept(self, trained: Any) -> bool:
-        """True if the promise is proved for a booster, with a margin for the library's rounding."""
+        """True if the promise is proved for the booster `trained`, with a margin for the library's rounding."""
         model = self._read(trained)
         missing = np.array([not f.labels for f in model.ensemble.features], dtype=np.bool_)
         domain = (*self.domain, *possible_inputs(model, missing, self.domain))
@@ -96,8 +96,8 @@ class Trainer(Protocol):
 class Rounds:
     """Keeps the promise of one training; `made` lists the outcomes of rounds.
 
-    A round without splits on the features changes no such score difference, so it needs no proof. If not even a quarter
-    of a round is proved, it is repeated without them, and they are excluded for 1, 2, 4, … rounds before the next attempt.
+    A round without splits on the promise's features changes no swing, so it needs no proof. If the proof fails even with a
+    quarter of the learning rate, the round is repeated without these features, which are then excluded for 1, 2, 4, … rounds.
     """
 
     def __init__(self, within: Within) -> None:
@@ -106,7 +106,7 @@ class Rounds:
         self._rest, self._left = 1, 0
 
     def after_round(self, trainer: Trainer) -> None:
-        """Checks the last round. Raises UsageError if the model exceeded the budget before it."""
+        """Checks the last round. Raises UsageError if the model already exceeded the budget before this round."""
         if not self.made:
             self._check_start(trainer)
         self.made.append(self._kept(trainer))

@@ -31,7 +31,7 @@ def callback_of(rounds: Rounds, train: Any) -> Any:
             return model
 
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            del model, evals_log  # the booster does not change, and its metrics are not used
+            del model, evals_log  # the booster stays the same object, and metrics are not used
             self.trainer.epoch = epoch
             rounds.after_round(self.trainer)
             self.trainer.remember()
@@ -104,7 +104,7 @@ def _check_kind(config: Any) -> None:
 
 
 def _found(config: Any, name: str) -> str:
-    """The value of a parameter, wherever the library stores it. Raises UsageError if it is missing."""
+    """The value of a parameter, at whichever place in `config` the library stores it. Raises UsageError if it is missing."""
     if isinstance(config, dict):
         if isinstance(config.get(name), str):
             return str(config[name])

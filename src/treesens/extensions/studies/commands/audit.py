@@ -1,4 +1,4 @@
-"""Outputs of `treesens audit`: the table, a page to sign with all records next to it, and a section of a model card."""
+"""Outputs of `treesens audit`: the table, a page to sign, a file of all records, and a section of a model card."""
 
 from __future__ import annotations
 

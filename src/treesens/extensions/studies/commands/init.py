@@ -48,7 +48,7 @@ def command(
     questions = output or model.with_suffix(".sens")
     toml = model.with_name(FILE)
     made = {questions: first_questions(loaded, table, model, data, questions.parent)}
-    if not loaded.meaning and not toml.exists():  # what is there is an input of this run
+    if not loaded.meaning and not toml.exists():  # an existing file is an input of this run
         made[toml] = first_toml(loaded)
     for path in made:
         if path.exists() and not force:

@@ -127,8 +127,8 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
 
 @contextmanager
 def _kept_answer(document: dict[str, Any], folder: Path, name: str) -> Iterator[None]:
-    """Keeps the document as a file in the folder while its certificates are made, in case the process is killed: the
-    document is printed together with them. The file is removed at the end.
+    """Keeps the document as a file in the folder while its certificates are made, because it is printed only after them, and
+    the process might be killed. The file is removed at the end.
     """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, default=str, indent=2) + "\n"
     path = folder / f"{name}.{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.answer.json"
@@ -144,8 +144,8 @@ def _kept_answer(document: dict[str, Any], folder: Path, name: str) -> Iterator[
 
 @dataclass(frozen=True)
 class _Certified:
-    """The exit code if nothing else decides it, the manifest (None if it was not requested), and the indices of the records
-    all of whose claims are accepted.
+    """The result of making certificates: the exit code if nothing else decides it, the manifest (None if it was not requested),
+    and the indices of the records whose claims are all accepted.
     """
 
     code: int
@@ -286,7 +286,7 @@ def _progress(
 
 @contextmanager
 def remembered(path: Path | None, time_limit: float, *context: object) -> Iterator[KeptAnswers | None]:
-    """The answers in a journal, open meanwhile; None without a path. `context` is everything on which all answers depend."""
+    """The answers in a journal, or None without a path. `context`, on which all answers depend, is a part of their keys."""
     from treesens import __version__
 
     with open_journal(path) as journal:

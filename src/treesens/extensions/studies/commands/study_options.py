@@ -99,7 +99,7 @@ def _is_row(text: str) -> bool:
 
 
 def rows_of(text: str, flag: str = "--rows") -> list[int]:
-    """The rows that a text such as `0,5,10-19` names, in its order. Raises UsageError if a part is not a number or a range."""
+    """The rows in a text such as `0,5,10-19`, in this order. Raises UsageError if a part is neither a number nor a range."""
     remedy = f"write {flag} 0,5,10-19"
     rows: list[int] = []
     for part in split(text):
@@ -126,7 +126,7 @@ def _pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
 
 
 def budgets_of(texts: Sequence[str], flag: str) -> dict[str, int]:
-    """The highest number of rows per feature, from NAME=ROWS."""
+    """The permitted number of rows that flip for each feature, given as NAME=ROWS."""
     found = {}
     for name, words in _pairs(texts, flag, "sex=0,age=10").items():
         if not _is_row(words):
@@ -160,7 +160,7 @@ def sizes_of(texts: list[str], flag: str) -> tuple[str, ...]:
 
 
 def number_of(text: str, flag: str) -> Fraction:
-    """The exact number that a text writes. Raises UsageError if it is not a number, or lies outside the range of float64."""
+    """The exact number that a text states. Raises UsageError if there is none, or it lies outside the range of float64."""
     try:
         number = fraction_of(text)
         float(number)

@@ -27,7 +27,7 @@ BESIDE = {
     "sets": "treesens.extensions.studies.commands.row_outputs:SetsOutputs",
     "why": "treesens.extensions.studies.commands.row_outputs:WhyOutputs",
 }
-"""Studies whose commands write more than a table, with the class for their outputs."""
+"""The class for the outputs of each study whose command writes more than a table."""
 
 
 class Outputs:

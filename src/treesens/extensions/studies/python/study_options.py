@@ -121,7 +121,7 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
 
 
 def _some_sets(one: Declared, sets: list[list[str]]) -> list[list[str]]:
-    """The sets of features. Raises UsageError for empty sets, since a question about no feature would look like an answer."""
+    """The sets of features. Raises UsageError for an empty set, because an answer about no feature would be misleading."""
     if not sets or not all(sets):
         without = "" if one.default is REQUIRED else f"; without `{one.field}` each is tried"
         raise UsageError(
@@ -201,8 +201,8 @@ def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
 
 
 def rows_of(rows: Any, data: Any = None) -> list[int]:
-    """Row numbers, starting at 0, from numbers; from texts or the items of an index, which are labels of the index of `data`;
-    or from a mask. Raises UsageError for anything else.
+    """Row numbers, starting at 0. `rows` are numbers, a mask, or labels of the index of `data`, as texts or as an index. Raises
+    UsageError for anything else.
     """
     index = getattr(data, "index", None)
     index = None if callable(index) or not hasattr(index, "get_indexer_for") else index

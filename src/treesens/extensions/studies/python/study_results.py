@@ -25,7 +25,7 @@ RESULTS = {
     "sets": "treesens.extensions.studies.python.rows:Sets",
     "why": "treesens.extensions.studies.python.rows:Reasons",
 }
-"""Result classes that offer more than records and columns."""
+"""The result classes of studies that need more than records and columns."""
 
 
 @dataclass(frozen=True)

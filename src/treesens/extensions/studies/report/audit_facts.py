@@ -25,7 +25,7 @@ from treesens.records.answers import label_of
 from treesens.records.plain import SCHEMA_VERSION
 
 _PROXIES = 5.0
-"""Time limit in seconds for the proxies of one protected feature, which are searched for after all answers."""
+"""Time limit in seconds for the search for proxies of one protected feature, which follows all answers."""
 
 
 @dataclass
@@ -140,7 +140,7 @@ _LISTED = 24
 
 
 def domain_records(query: Query, declared: set[str]) -> list[dict[str, Any]]:
-    """For each feature, its kind, its range or values, whether it may be missing, and the source of its domain.
+    """A record for each feature: its kind, its range or values, whether it may be missing, and the source of its domain.
 
     `declared` are the features with a declared domain; the other features have the range of the data.
     """
@@ -174,17 +174,17 @@ def rule_records(query: Query) -> list[list[str]]:
 
 
 BINS = 10
-"""A numeric column with more than twice this many distinct values is cut into this many parts with equally many rows."""
+"""Number of bins, with roughly equal numbers of rows, for a numeric column with more than twice as many distinct values."""
 
 LEAST = 0.02
-"""The smallest part of the entropy that a proxy has to explain."""
+"""Minimum part of the entropy that a proxy has to explain."""
 
 MOST = 5
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """A column `feature` that explains the part `told` of the entropy of the column `of`: 0 for nothing, 1 for all."""
+    """A column `feature` that explains the part `told` (0 to 1) of the entropy of the column `of`."""
 
     of: str
     feature: str
@@ -203,9 +203,9 @@ def proxies(table: Table, of: str) -> list[Proxy]:
 
 
 def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
-    """The part of the entropy of `target` that `column` explains, both int64[rows] codes from 0; in [0, 1]."""
+    """The part, in [0, 1], of the entropy of `target` that `column` explains; both are int64[rows], codes from 0."""
     rows, width = len(target), int(column.max(initial=0)) + 1
-    # Only pairs that occur are counted: two columns with many texts have billions of possible pairs.
+    # Only pairs that occur are counted, because two columns with many texts have billions of possible pairs.
     of_target, of_column, of_both = (
         np.unique(codes, return_counts=True)[1] for codes in (target, column, target * width + column)
     )
@@ -216,7 +216,7 @@ def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
 
 
 def _is_identifier(column: Column) -> bool:
-    """True if a column has a text for fewer than five rows each: too few to distinguish from chance (Cochran 1954)."""
+    """True for texts that occur in fewer than five rows on average, too few to distinguish from chance (Cochran 1954)."""
     return column.dtype == object and 5 * len(set(column.tolist())) > len(column)
 
 
@@ -226,14 +226,14 @@ def _entropy(counts: Int64Array) -> float:
 
 
 def _codes(column: Column) -> Int64Array:
-    """A column as codes from 0; numbers with many values are cut into parts with equally many rows, missing is its own code."""
+    """A column as codes from 0: numbers with many values are cut into bins, and a missing number has a code of its own."""
     if column.dtype == object:
         names = {value: code for code, value in enumerate(dict.fromkeys(column.tolist()))}
         return np.array([names[value] for value in column.tolist()], np.int64)
     absent = np.isnan(column)
     values = np.unique(column[~absent])
     if len(values) > 2 * BINS:
-        # Each end is a number of the column, because a mean of infinities would not be a number.
+        # Every end of a bin is a number of the column, because interpolating between infinities gives no number.
         ends = np.linspace(0, 1, BINS + 1)[:-1]
         values = np.unique(np.quantile(column[~absent], ends, method="inverted_cdf"))
     codes = np.searchsorted(values, column, side="right").astype(np.int64)

@@ -129,7 +129,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
 
 
 def certificates_of(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every claim of the records for which a certificate was requested, with its file or the reason why it has none."""
+    """Every claim for which a certificate was requested, with the file of the certificate or the reason why there is none."""
     return [
         {
             "name": ", ".join(record["varied"]),
@@ -150,7 +150,7 @@ def check_command(certificates: list[dict[str, Any]], model: str) -> str:
 
 
 def seen(value: Any) -> Any:
-    """A text in which characters that would reorder or hide parts of it are visible; it is escaped for HTML afterwards."""
+    """A text in which characters that reorder or hide text are made visible; the caller escapes it for HTML."""
     return visible(value, lines=True) if type(value) is str else value
 
 
@@ -177,7 +177,7 @@ def shown_score(value: Any) -> str:
 
 
 def shown_run(run: Any) -> str:
-    """The text of a label or of a run of numbers in a region."""
+    """The text of a region's part: a label, or a run of numbers."""
     if not isinstance(run, list):
         return shown(run)
     low, high = shown(run[0]), shown(run[1])

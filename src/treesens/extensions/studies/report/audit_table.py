@@ -25,7 +25,7 @@ PRICED = (
     "rows, its loss and AUC on new rows may differ"
 )
 SWING = "the largest difference of the {} between two inputs of the domain that differ only in the feature"
-"""The swing of a set of features is the difference between two inputs that differ in no other features."""
+"""A sentence about the swing of one feature; for a set of features, the inputs differ only in the set."""
 COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
 
 

@@ -17,8 +17,8 @@ _LISTED = 5
 
 
 def grouped(records: Sequence[Record], names: Names | None = None) -> list[dict[str, Any]]:
-    """Records by varied features and classes, protected features first and then those with the greatest effect: rows that flip
-    at the smallest gap, then at larger gaps, then the largest swing.
+    """Groups of records with the same varied features and classes: protected features first, then by effect, which is the
+    number of rows that flip at the smallest gap, then at larger gaps, and then the largest swing.
     """
     groups = [
         {"name": " ".join(filter(None, (", ".join(varied), f"({classes})" if classes else ""))), "records": list(mine)}
@@ -74,7 +74,7 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
 
 
 def _at(gap: str) -> str:
-    """The gap or the decision of a sentence, with its preposition."""
+    """A gap or a decision with its preposition, for a sentence."""
     return f"by {gap}" if gap.startswith("decision ") else f"at {gap}"
 
 
@@ -176,7 +176,7 @@ def _share_value(share: Record) -> float:
 
 
 def _typical_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
-    """A sentence about the findings that remain if only typical inputs count."""
+    """A sentence about the findings among typical inputs."""
     found = [r for _, r in mine if r.get("typical") and r["verdict"] == "found"]
     if not found:
         return []
@@ -193,7 +193,7 @@ def _typical_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
 
 
 def questions(records: Sequence[Record]) -> list[tuple[str, str]]:
-    """All questions in numbers, each with the name of its gap."""
+    """The distinct questions of the records, each as a pair of its gap and its text with numbers."""
     return list(dict.fromkeys((gap_of(r), r["question"]) for r in records))
 
 

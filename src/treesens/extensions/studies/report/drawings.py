@@ -19,14 +19,14 @@ _WIDTH = 420
 """Width of the scale of the bars."""
 _BAR_LINE = 22
 _WORDS = 190
-"""Width of the share in words, to the right of its bar."""
+"""Width of the text to the right of a bar, which states the share."""
 _TOP = 26
 _LEAST = 1e-7
 _TICKS = (1e-6, 1e-4, 1e-2, 1.0)
 
 
 def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
-    """The squares of the map: the number of rows that flip, on a logarithmic scale of the share of rows."""
+    """The squares of the map: the number of rows that flip, on a colour that shows their share on a logarithmic scale."""
     left = 12 + 7.5 * max((len(short(g["name"])) for g in groups), default=1)
     squares = []
     for y, group in enumerate(groups):
@@ -66,12 +66,12 @@ def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
 
 
 def strength_of(share: float) -> float:
-    """The darkness of a share of the rows, 0 to 1: logarithmic, because even one row in many thousands counts."""
+    """The darkness, 0 to 1, that shows a share of the rows: logarithmic, because even one row in many thousands counts."""
     return 0.0 if share == 0 else max(0.08, 1 + math.log10(share) / 5)
 
 
 def short(name: str) -> str:
-    """A name that fits next to the map."""
+    """A name, shortened so that it fits next to the map."""
     return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
 
 
@@ -82,7 +82,7 @@ def colour(strength: float) -> str:
 
 
 def ink_on(fill: str) -> str:
-    """Black or white, whichever is easier to read on a colour: the better one always has a contrast of 4.5 (WCAG AA)."""
+    """Black or white, whichever has the greater contrast to a colour; this contrast is always at least 4.5 (WCAG AA)."""
     return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, fill))
 
 

@@ -1,7 +1,7 @@
 """The first two pages of a report: the finding about every feature in a few words, and one example sentence.
 
-*On rows*: rows of the data change their answer. *On inputs only*: only other inputs of the domain do; their rarity is stated.
-*None*: it is proved that no input does. Signers have to distinguish them: one row in ten is not one input in a billion.
+*On rows*: rows of the data flip. *On inputs only*: only other inputs of the domain flip; their rarity is stated. *None*: it is
+proved that no input flips. Signers have to distinguish the first two: one row in ten is not one input in a billion.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def sentence(record: Record, names: Names) -> str:
 
 
 def pair_lines(record: Record, facts: Record, before: Record | None) -> list[str]:
-    """The pair of a record in words, and the pair of typical inputs; a pair that was shown before is only referred to."""
+    """The pair of a record in words, and the pair of typical inputs; if a pair was shown before, the line refers to it."""
     lines, names = [], Names.of_facts(facts)
     for words, pair, earlier in (
         ("", record, before),
@@ -103,7 +103,7 @@ def pair_lines(record: Record, facts: Record, before: Record | None) -> list[str
 
 
 def directions(record: Record, facts: Record) -> str:
-    """The current decision of the rows that flip, by outcome, or by class name if the classes are named."""
+    """The numbers of rows that flip, by their current decision: by outcome, or by class name if the classes are named."""
     down, up = record.get("rows_flipped_down"), record.get("rows_flipped_up")
     names = Names.of_facts(facts)
     if down is None or up is None or not record["rows_flipped"]:
@@ -132,7 +132,7 @@ def proxies(facts: Record) -> list[str]:
 
 
 def grouped_methods(groups: Sequence[Mapping[str, Any]], method: Any) -> list[tuple[str, str, list[str]]]:
-    """Every method once, with the questions that it answered, because a line for each answer would repeat the methods."""
+    """Every method with the questions that it answered. (A line for each answer would repeat the methods.)"""
     found: dict[tuple[str, str], list[str]] = {}
     for group in groups:
         for record in group["records"]:

@@ -1,4 +1,4 @@
-"""An audit as a section of a model card, in Markdown: between two marks in the card, so that the next audit replaces it.
+"""An audit as a section of a model card, in Markdown. Two marks enclose the section, so that the next audit can replace it.
 
 Model cards: Mitchell et al., Model Cards for Model Reporting, FAT* 2019; the section belongs to their quantitative analyses
 and caveats.
@@ -75,7 +75,7 @@ def _file(of: dict[str, Any]) -> str:
 
 
 def _domain(facts: dict[str, Any]) -> str:
-    """The inputs that every answer is about, in a folded block."""
+    """The domain, which every answer is about, in a folded block."""
     lines = [
         f"- {_text(one['feature'])}: {_values(one)}{' or missing' if one['missing'] else ''}" for one in facts["domain"]
     ]
@@ -114,7 +114,7 @@ def _text(words: str) -> str:
 
 
 def check_card(path: Path) -> None:
-    """Raises UsageError for an existing file without a place for the section: other text is never replaced."""
+    """Raises UsageError for an existing file without a place for the section, because other text is never replaced."""
     _parts_of(path)
 
 
@@ -129,7 +129,7 @@ def _parts_of(path: Path) -> tuple[str, str]:
     if not path.exists():
         return "", ""
     try:
-        # The card is an output that the run continues, not an input.
+        # The card counts as an output of the run, not as an input.
         text = read_regular(path, MOST_TEXT_BYTES, own=True).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the card cannot be read: {error}", place=str(path), remedy="name a Markdown file") from None

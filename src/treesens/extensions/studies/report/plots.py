@@ -17,7 +17,7 @@ _BAR = 0.32
 
 
 def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: str, axes: Any = None) -> Any:
-    """Draws a bar per name up to the value that a verified pair reaches, and a line to the proved bound; the greatest on top.
+    """Draws, for each name, a bar up to the value that a verified pair reaches and a line up to the bound; the greatest on top.
 
     Missing values and bounds are None. Returns the axes of matplotlib, new ones by default.
     """
@@ -45,8 +45,8 @@ def parts_plot(
     words: Mapping[str, str] | None = None,
     first: Collection[str] = (),
 ) -> Any:
-    """Draws a bar per name up to its part of a whole, with `words` at its end if given; names in `first`, then the greatest
-    parts, are on top. Returns the axes, new ones by default.
+    """Draws a bar for each name, as long as its part of a whole, and `words`, if given, at the ends of bars. Names in `first`
+    are on top, then the greatest parts. Returns the axes, new ones by default.
     """
     ordered = sorted(parts, key=lambda name: (name in first, parts[name]))
     axes = new_picture(axes, 1 + _BAR * max(3, len(ordered)))
@@ -71,7 +71,7 @@ def reasons_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = 
 
 
 def certified_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """Draws the certified part of rows over the radius, from the result of `treesens robust`; labelled rows count if right."""
+    """Draws the certified part of the rows over the radius, from `treesens robust`; wrongly predicted rows do not count."""
     del records
     unit = "certified accuracy" if result.labelled else "part of the rows that is certified"
     return curves_plot({"proved": result.curve()}, "radius", unit, axes, steps=True)
@@ -148,14 +148,14 @@ def curves_plot(
 
 
 _LEGEND = 5
-"""Maximum number of curves with a legend: more curves are named at their ends, because a legend would cover them."""
+"""Maximum number of curves with a legend; if there are more, names are at their ends, because a legend would cover them."""
 _COLOURS = 10
 _LINE = 0.24
 """Height in inches of a name next to the picture."""
 
 
 def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float, str]]) -> None:
-    """Writes the name of every curve to the right of its end, at a distance from the other names."""
+    """Writes the name of every curve to the right of its end, so that no two names overlap."""
     top = axes.get_ylim()[1]
     step, room = 1.0 / max(12, len(ends)), -1.0
     for name, (_, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
@@ -178,13 +178,13 @@ def import_pyplot() -> Any:
 
 
 def name_ticks(set_ticks: Any, places: range, names: Sequence[str]) -> None:
-    """Sets tick labels from names of features, which are text, not mathematics: `$` is an ordinary character."""
+    """Sets tick labels to feature names. They are text, not mathematics, so that `$` is an ordinary character."""
     for text in set_ticks(places, labels=[_plain(name) for name in names]):
         text.label1.set_parse_math(False)
 
 
 def _plain(name: str) -> str:
-    """A name without control characters; a space protects a leading `_`, which matplotlib would leave out of legends."""
+    """A name without control characters; a leading `_` gets a space, because matplotlib leaves such names out of legends."""
     shown = visible(name)
     return f" {shown}" if shown.startswith("_") else shown
 

@@ -1,5 +1,5 @@
-"""Records of studies as tables in a terminal: with the columns that their fields declare, or with a column for each field that
-is a text, a number or a list of names; and the further output of `count`, `robust`, `sets` and `reasons`.
+"""Records of studies as tables in a terminal: with the declared columns, or with a column for each field that is a text, a
+number or a list of names. Also the further output of `count`, `robust`, `sets` and `reasons`.
 """
 
 from __future__ import annotations
