@@ -1,4 +1,4 @@
-"""Decisions about one row: which of its values decide its class, and how far these values may move.
+"""Decides about one row which of its values determine its class, and how far these values may move.
 
 A *sufficient reason* is a set of features such that every input that agrees with the row on them has the same class, as proved
 exactly (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and Marques-Silva,

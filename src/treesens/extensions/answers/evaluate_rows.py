@@ -1,4 +1,4 @@
-"""Exact evaluation of a question on many inputs at once: like `evaluate.py`, for all rows of a table."""
+"""Evaluates a question exactly on many inputs at once, like `evaluate.py`, but for all rows of a table."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
 
 
 def _sum_of_changes(relation: ValueSum, x: ManyInputs) -> BoolArray:
-    """True for rows that satisfy a relation with terms that are 0 if two values are equal (missing equals missing)."""
+    """True for rows that satisfy a relation whose terms are 0 if two values are equal (missing equals missing)."""
     total = np.full(len(x), Fraction(0), object)
     for term in relation.terms:
         assert isinstance(term, DistanceTerm)

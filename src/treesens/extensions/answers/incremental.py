@@ -86,7 +86,7 @@ class IncrementalSearch:
         """
         adapted = self.artifact.adapted
         if adapted is None:
-            # Every feature has one cell left, and the compiler has found no contradiction: this is the only pair.
+            # Every feature has one cell left and the compiler has found no contradiction, so this is the only pair.
             compiled = self.compilation.compiled
             cells = compiled.source.cells(compiled.recover(np.zeros(0, bool)))
             paid = [float(of_cell[cells[self.point, f]]) for f, of_cell in (costs or {}).items()]

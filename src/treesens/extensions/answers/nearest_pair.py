@@ -86,7 +86,7 @@ class _NearestPair:
 
     def run(self) -> Result:
         if not self.nearest.features:
-            # The distance is over no features, so every pair is optimal.
+            # The distance has no features, so every pair is optimal.
             settled = self._any_pair(self.budget)
             return self._result(0.0, "native") if settled is None else settled
         order = self._rows_themselves()
@@ -375,7 +375,7 @@ class _NearestPair:
         )
 
     def _close_row(self, row: int, bound: float, part: Budget) -> float:
-        """A better bound for one row, which cannot be split, by separate questions: first approximate, then exact."""
+        """Improves the bound for one row, which cannot be split, by separate questions: first approximate, then exact."""
         if not relates_values(self.plain) and not self._is_near(bound):
             bound = max(bound, self._row_on_values(row, part.share(1 / 4)))
         if bound < self.best.value and self._is_near(bound):

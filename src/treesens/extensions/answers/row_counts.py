@@ -255,7 +255,7 @@ class _Counter:
             rest = replace(row.form, scores=tuple(t for t in row.form.scores if t.point == 0))
             fixed, shift, whole = form_values(rest, same)
             factor = partner[0].coefficient
-            # Rounded down by less than `slack`: the true score may be higher.
+            # Scores are rounded down by less than `slack`, so the true score may be higher.
             best = found.highest + found.slack if factor > 0 else found.lowest
             unit = Unit(found.shift).size * factor
             low = row.bound.enclose(128)[0]

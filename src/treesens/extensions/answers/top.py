@@ -46,7 +46,7 @@ def answer_top(
             apart.add(last.witness, diverse=query.diverse)
             patient = typed.objective is None
         elif last.verdict is Verdict.UNKNOWN and not patient:
-            patient = True  # its share was too small; use all that is left
+            patient = True  # this share of the time was too small: use all remaining time
         else:
             break
     assert last is not None

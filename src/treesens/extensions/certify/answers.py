@@ -39,8 +39,8 @@ def certified(
 ) -> Result:
     """The result with certificates of its claims in `folder`, or with the reasons for missing ones.
 
-    All certificates share the budget. `lines` derives consequences of sums of probabilities in a question without an answer.
-    Counts, reasons and lists of several answers form one manifest (`extensions/certify/claims.py`).
+    All certificates share the budget. For a question without an answer, `lines` derives rows that its sums of probabilities
+    imply. Counts, reasons and lists of several answers form one manifest (`extensions/certify/claims.py`).
     """
     claims: list[Certified] = []
     if result.verdict is Verdict.NONE:

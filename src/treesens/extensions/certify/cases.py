@@ -105,7 +105,7 @@ def agree_too_much(query: Query) -> bool:
 
 
 def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset[int], most: int) -> list[Query] | None:
-    """One case per set of features that may differ; uncounted features may always differ. None if there are too many cases."""
+    """One case per set of counted features that may differ; others may always differ. None if there are too many cases."""
     free = frozenset(range(len(query.space.names)))
     for equal in others:
         if isinstance(equal, SameExcept):
@@ -176,7 +176,7 @@ def proved_in_parts(
 
 
 def _has_sets_above(query: Query) -> bool:
-    """True if every feature with a value set in some alternative also has one outside the alternatives.
+    """True if every feature that has a value set in some alternative also has a value set outside the alternatives.
 
     A feature without any set is never missing. So a part without the alternative's set would claim less than the case.
     """

@@ -71,7 +71,7 @@ def having(query: Query, witness: Witness) -> Part:
 
 
 def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
-    """The claims of a reason, a count or a list; `ask` finds inputs that are not part of the answer."""
+    """The claims about a reason, a count or a list; `ask` finds inputs that are not part of the answer."""
     if query.explained is not None:
         row, known = query.explained, result.explanation
         if known is None or known.features is None:
@@ -124,7 +124,7 @@ def _looked_at(query: Query, rows: RowSet) -> dict[str, Any]:
 
 
 def claim_of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Array, group: Int64Array) -> Claim:
-    """The claim about every row: one part per distinct row; for rows proved in cases, the claims of each case."""
+    """The claim about every row, with one part per distinct row; rows proved in cases have the claims of their cases."""
 
     def say(numbers: list[list[int]]) -> dict[str, Any]:
         if next(all_cavities_in(query.constraints), None) is not None:

@@ -59,7 +59,7 @@ def _combined(space: Space, relations: list[ValueSum]) -> Iterator[AtLeast]:
 
 
 def _weights(slopes: list[dict[Place, set[Fraction]]]) -> set[tuple[Fraction, ...]]:
-    """Positive weights, the first of them 1, that cancel slopes: of two relations in one place, or of three in two places."""
+    """Positive weights, starting with 1, that cancel the slopes of two relations in one place, or of three in two places."""
     shared = [place for place, times in Counter(place for mine in slopes for place in mine).items() if times > 1]
     chosen = (
         equations

@@ -1,6 +1,6 @@
 """Computes lower bounds of distances and of other terms, per cell of a value.
 
-The distance of two points in a feature is bounded by a sum of one number for the cell of each point.
+The distance of two points in a feature is bounded by a sum of two numbers, one for the cell of each point.
 
 A distance |x - y| is at least x - y and at least y - x; per pair of cells, the greater bound is tight. A square lies above its
 tangents, of which a few are used. A distance is at most the greatest distance from the cell of either point.
@@ -61,7 +61,7 @@ def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms:
 
 
 def _farthest(term: DistanceTerm, ranges: list[ValueRange | None], cells: list[int]) -> dict[int, Fraction]:
-    """The greatest distance from a value of each cell; a missing value has a distance of one width to all others."""
+    """For each cell, the greatest distance from one of its values; a missing value is one width away from all others."""
     present = [r for i in cells if (r := ranges[i]) is not None]
     others = Fraction(int(len(present) > 0 and len(present) < len(cells)))
     found = {}
@@ -100,7 +100,7 @@ def _tangent(
 ) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
     """The bound slope * (one - other) / width - rise, with each value at the end of its cell where the bound is least.
 
-    The contribution of a missing value is as large as its distances allow: 1 to all others, 0 to itself.
+    The number for a missing value is as large as its distances allow, which are 1 to all other values and 0 to itself.
     """
     one, other = dict[int, Fraction](), dict[int, Fraction]()
     for i in cells:

@@ -89,11 +89,11 @@ class Draws:
     def _add(self, f: int, feature: int | None, bins: list[_Cells]) -> None:
         parent = int(self._measure.parent[f])
         self._number[f] = len(self._draws)
-        after = self._number.get(parent)  # other members of a group are drawn with the first one
+        after = self._number.get(parent)  # the other members of a group are drawn with the first
         self._draws.append(_Draw(feature, bins, after, [_exact(row) for row in self._measure.tables[f]]))
 
     def _add_group(self, place: int, group: Group) -> None:
-        """Adds the draw of a one-hot group: the member that each bin selects, and the values of all members for that bin."""
+        """Adds the draw of a one-hot group: the member that is 1 is drawn, and it determines the values of all members."""
         if self._measure.bins[place].any():
             self._add(place, None, [])
         weights, bins = self._measure.weights[place].tolist(), self._measure.bins[place].tolist()
@@ -163,7 +163,7 @@ class Draws:
 
 
 def _exact(row: FloatArray) -> list[Fraction]:
-    """Chances that add up to 1, each within 2^-60 of its float, except for the greatest chance."""
+    """Chances that add up to exactly 1; each is within 2^-60 of its float, except for the greatest chance."""
     whole = [round(Fraction(x) * _UNITS) for x in row.tolist()]
     greatest = whole.index(max(whole))
     whole[greatest] += _UNITS - sum(whole)

@@ -1,4 +1,4 @@
-"""Certificates of answers: the native engine proves the statement again and records the proof; the checker decides.
+"""Makes certificates of answers: the native engine proves the statement again and records the proof; the checker decides.
 
 Certificates do not depend on the correctness of this module: `verify/src/treesens_verify/core.py` checks its output.
 """
@@ -210,7 +210,7 @@ def _signed(goal: q.Objective) -> q.LinearForm:
     """The form to maximise."""
     form = goal.form
     if goal.maximize or form.pairs or form.levels:
-        return form  # the statement refuses forms of pairs and levels by name
+        return form  # `statement_of` refuses forms of pairs and levels by name
     return negative(form)
 
 
@@ -238,7 +238,7 @@ def _document(statement: Statement, query: q.Query, claim: str) -> dict[str, Any
 def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -> Certificate:
     middle = time.perf_counter()
     try:
-        # The question is about these trees, whichever files they came from; users of the checker name the allowed models.
+        # The question is about these trees, whatever their file is; users of the checker name the allowed models.
         _checker_for(document, files)(document, files, read_stated, first_trees=True, trees_alone=True)
     except checker.Rejected as reason:
         raise NoCertificate(f"the checker does not accept it: {reason}") from None

@@ -230,7 +230,7 @@ def share_in_boxes(
     budget: Budget,
     folder: Path,
 ) -> ShareProved:
-    """Proved bounds on the measure of a question's inputs, refined until `enough` or the end of the budget.
+    """Proves bounds on the measure of a question's inputs, refined until `enough` accepts them or the budget ends.
 
     `query` has one point, or two that agree except in the `varied` features. Raises NoCertificate if nothing is proved.
     """

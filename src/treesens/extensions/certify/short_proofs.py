@@ -57,7 +57,7 @@ def proof_by_clash(statement: Statement, problem: checker.Problem) -> dict[str, 
 
 
 def _coefficient(statement: Statement, problem: checker.Problem, row: int, equal: Mapping[Score, Score]) -> int:
-    """The coefficient of the first score of a row in normal form, in the checker's units."""
+    """The coefficient of the first score in the normal form of a row, in the checker's units."""
     normal = normal_form(statement.rows[row], equal)
     assert normal is not None
     place = normal[0][0][:2]

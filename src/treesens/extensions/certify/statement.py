@@ -1,4 +1,4 @@
-"""The statement of a certificate: a question in terms of the model file alone, for an independent checker.
+"""Writes the statement of a certificate: the question in terms of the model file alone, for an independent checker.
 
 Constraints that the format cannot express are omitted. A statement with fewer constraints is a stronger claim, so a proof of
 the statement, if one is found, also proves the question.
@@ -154,7 +154,7 @@ def remember_file(content: bytes) -> None:
 def _original(ensemble: Ensemble) -> bytes | None:
     """The content of the model's own file, if the checker reads the same model from it; otherwise None."""
     if ensemble.source.format not in FORMATS or (ensemble.tree_output < 0).any() or ensemble.tables:
-        # A linear booster's trees exist for a domain only, not in its file.
+        # The file of a linear booster has no trees; they exist only over a domain.
         return None
     if ensemble.source.sha256 in _sent:
         return _sent[ensemble.source.sha256]

@@ -89,7 +89,7 @@ def sums_of(relation: Difference) -> Iterator[ValueSum]:
 def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
     """The rows that bound a sum by single cells: one row per way to bound the distances between two points.
 
-    A sum of distances between two points is never negative: with a negative limit, the relation has no solution.
+    A sum of distances between two points is never negative, so a relation with a negative limit has no solution.
     """
     known, together = list[CellValues](), dict[Place, list[Term]]()
     added, taken = list[Bounds](), list[Bounds]()
@@ -133,7 +133,7 @@ def least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | Non
     unit = Unit(_BITS - max(1, most.__ceil__().bit_length()))
     costs = []
     for ((point, feature), least), present in zip(values, known, strict=True):
-        # Rounded up, so that no input is lost. Cells without a value are excluded by the relation, not by its row.
+        # Costs are rounded up, so that no input is lost. Cells without a value are excluded by the relation, not by its row.
         whole = [unit.ceil(-(min(present) if v is None else v)) for v in least]
         costs.append(CellCost(point, feature, frozen(np.array(whole, np.int64)), unit.shift))
     wanted = -relation.limit

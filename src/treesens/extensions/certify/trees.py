@@ -78,7 +78,7 @@ def _node(ensemble: Ensemble, node: int, start: int) -> list[Any]:
     listed = ensemble.features[feature].categories
     if listed not in codes:
         return [feature, codes, missing_left, left, right]
-    # Unlisted codes go left: the written set has the codes that go right.
+    # Unlisted codes go left, so the written set has the codes that go right.
     return [feature, sorted(set(range(listed)) - set(codes)), not missing_left, right, left]
 
 

@@ -170,7 +170,7 @@ class _Further:
         """One alternative of a disjunction."""
         constraints = tuple(constraints)
         text, more = self.statement(constraints), self.of(constraints)
-        if self.combined and constraints != self.query.constraints:  # include the relations of the question
+        if self.combined and constraints != self.query.constraints:  # the relations of the question are included
             text["rows"] += self.statement((*self.query.constraints, *constraints))["rows"]
         if text["same_except"] is not None:
             kept = set(range(len(self.query.space.names))) - set(text["same_except"])

@@ -187,7 +187,7 @@ def _predictions(
 
 
 def _milder(probe: Probe, ensemble: Ensemble) -> list[Probe]:
-    """Reduced probes for a library that has rejected a probe: its finite rows alone, then known categories alone."""
+    """Reduced probes for a library that has rejected a probe: first its finite rows alone, then known categories alone."""
     taken = np.isfinite(probe.rows).all(axis=1)
     if not taken.all():
         return [Probe(f"{probe.name}, finite ones", probe.rows[taken])] if taken.any() else []

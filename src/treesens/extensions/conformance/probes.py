@@ -162,7 +162,7 @@ def _odd_rows(ensemble: Ensemble, plain: Float64, rng: np.random.Generator) -> l
 
 
 def _placed(plain: Float64, values: dict[int, list[float]], rng: np.random.Generator) -> Float64:
-    """Each value alone in its column of some random rows, and rows with values in all columns at once."""
+    """Rows with a single value placed in its column of a random row, and rows with values placed in all columns."""
     made = []
     for f, column in values.items():
         for value in column:

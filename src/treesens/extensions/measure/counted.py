@@ -1,6 +1,6 @@
 """The form in which a question's share is counted: trees, and the score rows that the two points must satisfy.
 
-Constraints on single features and on typicality become additional trees with tables of their own.
+Constraints on single features and on typicality become additional trees with separate tables.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from treesens.compiler.base.arrays import FloatArray
 _MOST_BET = 0.9
 """Maximum bet on the heaviest draw."""
 _LEVELS = ((1.0, 3 / 4), (4.0, 3 / 16), (16.0, 3 / 64), (64.0, 1 / 64))
-"""Target precisions as multiples of the required one, and their parts of delta (sum 1). Coarse targets allow early stops."""
+"""Target precisions as multiples of the required one, and their shares of delta (sum 1). Coarse targets allow early stops."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class _Level:
     lower: _Side
 
     def bets(self, bet: Bet) -> tuple[float, float]:
-        """The best bets if the estimate is true: the upper limit ends at 1 + x times the mass, the lower at 1 - x times it."""
+        """The best bets if the estimate is true: the limits end at 1 + x and 1 - x times the mass, the upper bet first."""
         x = self.aim * bet.relative
         up = min(x / (1 + x) / bet.unit, _MOST_BET / bet.heaviest)
         return up, min(x / (1 - x) if x < 0.5 else 1.0, 1.0) / bet.unit

@@ -1,4 +1,4 @@
-"""`onehot` groups under a measure: a group becomes one feature, whose values are the members.
+"""Folds `onehot` groups for a measure: a group becomes one feature, whose values are the members.
 
 Inputs have one member of a group at 1 and the others at 0. So a search has one feature with a cell per member, at the index of
 the first member; the other members keep their indices with a single cell, so no tree splits on them. Tests of members become

@@ -126,7 +126,7 @@ def bins_of_cells(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
 
 
 def joint_counts(columns: Int32Array, one: int, two: int) -> Int64Array:
-    """The number of rows by the bins of two features, int64[bins of one, bins of two]."""
+    """The number of rows per pair of bins of two features, int64[bins of `one`, bins of `two`]."""
     width = int(columns[:, two].max()) + 1
     height = int(columns[:, one].max()) + 1
     flat = np.bincount(columns[:, one].astype(np.int64) * width + columns[:, two], minlength=height * width)
@@ -144,7 +144,7 @@ def _information(columns: Int32Array, one: int, two: int) -> float:
 
 
 def spanning_tree(columns: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Parents (-1 at the root), and the features with parents before children, by Prim's algorithm from the first feature."""
+    """The parents (-1 at the root), and the features in an order with parents before children (Prim's algorithm)."""
     count = columns.shape[1]
     parent, order = np.full(count, -1, np.int32), [0]
     best: FloatArray = np.array([-np.inf] + [_information(columns, 0, f) for f in steadily(range(1, count))])

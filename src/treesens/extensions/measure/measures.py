@@ -80,7 +80,7 @@ def uniform(space: Space, groups: Groups) -> Measure:
         (np.ones(counts[f], np.int64), True) if f in counts else _weights(name, domain, grid)
         for f, (name, domain, grid) in enumerate(zip(space.names, space.domains, space.grid, strict=True))
     ]
-    # Each cell is at most one unit off, and so is the total: the share of a box is off by at most the sum.
+    # Each cell and the total are off by at most one unit, so the share of a box is off by at most the sum.
     error = sum(2.0 * len(weights) / (_UNITS - len(weights)) for weights, exact in parts if not exact)
     return product("uniform", [weights for weights, _ in parts], error=error)
 

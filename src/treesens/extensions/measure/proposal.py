@@ -1,4 +1,4 @@
-"""Proposal distributions: tilts of a measure that make affected inputs frequent, learnt from examples.
+"""Learns proposal distributions from examples: tilts of a measure that make affected inputs frequent.
 
 A tilt multiplies the share of every cell by a factor, one per feature and cell. Tilts are fitted to affected inputs by the
 cross-entropy method (R. Rubinstein, *The cross-entropy method for combinatorial and continuous optimization*, Methodology and

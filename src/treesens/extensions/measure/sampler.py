@@ -213,7 +213,7 @@ class _Walk:
         return cells
 
     def gather(self, limit: float) -> None:
-        """Keeps only the rows whose shortfall is at most `limit`, some of them several times."""
+        """Keeps the rows whose shortfall is at most `limit`, some of them several times."""
         best = np.flatnonzero(self.lacks <= limit)
         chosen = best[self.random.integers(0, len(best), _CROWD)]
         self.rows, self.lacks = self.rows[chosen], self.lacks[chosen]

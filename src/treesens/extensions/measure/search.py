@@ -90,7 +90,7 @@ class ShareSearch:
         p = self._engine.progress()
         boxes = p["open_boxes"] + p["full_boxes"]
         relative = p["relative_error"] + (boxes + 64) * _ROUNDINGS
-        # Masses with many factors can underflow to 0.
+        # A mass with many factors may have underflowed to 0.
         lost = 0.0 if self.features <= _FEW else (p["nodes"] + 64) * 1e-290
         lower = low * (1 - relative) - self.measure.error
         upper = high * (1 + relative) + self.measure.error + lost

@@ -1,4 +1,4 @@
-"""The affected share of a measure: a proved interval, and an estimate inside it with a guarantee (docs/measures.md).
+"""Finds the affected share of a measure: a proved interval, and an estimate inside it with a guarantee (docs/measures.md).
 
 Branch and bound alternates with drawing: draws show which boxes to split, and proved boxes need no draws. As soon as the
 remaining draws would cost no more than the boxes did, only draws continue.

@@ -158,7 +158,7 @@ class _Scores:
         return cls(values, np.array([v >> drop for v in base], np.int64), shift, drop, slack)
 
     def least(self, row: AtLeast) -> tuple[int, int]:
-        """The least integer that meets a row, in units of the tables, rounded down and rounded up."""
+        """The least score that satisfies a row, in units of the tables, rounded down and rounded up."""
         whole = lcm(*(term.coefficient.denominator for term in row.form.scores))
         exact = (row.bound * Fraction(whole)).ceil(self.shift, strict=row.strict)
         return exact >> self.drop, -((-exact) >> self.drop)

@@ -72,7 +72,7 @@ def scores_of_values(pairs: PairTables, grid: Grid, rows: FloatArray) -> Int64Ar
 
 
 def _cells_by_hand(feature: FeatureGrid, values: FloatArray) -> Int64Array:
-    """The number of cuts that each value has reached; a category is its code, and missing comes last."""
+    """The cell of each value: the number of cuts up to the value, the code of a category, or the last cell for missing."""
     x = feature.number_type.cast(values)
     absent = np.isnan(x)
     if feature.categories:

@@ -44,7 +44,7 @@ _INT64_BITS = 62
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Trees that share features: their variables, and the contributions of all combinations of cells to the rows.
+    """A group of trees that share features: their variables, and what each combination of cells adds to the rows.
 
     `sums` are the distinct contributions, int64[n, rows]; `choice` has a combination int32[n, variables] for each of them.
     """

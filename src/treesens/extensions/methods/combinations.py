@@ -42,7 +42,7 @@ from treesens.extensions.methods.slots import Member, Slots, count_choices, list
 from treesens.values.relations import canonical_terms, equal_groups, firm_relations, merged_mask, relations_of
 
 Exact = NDArray[Any]
-"""Integers in units of 1 / denominator: int64, or larger Python integers in an object array."""
+"""Integers in units of 1 / denominator: int64, or Python integers in an object array if int64 is too small."""
 
 MOST_VALUES = 400_000
 """Maximum number of combinations for which the values that matter are enumerated."""
@@ -337,7 +337,7 @@ class _Enumeration:
         return alone.taken(np.flatnonzero(kept))
 
     def _blocks(self, point: int) -> list[dict[Place, Member]]:
-        """The places for which a point chooses slots: those of a one-hot group in one block, others in blocks of their own."""
+        """The places for which a point chooses slots, in blocks: one per one-hot group, and one per other place."""
         found, free = list[dict[Place, Member]](), dict.fromkeys(self.roots[point, f] for f in range(self.features))
         for group in self.query.constraints:
             if isinstance(group, OneHot) and group.point == point:

@@ -76,7 +76,7 @@ def least_cost_on_trees(
 
 
 def is_rounded(query: Query) -> bool:
-    """True if scores are rounded for the engine, because those of forests are too long for its integers."""
+    """True if scores are rounded for the engine, because scores of forests are too long for its integers."""
     questions = [bound_question(alternative) for alternative in every_case(query)]
     return any(row.rounded for question in questions if question is not None for row in question.rows)
 

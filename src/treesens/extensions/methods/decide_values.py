@@ -135,7 +135,7 @@ class _System:
         while (model := self._checked(solver)) is not None:
             if model is False:
                 return False
-            # The coefficients are multiples of infinity, of 1, and of the infinitesimal of strict limits.
+            # z3 returns the coefficients of infinity, of 1, and of the infinitesimal from strict limits.
             endless, limit, _ = solver.upper_values(handle) if goal.maximize else solver.lower_values(handle)
             if self._fraction(endless) != 0:
                 return best

@@ -1,6 +1,6 @@
 """Enumerates groups of combinations of cells; relations between values may exclude an entire group at once.
 
-The best and smallest groups come first. A group is bounded by the values in its ranges, ignoring scores; a group that may
+The best and smallest groups come first. The values in a group's ranges bound the group, ignoring scores; a group that may
 contain an improvement is halved.
 """
 

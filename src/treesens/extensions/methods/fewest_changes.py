@@ -139,7 +139,7 @@ class FewestChanges:
         return max(self.low, self.stated)
 
     def _grow(self, inside: Features, differing: Features) -> None:
-        """Searches for a larger set in which no answer differs; an answer differs in `differing`.
+        """Searches for a larger set outside which every answer differs; some answer differs in `differing`.
 
         All remaining features are tried at once: an answer is found sooner than a proof, and shows a feature to leave out.
         """
@@ -270,7 +270,7 @@ def _hit(
         return chosen
     if over():
         raise TimeUp
-    # Disjoint sets need one element each.
+    # Each of several disjoint sets needs its own element.
     ordered: list[Features] = sorted(sets, key=len)
     apart: set[int] = set()
     needed = 0

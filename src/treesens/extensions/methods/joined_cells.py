@@ -128,7 +128,7 @@ def _best_pair(
         for values, group, choice in zip(sums, groups, choices, strict=True)
     ]
     allowed = _allowed(alone, relations, related, choices, n_choices)
-    best: tuple[int, int, int] | None = None  # value, group, choice of the second point
+    best: tuple[int, int, int] | None = None  # the value, the group, and the choice of the second point
     for other in range(n_choices):
         if not allowed[:, other].any():
             continue

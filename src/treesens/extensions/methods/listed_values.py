@@ -137,7 +137,7 @@ class _Table:
 
     @staticmethod
     def _whole(arrays: list[FloatArray | None]) -> tuple[list[NDArray[Any]], int] | None:
-        """The arrays of floats as integers of one unit, and the number of units in 1; None if an array is None."""
+        """The arrays of floats as integers in one unit, and the number of units in 1; None if an array is None."""
         if any(a is None for a in arrays):
             return None
         given = [a for a in arrays if a is not None]

@@ -104,7 +104,7 @@ def decide_property(
 def _confirmed(
     ensemble: Ensemble, data: bytes, asked: Property, values: FloatArray, emulated: Sequence[float]
 ) -> Outcome:
-    """The counterexample if the graph itself confirms it; without onnxruntime, its emulated outputs are used."""
+    """The counterexample if the graph itself confirms it; without onnxruntime, the emulated outputs are used."""
     inputs = tuple(float(x) for x in values)
     scores = graph_scores(data, values)
     if scores is None:

@@ -131,7 +131,7 @@ class CatBoostFrontend:
             accumulation=Accumulation.FLOAT64_BASE_LAST,
             ranks_scores=True,
             classes=classes,
-            # 1/2 is margin 0, as for every other model.
+            # The default 1/2 corresponds to margin 0, the cut-off of all other models.
             decides_at=None if cut is None else -math.log(1 / float(cut) - 1) + 0.0,
             probability_cut=cut,
         )

@@ -83,7 +83,7 @@ _ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Fo
 
 
 class H2OFrontend(OfFiles):
-    """Reads MOJO files of `save_mojo`; models of h2o live in its server, so there are no live objects."""
+    """Reads MOJO files of `save_mojo`; h2o keeps models in its server, so there are no live objects."""
 
     name = "h2o"
 

@@ -1,8 +1,8 @@
 """ONNX models with one TreeEnsembleClassifier or TreeEnsembleRegressor, read with onnx and replayed in onnxruntime.
 
-How onnxruntime evaluates (tree_ensemble_common.h, tree_ensemble_aggregator.h): float32 inputs against float32 values by the
-mode of each node; NaN takes the false branch unless missing_value_tracks_true is set. Scores are summed in float32, from 0, in
-the order of the trees, and optionally averaged; after that, base_values are added and the transform is applied.
+How onnxruntime evaluates (tree_ensemble_common.h, tree_ensemble_aggregator.h): float32 inputs are compared with float32 values
+by the mode of each node; NaN takes the false branch unless missing_value_tracks_true is set. Scores are summed in float32, from
+0, in the order of the trees, and optionally averaged; after that, base_values are added and the transform is applied.
 """
 
 from __future__ import annotations

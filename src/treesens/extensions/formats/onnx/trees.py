@@ -222,7 +222,7 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
         raise a.error("nodes_treeids", "the trees are not in order")
     first = np.flatnonzero(np.diff(tree_ids, prepend=tree_ids[0] - 1))
     offset = np.append(first, n).astype(np.int64)
-    # From (tree, node id) to position; the ids of a tree may be in any order.
+    # Maps (tree, node id) to a position; the ids of a tree may be in any order.
     place = {key: i for i, key in enumerate(zip(tree_ids.tolist(), node_ids.tolist(), strict=True))}
     if len(place) != n:
         raise a.error("nodes_nodeids", "two nodes of a tree have the same number")

@@ -98,7 +98,7 @@ def _read_node(element: Element, fields: Fields, score: Score, defaults: bool, p
 
 
 class _Walk:
-    """The rules by which PMML finds the node of an input, as continuations of the grower."""
+    """The rules by which PMML finds the node of an input, expressed as continuations of the grower."""
 
     def __init__(self, grower: Grower, strategy: str, last: bool) -> None:
         self.grower, self.strategy, self.last = grower, strategy, last

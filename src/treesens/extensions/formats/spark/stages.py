@@ -436,7 +436,7 @@ def _binarize(stage: Stage, flow: Flow) -> None:
 
 
 def _put_into_buckets(stage: Stage, flow: Flow) -> None:
-    """Replaces numbers by the number of their bucket, from 0, in one column or several."""
+    """Replaces numbers by the index of their bucket, from 0, in one column or several."""
     given, made = stage.columns("input"), stage.columns("output")
     told = stage.setting("splitsArray" if stage.setting("inputCols") is not None else "splits")
     if told is None:

@@ -109,7 +109,7 @@ def unfold(nodes: Nodes, runs: Mapping[int, Runs], place: str) -> Nodes:
     offset = [0]
     for start in nodes.tree_offset[:-1].tolist():
         first = offset[-1]
-        # An old node, its next cut, and the parent's side.
+        # The stack has an old node, its next cut, and the parent's side.
         waiting = [(start, 0, -1, False)]
         while waiting:
             node, number, parent, is_right = waiting.pop()

@@ -193,7 +193,7 @@ def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np
     table.refuse(~inner & ~((counts >= 0) & np.isfinite(counts)).all(axis=1), "a leaf has a bad number of rows")
     table.refuse(~inner & ~((total > 0) & np.isfinite(total)), "a leaf has no rows")
     shares: NDArray[np.float64] = counts / np.where(inner, 1.0, total)[:, None]
-    # Only `transform` uses a single tree's stored prediction, which agrees with the counts in Spark's files.
+    # The stored prediction of a single tree is used only by `transform`; in Spark's files, it agrees with the counts.
     best = counts.argmax(axis=1)
     table.refuse(~inner & (table.real("prediction") != best), "a leaf predicts another class than its counts")
     table.refuse(
