@@ -242,7 +242,7 @@ def test_what_names_no_output_is_refused_with_a_remedy(tmp_path: Path) -> None:
         (
             ensemble.GradientBoostingClassifier(n_estimators=2).fit(x, labels[:, 0]),
             "sklearn:output=0",
-            "not known",
+            "are not supported",
             "forest",
         ),
         (damaged, "sklearn:output=7", "`n_outputs_` is not 3", "save the model again"),

@@ -78,7 +78,7 @@ def test_the_other_name_of_a_truth_value_is_explained() -> None:
     x, y = table()
     asked = 'model m from "m"\nquery q: find a such that a.b = {}'
     number, named = (MODELS[name][0]().fit(x[MODELS[name][1]], y) for name in ("scaled", "one-hot"))
-    with pytest.raises(TreesensError, match="`b` is a number, and `True` is a name") as caught:
+    with pytest.raises(TreesensError, match="`b` is a number, but `True` is a name") as caught:
         ts.check_text(asked.format("True"), models={"m": number})["q"]
     assert "write a number" in str(caught.value)
     with pytest.raises(TreesensError, match="no category with this number") as caught:

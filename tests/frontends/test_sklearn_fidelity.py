@@ -220,7 +220,7 @@ def test_other_archives_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("model.txt", "tree")
-    with pytest.raises(ModelError, match="not of skops"):
+    with pytest.raises(ModelError, match="not a skops file"):
         load(path)
 
 

@@ -115,7 +115,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 REFUSED: dict[str, Callable[[], Any]] = {
     "AdaBoostRegressor": lambda: fitted(ensemble.AdaBoostRegressor(n_estimators=3), "value"),
-    "not a function of its scores": lambda: fitted(
+    "not functions of its scores": lambda: fitted(
         ensemble.BaggingClassifier(ensemble.AdaBoostClassifier(n_estimators=2, **VOTES), n_estimators=2), "two"
     ),
     "IsolationForest": lambda: ensemble.IsolationForest(n_estimators=3).fit(numeric()),

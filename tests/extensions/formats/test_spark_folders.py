@@ -153,7 +153,7 @@ def test_nothing_is_written_into_a_folder_that_is_the_model(output: tuple[str, s
     option, path = output
     asked = run_command(tmp_path, "check", "q.sens", option, path.format(folder.name))
     assert asked.returncode in (1, 2), asked.stdout + asked.stderr
-    assert "would change that model" in " ".join(asked.stderr.split()) or "another model" in asked.stderr
+    assert "which the file would change" in " ".join(asked.stderr.split()) or "another model" in asked.stderr
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == files
     outside = run_command(tmp_path, "check", "q.sens", option, "models/beside")
     assert outside.returncode == 0, outside.stdout + outside.stderr
