@@ -1,4 +1,4 @@
-// treesens._engine.ValueTrees, RegionGrower: the widened region of a witness (treesens.extensions.answers.regions documents them).
+// treesens._engine.ValueTrees, RegionGrower: the widened region of a witness (documented in answers/regions.py).
 #include <nanobind/stl/vector.h>
 
 #include "bindings/trees.hpp"
