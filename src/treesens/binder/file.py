@@ -371,7 +371,7 @@ def _about_row(
         count.points[0].name, ast.Row(ast.Whole(row, span=span), count.data, span=span), None, span=span
     )
     find = ast.Find(count.points, (is_row, *count.constraints), span=count.span)
-    # Every row cuts the grid at other values, so refined grids are not kept for the next row. A row that contradicts the
+    # Each row cuts the grid at different values, so refined grids are not kept for the next row. A row that contradicts the
     # constraints is not an error: it is not counted.
     fresh = replace(inputs, cache=dict(inputs.cache))
     return _question(found, fresh, models, name, node, find, contradictions=False).query

@@ -68,7 +68,7 @@ def claim_of_interval(
 def _in_boxes(
     title: str, query: Query, share: ShareFound, ask: Ask, budget: Budget, folder: Path
 ) -> tuple[Claim, ShareFound]:
-    """Boxes of the fixed features, refined until the usual precision is reached or the expected bound is proved."""
+    """The claim about a share in boxes of the fixed features, refined to the usual precision or until the bound is proved."""
     asked, groups, name = query.share, groups_of(query), cast("MeasureName", share.kind)
     assert asked is not None
     cells = None

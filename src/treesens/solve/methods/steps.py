@@ -56,7 +56,7 @@ Search = Callable[[Query, Budget], Result]
 
 
 def answer_by_cases(query: Query, options: Options, cases: list[Query], search: Search, budget: Budget) -> Result:
-    """The answer from the question's cases, which share the time; time that a case leaves is passed on to the next cases.
+    """The answer from the question's cases, which share the time; time that a case does not use is passed on to the next cases.
 
     A case is often far simpler than the question: `changes(a, b) = 0` merges two points, and `margin(a) <= -9` may be
     infeasible. The cases cover the question: it has no answer if no case has one, and its optimum is the best of theirs.

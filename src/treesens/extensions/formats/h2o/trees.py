@@ -84,7 +84,7 @@ class _Bytes:
 
 
 def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[float] = (1.0,)) -> Nodes:
-    """The tree of a file; `categories` are counts per column (0: a number). A leaf adds `signs[k]` times its value to k."""
+    """The tree of a file; `categories` count per column (0: number). A leaf adds `signs[k]` times its value to output k."""
     source, growing = _Bytes(data, place), Growing(len(signs))
     waiting: list[_Open] = []
     below: list[tuple[_Open, bool]] = []  # the parent and the side of the next node
