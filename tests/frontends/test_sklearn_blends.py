@@ -84,6 +84,7 @@ def fitted(case: str) -> Any:
         "all kinds, weighted": ("two", lambda m: vote(m("FGXP"), voting="soft", weights=[1, 2, 3, 1])),
         "three classes": ("three", lambda m: vote(m("FGX"), voting="soft")),
         "values": ("value", lambda m: mean(m("FGHXLP"))),
+        "many values": ("value", lambda m: mean([(f"{name}{k}", one) for k in range(3) for name, one in m("FEG")])),
         "values, weighted": ("value", lambda m: mean(m("FGX"), weights=[0.2, 0.3, 0.5])),
         "stack": ("two", lambda m: stack(m("FE"), final_estimator=logistic, cv=3)),
         "stack of classes": ("three", lambda m: stack([*m("FE"), ("t", tree)], final_estimator=logistic, cv=3)),
@@ -123,7 +124,7 @@ def _vote_with_folds(made: Any) -> Any:
     return ensemble.VotingClassifier(inside, voting="soft", weights=[0.5, 0.2, 0.3])
 
 
-SUMS = ["forests", "forests, weighted", "values", "values, weighted"]
+SUMS = ["forests", "forests, weighted", "values", "many values", "values, weighted"]
 SUMS += ["stack", "stack of classes", "stack of values", "bag of forests"]
 FOLDS = [f"folds {letter} {way}" for letter in "FGHXLP" for way in ("sigmoid", "isotonic")]
 FOLDS_OF_CLASSES = [f"folds of classes {kind}" for kind in ("F sigmoid", "P isotonic", "H isotonic")]

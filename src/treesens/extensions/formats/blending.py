@@ -75,7 +75,6 @@ def blend_of(
         comparison=own[0].comparison,
         zero_band=own[0].zero_band,
         base=base,
-        # Products are rounded, and the order in which BLAS adds them also depends on the number of rows.
         accumulation=_accumulation(own, way),
         average=average,
         blend=blend,
@@ -85,8 +84,9 @@ def blend_of(
 
 
 def _accumulation(members: Sequence[Ensemble], way: Way) -> Accumulation:
-    product = way in (Way.LINEAR, Way.DECISION, Way.MATRIX)
-    if not product and not any(member.open_features or member.accumulation.any_order for member in members):
+    # BLAS, and numpy from eight numbers on, add up in an order that depends on the number of rows.
+    by_shape = way in (Way.LINEAR, Way.DECISION, Way.MATRIX) or (way is Way.ROWS and len(members) >= 8)
+    if not by_shape and not any(member.open_features or member.accumulation.any_order for member in members):
         return Accumulation.FLOAT64_BASE_LAST
     return Accumulation.FLOAT32_ANY_ORDER if way is Way.SINGLE else Accumulation.FLOAT64_ANY_ORDER
 
