@@ -126,7 +126,7 @@ core: $(VENV)/.core ## the wheel without extensions, and the tests of the core
 	$(BIN)/python -c '$(call needs,core)' > build/core/needs.txt
 	build/core/venv/bin/python -m pip install --quiet build/core/treesens-*.whl -r build/core/needs.txt
 	build/core/venv/bin/python -c 'import treesens.builtin as b; assert not b.has_extensions()'
-	build/core/venv/bin/python -m pytest -p no:treesens.extensions.ci.pytest_plugin -n 2 --part quick
+	build/core/venv/bin/python -m pytest -n 2 --part quick
 
 # What a plain installation of the wheel brings, as CycloneDX: build/sbom.json.
 sbom: wheel ## what a plain installation brings, as CycloneDX

@@ -140,6 +140,7 @@ SERVICES: Final = {
     "notebook": "treesens.extensions.notebook",
     "numbers": "treesens.extensions.formats.numbers.service",
     "parts": "treesens.extensions.sweeps.service",
+    "pytest": "treesens.extensions.ci.pytest_plugin",
     "studies": "treesens.extensions.studies.registry",
     "compositions": "treesens.extensions.formats.sklearn.service",
 }

@@ -41,8 +41,8 @@ COMMANDS = Registry(
     error=UsageError,
 )
 INTERRUPTED = 130
-FAILED_OUTPUTS = "treesens.commands.beside"
-"""The key of the exit codes of failed outputs in a click context (commands/beside.py)."""
+FAILED_OUTPUTS = "treesens.commands.common"
+"""The key of the exit codes of failed outputs in a click context (commands/common.py)."""
 TRACEBACK = "TREESENS_TRACEBACK"
 """An environment variable: if it is set, internal errors show a traceback."""
 SCHEDULE = "TREESENS_SCHEDULE"
@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
             code = super().invoke(ctx)
         if not ctx.meta.get(FAILED_OUTPUTS):
             return code
-        from treesens.commands.beside import exit_code_with_outputs
+        from treesens.commands.common import exit_code_with_outputs
 
         return exit_code_with_outputs(ctx, code)
 

@@ -95,7 +95,7 @@ def test_questions_are_tests_of_pytest(folder: Path) -> None:
             "-m",
             "pytest",
             "-p",
-            "treesens.extensions.ci.pytest_plugin",
+            "treesens.pytest_plugin",
             "-p",
             "no:cacheprovider",
             "-v",

@@ -36,8 +36,15 @@ def test_a_share_is_an_error_at_its_place() -> None:
 
 def test_the_nearest_row_is_refused() -> None:
     text = f"{TEXT} minimize distance(a, nearest row of rows, l1)"
-    with pytest.raises(UsageError, match=r"lacks answers"):
+    with pytest.raises(
+        DiagnosticsError, match=r"E219.*lacks answers[\s\S]*nearest row of rows[\s\S]*pip install treesens"
+    ):
         bound(text, models=("binary",))
+
+
+def test_cavities_of_any_width_are_refused() -> None:
+    with pytest.raises(DiagnosticsError, match=r"E219.*lacks answers[\s\S]*avoid[\s\S]*pip install treesens"):
+        bound(f"{TEXT} and a avoid cavities(rows, width = 9)", models=("binary",))
 
 
 def test_certificates_are_missed_before_any_work(tmp_path: Path) -> None:

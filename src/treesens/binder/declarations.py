@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,13 +13,14 @@ from treesens.binder.domains import (
     FeatureSpec,
     number_codes,
 )
+from treesens.builtin import service
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Code, Diagnostic, Diagnostics, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
 from treesens.compiler.query.domain import RealDomain
 from treesens.data.tables import Categories, Table, TextError, as_named, blanks_replaced, check_range
-from treesens.errors import DataError, TreesensError
+from treesens.errors import DataError, TreesensError, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import nodes_in
@@ -61,6 +62,13 @@ class Declarations:
         if not known:
             self.diagnostics.error(code, message, span, remedy, related)
         return Unbound()
+
+    def service(self, name: str, span: Span) -> Any:
+        """The service that the text at `span` needs. Raises Unbound, after a diagnostic, if only the core is installed."""
+        try:
+            return service(name)
+        except UsageError as error:
+            raise self.fail("E219", error.message, span, error.remedy or "") from None
 
     def model(self, name: ast.Name) -> LoadedModel:
         if name.text not in self.models:

@@ -23,7 +23,6 @@ from treesens.binder.inputs import region
 from treesens.binder.objectives import objective, present_values
 from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
 from treesens.binder.shares import check_countable, expected_words, share_asked
-from treesens.builtin import service
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Span
 from treesens.compiler.model.evaluate import LibraryReplay
@@ -233,7 +232,7 @@ class Binder:
             last[:] = [_question(self.found, inputs, asked.models, asked.name, asked.node, find)]
             return last[0].query
 
-        answers: Explained = service("answers")
+        answers: Explained = self.found.service("answers", node.row.data.span)
         query = answers.explained(self.found, inputs, node, bind)
         data = node.row.data
         tables = {data.text: self.found.table(data)}

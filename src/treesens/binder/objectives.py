@@ -28,7 +28,6 @@ from treesens.binder.terms import (
     kind_of,
 )
 from treesens.binder.typicality import typicality_objective
-from treesens.builtin import service
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
@@ -189,7 +188,7 @@ def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> Pen
 
 def _nearest(scope: Scope, atom: DistanceAtom, target: ast.NearestRow, span: Span) -> PendingObjective:
     """The distance to the nearest row, which a search over rows optimises."""
-    service("answers")  # a missing extension is reported before any work
+    scope.found.service("answers", span)
     features = counted_features(scope)
     widths = scope.every(lambda f: width_of(scope, f, target.data, span), features)
     rows = scope.matrix(target.data)[:, list(features)]

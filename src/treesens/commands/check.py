@@ -16,7 +16,6 @@ import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.builtin import service
-from treesens.commands.beside import write_beside
 from treesens.commands.check_journal import AnswerMemory
 from treesens.commands.common import (
     EXPECTED,
@@ -34,6 +33,7 @@ from treesens.commands.common import (
     load_file,
     options_at,
     trust_option,
+    write_output,
 )
 from treesens.commands.outputs import OutputFile, journal_option, open_journal
 from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
@@ -270,7 +270,7 @@ class Run:
                 here.results.append((query, result))
                 if not self.silent:
                     progress.clear()
-                    write_beside(query.name, partial(show_result, query, result))
+                    write_output(query.name, partial(show_result, query, result))
 
     def _known_first(
         self, here: Asked, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress

@@ -19,7 +19,7 @@ from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.floats import float_of, whole_of
-from treesens.errors import UsageError
+from treesens.errors import UsageError, told
 from treesens.grammar.tree import ast
 from treesens.report.terminal import be_quiet, say
 from treesens.visible import visible
@@ -289,3 +289,34 @@ def chosen(bound: ResolvedFile, names: tuple[str, ...]) -> list[ResolvedQuestion
             )
         picked += found
     return picked
+
+
+def write_output(what: str, work: Callable[[], object]) -> bool:
+    """Writes one output in addition to the answers.
+
+    A failure is reported with the error code, and becomes the command's exit code (`exit_code_with_outputs`). Answers and other
+    outputs are not affected. Interruptions propagate. Returns True if the output was written.
+    """
+    try:
+        work()
+        return True
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+        failed = told(error, f"{what} after the answers")
+    say(f"error[{failed.code}]: {what}: {failed}", err=True)
+    end_with(failed.exit_code)
+    return False
+
+
+def end_with(exit_code: int) -> None:
+    """Adds the exit code for a failed output."""
+    click.get_current_context().meta.setdefault(__name__, []).append(exit_code)
+
+
+def exit_code_with_outputs(context: click.Context, code: object) -> object:
+    """The exit code of a command that would end with `code`: a failed output's code wins, except over an interruption."""
+    failed: list[int] = context.meta.get(__name__, [])
+    if not failed or code == INTERRUPTED:
+        return code
+    return INTERNAL if INTERNAL in (*failed, code) else failed[0]

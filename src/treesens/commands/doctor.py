@@ -105,7 +105,7 @@ def _solved(backend: Backend) -> dict[str, Any]:
     say(f"solving with {backend.name} …", err=True)
     started = time.perf_counter()
     report = kit.backends.run(backend, only=("path", "equal-copies", "maximum"))
-    bad = [check for check in report.checks if check.outcome.value != "passed"]
+    bad = [check for check in report.checks if check.outcome is not kit.passes.Outcome.PASSED]
     return {
         "solved": not bad,
         "reason": "; ".join(f"{check.name}: {check.reason}" for check in bad) or None,

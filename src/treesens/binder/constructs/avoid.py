@@ -11,7 +11,6 @@ import numpy as np
 from treesens.binder.inputs import all_of, any_of
 from treesens.binder.listed_cavities import boxes_of_file
 from treesens.binder.scope import Pending, Scope
-from treesens.builtin import service
 from treesens.compiler.base.arrays import Int32Array, frozen, indptr_of
 from treesens.compiler.query import query as q
 from treesens.compiler.query.cavities import Cavities
@@ -61,7 +60,7 @@ def _without_rows(scope: Scope, node: Avoid, positive: bool) -> Pending:
 
 def _all_cavities(scope: Scope, node: Avoid, cells: Int32Array, point: int) -> Pending:
     """The point lies in no box of at most `width` features without a row; all questions about the table share learnt boxes."""
-    service("answers")  # a missing extension is reported before any work
+    scope.found.service("answers", node.span)
     n_cells = scope.inputs.base.n_cells
     key = ("all cavities", node.data.text, min(node.width.value, len(n_cells)))
     if key not in scope.inputs.cache:

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.commands.beside import write_beside
 from treesens.commands.check import Asked
+from treesens.commands.common import write_output
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.result import Result
 from treesens.extensions.ci.documents import DOCUMENTS, Case
@@ -18,7 +18,7 @@ def write(runs: Sequence[Asked], files: Mapping[str, Path]) -> None:
     """Writes the files, given by kind: junit, sarif and markdown."""
     cases = [case for run in runs for case in cases_of(run)]
     for kind, path in files.items():
-        write_beside(str(path), partial(_write_cases, path, DOCUMENTS[kind], cases))
+        write_output(str(path), partial(_write_cases, path, DOCUMENTS[kind], cases))
 
 
 def _write_cases(path: Path, made: Callable[[Sequence[Case]], str], cases: Sequence[Case]) -> None:
@@ -37,7 +37,7 @@ def cases_of(run: Asked) -> list[Case]:
 
 def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
     """An answer as a case, with the expectation, the result and the reason."""
-    from treesens.records.answers import as_expected
+    from treesens.records.answers import as_expected, share_record
 
     span = query.node.name.span
     line = span.source.position(span.start)[0]
@@ -45,7 +45,6 @@ def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
     words = f"{result.verdict} ({result.reason})"
     if result.share is not None:
         from treesens.extensions.measure.share_words import share_words
-        from treesens.records.answers import share_record
 
         words += f", {share_words(share_record(result.share))}"
     problem = None

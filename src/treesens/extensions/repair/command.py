@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from treesens.commands.beside import end_with
+from treesens.commands.common import end_with
 from treesens.errors import UsageError
 from treesens.extensions.studies.commands.study_outputs import Outputs
 from treesens.extensions.studies.report.price_table import both, show_prices

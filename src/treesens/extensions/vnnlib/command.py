@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from treesens.commands.beside import write_beside
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, SECONDS, option_like
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, SECONDS, option_like, write_output
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import DataError, UsageError
@@ -43,7 +42,7 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
     text = result_text(found, asked)
     say(text.rstrip("\n"))
     if results is not None:
-        write_beside(str(results), lambda: write_atomically(results, text))
+        write_output(str(results), lambda: write_atomically(results, text))
     if found.reason and found.status not in ("sat", "unsat"):
         say(found.reason, err=True)
     return EXPECTED if found.status in ("sat", "unsat") else INCONCLUSIVE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from treesens.commands.beside import write_beside
+from treesens.commands.common import write_output
 from treesens.compiler.base.files import check_writable, will_write
 from treesens.errors import UsageError
 from treesens.extensions.studies.audit import AuditOptions
@@ -25,9 +25,9 @@ class AuditOutputs(Outputs):
         from treesens.extensions.studies.report.audit_table import show_audit, show_mending
 
         del found
-        write_beside("the table", lambda: show_audit(records, document))
+        write_output("the table", lambda: show_audit(records, document))
         if "mending" in document:
-            write_beside("the prices", lambda: show_mending(document["mending"]))
+            write_output("the prices", lambda: show_mending(document["mending"]))
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Writes the page, the records next to it, the PDF and the card, each if it is requested."""
@@ -39,14 +39,14 @@ class AuditOutputs(Outputs):
         report, pdf, card = options.report, options.pdf, options.card
         facts = {**{name: fact for name, fact in document.items() if name != "results"}, **self.heading}
         if card is not None:
-            write_beside(str(card), lambda: write_card(card, card_section(records, facts)))
+            write_output(str(card), lambda: write_card(card, card_section(records, facts)))
         if report is None:
             return
-        written = write_beside(str(report), lambda: write_report(report, records, facts, force=options.force))
+        written = write_output(str(report), lambda: write_report(report, records, facts, force=options.force))
         if pdf is not None and written:
             from treesens.extensions.studies.report.pdf import print_pdf
 
-            write_beside(str(pdf), lambda: print_pdf(report, pdf, facts["date"]))
+            write_output(str(pdf), lambda: print_pdf(report, pdf, facts["date"]))
 
 
 def _heading(options: AuditOptions) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from treesens.commands.beside import write_beside
-from treesens.commands.common import EXPECTED, trust_option
+from treesens.commands.common import EXPECTED, trust_option, write_output
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.data.tables import Table
@@ -57,7 +56,7 @@ def command(
             )
         check_writable(path)
     for path, text in made.items():
-        if write_beside(str(path), partial(write_atomically, path, text)):
+        if write_output(str(path), partial(write_atomically, path, text)):
             say(f"{path}: written; read it, and change it")
     say(f"next: treesens check {questions}")
     return EXPECTED

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from treesens.commands.beside import write_beside
+from treesens.commands.common import write_output
 from treesens.extensions.answers.reason_words import reason_words
 from treesens.extensions.studies.commands.study_outputs import Outputs, say_favourable
 from treesens.extensions.studies.report.study_tables import show_curve, show_denials, show_rows, show_sets, write_csv
@@ -29,7 +29,7 @@ class WhyOutputs(Outputs):
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Writes the lines and the picture."""
         if (out := self.asked.options.out) is not None:
-            write_beside(str(out), partial(write_csv, out, _WHY_COLUMNS, _why_lines(records)))
+            write_output(str(out), partial(write_csv, out, _WHY_COLUMNS, _why_lines(records)))
         super().write(records, document, found)
 
 
@@ -59,7 +59,7 @@ class ReasonsOutputs(Outputs):
         """Writes the lines for letters."""
         del document, found
         if (out := self.asked.options.out) is not None:
-            write_beside(str(out), partial(write_csv, out, _REASON_COLUMNS, _reason_lines(records)))
+            write_output(str(out), partial(write_csv, out, _REASON_COLUMNS, _reason_lines(records)))
 
 
 def _reason_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
@@ -82,7 +82,7 @@ class RobustOutputs(Outputs):
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Writes the inputs and the picture."""
         if (out := self.asked.options.out) is not None:
-            write_beside(str(out), partial(_write_points, out, records))
+            write_output(str(out), partial(_write_points, out, records))
         super().write(records, document, found)
 
 

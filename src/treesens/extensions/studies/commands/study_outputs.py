@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from treesens.commands.beside import write_beside
+from treesens.commands.common import write_output
 from treesens.compiler.base.files import write_atomically
 from treesens.extensions.studies.columns import shown_fields
 from treesens.extensions.studies.study import Asking, Found, Study
@@ -68,7 +68,7 @@ class Outputs:
         if (place := self.plot) is not None and records:
             from treesens.extensions.studies.report.plots import save_plot
 
-            write_beside(str(place), lambda: save_plot(self.study.drawn(records, found.result, self.axes), place))
+            write_output(str(place), lambda: save_plot(self.study.drawn(records, found.result, self.axes), place))
 
 
 def say_favourable(document: dict[str, Any]) -> None:
@@ -98,5 +98,5 @@ class LearnOutputs(Outputs):
 
     def _put(self, text: str) -> None:
         output = self.asked.options.output
-        if output is None or not write_beside(str(output), lambda: write_atomically(output, text)):
+        if output is None or not write_output(str(output), lambda: write_atomically(output, text)):
             say(text, nl=False)

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from treesens.commands.beside import write_beside
 from treesens.commands.common import (
     EXPECTED,
     INTERNAL,
@@ -17,6 +16,7 @@ from treesens.commands.common import (
     option_like,
     quiet_option,
     split,
+    write_output,
 )
 from treesens.commands.outputs import OutputFile, warn_of_journal
 from treesens.compiler.base.files import write_atomically
@@ -120,7 +120,7 @@ def command(
     rows = summary(records, measure)
     if plot is not None:
         title = f"{len(listed)} instances of {instances.name}"
-        write_beside(str(plot), lambda: write_atomically(plot, cactus_svg(records, measure, title=title)))
+        write_output(str(plot), lambda: write_atomically(plot, cactus_svg(records, measure, title=title)))
     if as_json:
         say_json({"summary": rows, "contradictions": wrong, "records": len(records)})
     else:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treesens.commands.beside import write_beside
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -25,6 +24,7 @@ from treesens.commands.common import (
     click_option,
     quiet_option,
     trust_option,
+    write_output,
 )
 from treesens.commands.outputs import OutputFile, warn_of_journal
 from treesens.compiler.base.option_kinds import Door
@@ -103,7 +103,7 @@ def command(
             summary = sweep(read.questions, settings, where, book, on_answer=on_answer)
         book.peak_rss = summary.rss
         if report is not None:
-            write_beside(str(report), lambda: write_answers(report, answers(read.questions, settings, book)))
+            write_output(str(report), lambda: write_answers(report, answers(read.questions, settings, book)))
         if as_json:
             for record in answers(read.questions, settings, book):
                 say_json(record, indent=None)
