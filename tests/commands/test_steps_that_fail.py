@@ -1,4 +1,5 @@
-"""What comes after an answer never costs it, and what it leans on stands in it (third review: 5, 19, 20, P10, P14).
+"""A step after an answer never costs the answer; a record names everything that its answer rests on.
+(Third review: 5, 19, 20, P10, P14.)
 
 Third set, fault 5: an error of treesens itself in one question or step of a study never costs another answer.
 """

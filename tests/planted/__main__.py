@@ -19,7 +19,7 @@ CASES, AT_ONCE = 200, 10
 
 
 def verdict(patch: Patch) -> str:
-    """Runs the finder of a patch; says what is wrong with it, or nothing."""
+    """Runs the finder of a patch. Returns the fault of the patch or its finder; empty without one."""
     try:
         patch.applied()
     except StalePatch as error:
@@ -48,7 +48,7 @@ def candidates(patch: Patch, seed: int) -> Iterator[str]:
 
 
 def record(patch: Patch, seed: int) -> str:
-    """Looks for a finder, and writes it into the patch; says what is wrong, or nothing."""
+    """Searches for a finder and writes it into the patch. Returns the reason if there is none, else an empty text."""
     for finder in candidates(patch, seed):
         if finder and not finding(finder) and finding(finder, patch):
             patch.record(finder)

@@ -100,13 +100,13 @@ def by_test(node: str, folder: Path | None) -> str:
 
 
 def by_oracle(options: str, folder: Path | None) -> str:
-    """What the oracle calls wrong first."""
+    """The first wrong answer that a run of the oracle finds; empty without one."""
     found = wrong_answers(options, folder)
     return " ".join(f"{found[0]['kind']}: {found[0]['detail']}".split())[:100] if found else ""
 
 
 def wrong_answers(options: str, folder: Path | None) -> list[dict[str, Any]]:
-    """What a run of the oracle finds."""
+    """The wrong answers that a run of the oracle finds, without those that depend on time."""
     with tempfile.TemporaryDirectory(prefix="planted-oracle-") as out:
         fixed = ["--cases", "1", "--jobs", "1", "--shrink", "0", "--others", "0", "--studies", "0", "--output", out]
         python(["-m", "tests.oracle", *fixed, *shlex.split(options)], folder)
