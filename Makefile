@@ -29,8 +29,10 @@ endef
 
 # An environment with one extra of pyproject.toml; made again when the dependencies or the C++ sources change. Python sources are
 # picked up as they are (editable install). The three share one folder, and each holds what the one before it does. On a new machine
-# half of the time is the engine and a third the packages, so both are made at once; $(2) are options of the engine's build.
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# two thirds of the time are the engine and a fifth the packages, so both are made at once; $(2) are options of the engine's build.
+# Bytecode of packages is written when a module is first imported: most modules never are, and compiling all takes twice as long
+# as installing them.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 define environment
 @$(BIN)/python -c '$(call needs,$(1))' > $(VENV)/$(1).txt
 @$(PIP) $(2) --no-deps -e . & engine=$$!; $(PIP) -r $(VENV)/$(1).txt; packages=$$?; wait $$engine && exit $$packages
@@ -99,7 +101,7 @@ docs: $(VENV)/.docs ## the site, into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 $(VENV)/.docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet 'treesens[docs]'
+	$(BIN)/python -m pip install --quiet --no-compile 'treesens[docs]'
 	@touch $@
 
 # Accessibility of the gallery's reports, by axe-core in a headless Chromium; it needs npm and chromium.
@@ -124,7 +126,7 @@ core: $(VENV)/.core ## the wheel without extensions, and the tests of the core
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps -w build/core -C wheel.exclude='treesens/engine/**;treesens/extensions/**' .
 	$(PYTHON) -m venv build/core/venv
 	$(BIN)/python -c '$(call needs,core)' > build/core/needs.txt
-	build/core/venv/bin/python -m pip install --quiet build/core/treesens-*.whl -r build/core/needs.txt
+	build/core/venv/bin/python -m pip install --quiet --no-compile build/core/treesens-*.whl -r build/core/needs.txt
 	build/core/venv/bin/python -c 'import treesens.builtin as b; assert not b.has_extensions()'
 	build/core/venv/bin/python -m pytest -n 2 --part quick
 
