@@ -2,33 +2,37 @@
 
 A row flips at a margin m if, with all other features unchanged, some legal values of the sensitive features give a margin of at
 least m, and others a margin of at most -m. Such a row is a pair at distance 0 from the data. One compiled sweep computes the
-highest and the lowest score of every row; for every margin m, a comparison then gives the answer.
+highest and the lowest score of every row; for every margin m, a comparison then gives the answer. If no single score decides,
+a function judges every combination of cells.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, frozen
-from treesens.compiler.base.dyadic import Unit
-from treesens.compiler.base.floats import NumberType, ceil_to
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array, frozen
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.kept import Kept
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import UNTRIED, base_units, leaf_values
 from treesens.compiler.query.bounds import LogRational, least_units
-from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept
+from treesens.compiler.query.domain import pick_value
+from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept, Space
+from treesens.data.rows import cells_of_rows
 
 MOST_COMBINATIONS = 1024
 """Maximum combinations of cells of all sensitive features except the one with the most; with more, cells are thinned evenly."""
 
 _CHUNK = 4096
+_INPUTS = 1 << 14
+"""Number of inputs judged between two checks of the clock."""
 
 Strict = tuple[bool, bool]
 _NOT_STRICT = (False, False)
@@ -62,59 +66,108 @@ class Flips:
         return len(self.index)
 
 
+Judge = Callable[[Int64Array, Int32Array], tuple[Int64Array, Int64Array]]
+"""Maps inputs to the numbers that have to be high at one point, and to those that have to be low at the other, int64[inputs].
+An input has the position of its row, int64[inputs], and cells, int32[inputs, features].
+"""
+
+
 def flips(
-    model: CellEnsemble,
+    by: CellEnsemble | Judge,
     cells: Int32Array,
     features: Sequence[int],
     legal: Sequence[BoolArray],
     *,
     index: Int64Array | None = None,
     output: int = 0,
-    limit: int = MOST_COMBINATIONS,
+    limit: float = MOST_COMBINATIONS,
+    least: int = 1,
     with_own: bool = True,
+    budget: Budget | None = None,
 ) -> Flips:
     """Sweeps the rows of `cells`, int32[rows, features of the grid] (all inside the grid), over the legal cells of `features`.
 
     `legal[f]`, bool[n_cells], marks the cells of feature f with a legal value. For several features all combinations are tried,
-    up to `limit` combinations of all but the one with the most cells. Without `with_own` the scores `own` remain 0.
+    up to `limit`, with at least `least` cells of each. With a model, the engine sums the scores of its `output` for all cells
+    of the feature with the most cells, which do not count for the limit; without `with_own` the scores `own` remain 0. With a
+    judge, rows are tried until the `budget` is over; its numbers are the scores, in units of 1.
     """
-    values, shift, slack = leaf_values(model, output)
-    chosen = tuple(features)
-    widest = _widest(chosen, legal)
+    chosen, rows = tuple(features), np.arange(len(cells))
+    index = rows if index is None else index
+    widest = max(chosen, key=lambda f: int(legal[f].sum())) if isinstance(by, CellEnsemble) else -1
     others = [f for f in chosen if f != widest]
-    options, complete = thinned([np.flatnonzero(legal[f]) for f in others], limit)
-    rows = len(cells)
-    highest, lowest = np.full(rows, -UNTRIED), np.full(rows, UNTRIED)
-    high_cells = np.zeros((rows, len(chosen)), np.int32)
-    low_cells = np.zeros((rows, len(chosen)), np.int32)
-    work = np.ascontiguousarray(cells, np.int32).copy()
-    high, low = np.empty(rows, np.int64), np.empty(rows, np.int64)
-    high_cell, low_cell = np.empty(rows, np.int32), np.empty(rows, np.int32)
-    allowed = legal[widest].astype(np.uint8)
+    options, complete = thinned([np.flatnonzero(legal[f]) for f in others], limit, least=least)
+    # The lower side, which has to be low, and then the upper side with its signs changed.
+    best, own = (np.full((2, len(cells)), UNTRIED) for _ in range(2))
+    best_cells = np.zeros((2, len(cells), len(chosen)), np.int32)
+
+    def offer(side: int, places: Int64Array, numbers: Int64Array, reached: Int32Array) -> None:
+        better = np.flatnonzero(numbers < best[side, places])
+        best[side, places[better]], best_cells[side, places[better]] = numbers[better], reached[better]
+
+    if not isinstance(by, CellEnsemble):
+        tried = 0
+        for places, combinations, inputs in combined_rows(cells, chosen, options, budget):
+            high, low = by(np.repeat(places, inputs.shape[1]), inputs.reshape(-1, inputs.shape[2]))
+            for side, numbers in enumerate((low.reshape(inputs.shape[:2]), -high.reshape(inputs.shape[:2]))):
+                at = numbers[:, 1:].argmin(axis=1)
+                offer(side, places, numbers[np.arange(len(places)), 1 + at], combinations[at])
+                own[side, places] = numbers[:, 0]
+            tried += len(places) * len(combinations)
+        complete &= tried == len(cells) * math.prod(map(len, options))
+        return Flips(chosen, index, -best[1], best[0], best_cells[1], best_cells[0], -own[1], 0, 0, complete, own[0])
+    values, shift, slack = leaf_values(by, output)
+    work, allowed = np.ascontiguousarray(cells, np.int32).copy(), legal[widest].astype(np.uint8)
+    scores, reached = np.empty((2, len(cells)), np.int64), np.empty((2, len(cells)), np.int32)
     for combination in product(*options):
         work[:, others] = combination
-        model.engine.flip_profiles(work, values, widest, allowed, high, low, high_cell, low_cell)
-        for better, target, found, cell in (
-            (high > highest, (highest, high_cells), high, high_cell),
-            (low < lowest, (lowest, low_cells), low, low_cell),
-        ):
-            target[0][better] = found[better]
-            for column, f in enumerate(chosen):
-                target[1][better, column] = cell[better] if f == widest else combination[others.index(f)]
-    base = base_units(model, output, shift)
-    own = _scores(model, cells, values, output) + base if with_own else np.zeros(rows, np.int64)
-    numbers = np.arange(rows) if index is None else index
-    return Flips(chosen, numbers, highest + base, lowest + base, high_cells, low_cells, own, shift, slack, complete)
+        by.engine.flip_profiles(work, values, widest, allowed, scores[1], scores[0], reached[1], reached[0])
+        for side, sign in enumerate((1, -1)):
+            work[:, widest] = reached[side]
+            offer(side, rows, sign * scores[side], work[:, chosen])
+    base = base_units(by, output, shift)
+    now = _scores(by, cells, values, output) + base if with_own else np.zeros(len(cells), np.int64)
+    highest, lowest = base - best[1], base + best[0]
+    return Flips(chosen, index, highest, lowest, best_cells[1], best_cells[0], now, shift, slack, complete)
 
 
-def combinations_of(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
-    """The number of combinations of legal cells of all `features` except the one with the most legal cells."""
-    widest = _widest(features, legal)
-    return math.prod(int(legal[f].sum()) for f in features if f != widest)
+def combined_rows(
+    cells: Int32Array, features: Sequence[int], options: Sequence[NDArray[np.int64]], budget: Budget | None
+) -> Iterator[tuple[Int64Array, Int32Array, Int32Array]]:
+    """Yields the rows of `cells`, int32[rows, features], with every combination of cells, in batches until the budget is over.
+
+    A batch has the positions of rows, the combinations, int32[combinations, chosen], and the rows' cells, first unchanged, then
+    with each combination, int32[rows, 1 + combinations, features].
+    """
+    sizes = tuple(map(len, options))
+    count = math.prod(sizes)
+    for first in range(0, count, _INPUTS):
+        at = np.unravel_index(np.arange(first, min(count, first + _INPUTS)), sizes)
+        combinations = np.stack([known[i] for known, i in zip(options, at, strict=True)], axis=1).astype(np.int32)
+        step = max(1, _INPUTS // (1 + len(combinations)))
+        for start in range(0, len(cells), step):
+            if budget is not None and budget.over:
+                return
+            places = np.arange(start, min(start + step, len(cells)))
+            inputs = np.repeat(cells[places, None, :], 1 + len(combinations), axis=1)
+            inputs[:, 1:, list(features)] = combinations
+            yield places, combinations, inputs
 
 
-def _widest(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
-    return max(features, key=lambda f: int(legal[f].sum()))
+def with_cells(
+    space: Space, rows: FloatArray, features: Sequence[int], cells: Int32Array, near: FloatArray | None = None
+) -> FloatArray:
+    """The rows, float64[rows, features], with values in `cells`, int32[rows, chosen], for the chosen `features`.
+
+    A value outside its cell is replaced by the legal value nearest to it, or to that in `near`; if missing, by a round value.
+    """
+    result, own = rows.copy(), cells_of_rows(space.grid, rows)
+    for column, f in enumerate(features):
+        for row in np.flatnonzero(cells[:, column] != own[:, f]):
+            value = float((rows if near is None else near)[row, f])
+            wanted = None if np.isnan(value) else value
+            result[row, f] = pick_value(space.domains[f], space.grid[f], int(cells[row, column]), wanted)
+    return result
 
 
 _SCORES: Kept[Int64Array] = Kept(4, lambda scores: scores.nbytes)
@@ -143,21 +196,6 @@ def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -
             break
         options[longest] = options[longest][np.linspace(0, size - 1, max(least, size // 2), dtype=int)]
     return options, complete
-
-
-def swing_bound(model: CellEnsemble, features: Sequence[int], output: int = 0) -> float:
-    """An upper bound on the change of the margin by `features` alone: trees without splits on them cancel (UnAff in the paper).
-
-    The bound is the sum, over all other trees, of the range of the tree's leaf values.
-    """
-    values, shift, slack = leaf_values(model, output)
-    tree = model.ensemble.leaf_tree
-    first = np.searchsorted(tree, np.arange(model.n_trees))
-    ranges = np.maximum.reduceat(values, first) - np.minimum.reduceat(values, first)
-    asks = np.zeros(model.n_trees, bool)
-    asks[model.ensemble.node_tree[np.isin(model.ensemble.node_feature, list(features))]] = True
-    units = int(ranges[asks].sum()) + slack
-    return ceil_to(Unit(shift).value(units) / model.ensemble.average, NumberType.FLOAT64)
 
 
 @dataclass(frozen=True)
@@ -210,6 +248,13 @@ class FlipQuestion:
         assert self.low is not None
         above, below = self.strict
         return least_units(self.high, found.shift, strict=above), -least_units(-self.low, found.shift, strict=below)
+
+    def cells_of_pairs(self, cells: Int32Array, high: Int32Array, low: Int32Array) -> Int32Array:
+        """The cells of both points, int32[rows, 2, features]: those of the rows, with `high` and `low` for the features."""
+        result = np.repeat(cells[:, None, :], 2, axis=1)
+        result[:, self.upper, list(self.features)] = high
+        result[:, self.lower, list(self.features)] = low
+        return result
 
     def falling(self, found: Flips) -> BoolArray:
         """Marks rows whose unchanged score is on the upper side, bool[rows]: a flip lowers it."""

@@ -21,10 +21,9 @@ from treesens.binder.ladders import distance_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.tolerance import EXACT, Closeness
-from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.query import NearestRows, Query
 from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Sense, Verdict
-from treesens.data.flips import flip_question, flips
+from treesens.data.flips import flip_question, flips, with_cells
 from treesens.extensions.answers.clusters import Rows
 from treesens.extensions.answers.evaluate_rows import holds_everywhere, many_inputs
 from treesens.extensions.answers.incremental import IncrementalSearch
@@ -214,12 +213,12 @@ class _NearestPair:
             if not flipping[place]:
                 break
             row = int(index[place])
-            values = np.empty((2, len(space.names)))
+            values = np.full((2, len(space.names)), np.nan)
             values[:, list(self.nearest.features)] = self.rows.values[row]
-            for column, f in enumerate(shape.features):
-                ends = (shape.upper, found.highest_cells), (shape.lower, found.lowest_cells)
-                for point, reached in ends:
-                    values[point, f] = pick_value(space.domains[f], space.grid[f], int(reached[place, column]))
+            values[:, list(shape.features)] = np.nan
+            ends = np.empty((2, len(shape.features)), np.int32)
+            ends[shape.upper], ends[shape.lower] = found.highest_cells[place], found.lowest_cells[place]
+            values = with_cells(space, values, shape.features, ends)
             verdict = verify_values(self.plain, values, library_predict=self.options.library_predict)
             if isinstance(verdict, Witness):
                 self._keep(verdict)
@@ -255,8 +254,7 @@ class _NearestPair:
     def _offer(self, cells: Int32Array, row: int | None = None) -> None:
         """Verifies a pair with values in `cells` near a row (by default the nearest row), and keeps it if it is better."""
         if row is None:
-            points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
-            row = int(np.argmin(self.rows.to_point(points)))
+            row = int(np.argmin(self._to_cells(cells)))
         near = np.full(len(self.query.space.names), np.nan)
         near[list(self.nearest.features)] = self.rows.values[row]
         before = self.best.value
@@ -271,9 +269,12 @@ class _NearestPair:
                 if isinstance(closer, Witness):
                     self._keep(closer)
 
-    def _typical(self, cells: Int32Array, column: int) -> float:
-        f = self.nearest.features[column]
-        return pick_value(self.query.space.domains[f], self.query.space.grid[f], int(cells[f]))
+    def _to_cells(self, cells: Int32Array) -> FloatArray:
+        """The distances of all rows to round values in the cells of a pair, int32[points, features]."""
+        space, features = self.query.space, list(self.nearest.features)
+        near = np.full((1, len(space.names)), np.nan)
+        point = with_cells(space, near, features, cells[self.nearest.point, None][:, features])[0]
+        return self.rows.to_point(point[features].tolist())
 
     def _keep(self, witness: Witness) -> None:
         distances = self.rows.to_point(witness.values[self.nearest.point][list(self.nearest.features)].tolist())
@@ -332,8 +333,7 @@ class _NearestPair:
         """The row of the group that is nearest to the cells."""
         if len(group) == 1:
             return int(group[0])
-        points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
-        return int(group[np.argmin(self.rows.to_point(points)[group])])
+        return int(group[np.argmin(self._to_cells(cells)[group])])
 
     def _search(self, engine: IncrementalSearch) -> float:
         """Best-first search over groups of rows; returns the least bound that remains.

@@ -50,10 +50,8 @@ class Neighbours:
 
     def pair(self, cells: Int32Array, found: Flips, place: int) -> Int32Array:
         """Both points, int32[2, features], that the sweep `found` has for the input at `place`."""
-        both = np.stack([cells, cells])
-        for column, f in enumerate(found.features):
-            both[self.question.upper, f] = found.highest_cells[place, column]
-            both[self.question.lower, f] = found.lowest_cells[place, column]
+        high, low = found.highest_cells[place, None], found.lowest_cells[place, None]
+        both: Int32Array = self.question.cells_of_pairs(cells[None], high, low)[0]
         return both
 
     def towards(

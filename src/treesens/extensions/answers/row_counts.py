@@ -28,13 +28,12 @@ from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.dependencies import decided_by_cells, points_in
-from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import linear_constraints, reads_scores
 from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
 from treesens.compiler.query.rounding import in_every_order, told_apart_anywhere
 from treesens.compiler.query.values import DistanceTerm
 from treesens.compiler.result import Result, RowCount, Verdict
-from treesens.data.flips import Flips, flips
+from treesens.data.flips import Flips, combined_rows, flips, with_cells
 from treesens.data.rows import cells_of_rows
 from treesens.errors import BackendError
 from treesens.extensions.answers.evaluate_rows import (
@@ -66,8 +65,6 @@ _SLICE = 1.0
 
 MOST_COMBINATIONS = 2048
 """Maximum number of combinations of cells of the features that may differ for which all are tried for every row."""
-_INPUTS = 1 << 14
-"""Number of pairs evaluated between two checks of the clock."""
 
 
 def count_rows(
@@ -221,23 +218,14 @@ class _Counter:
 
     def _partners(self, varied: tuple[int, ...], places: Int64Array, reached: Int32Array) -> ManyInputs:
         """The rows at `places`, with the cells `reached`, int32[places, varied], at the second point."""
-        space = self.query.space
-        values = np.stack([self.rows.values[places]] * 2)
-        cells = np.stack([self.cells[places]] * 2)
-        anchors = {
-            term.feature: term.row
-            for relation in firm_relations(self.query.constraints)
-            for term in relation.terms
-            if isinstance(term, DistanceTerm) and term.point == 1 and term.other is None
-        }
-        for column, f in enumerate(varied):
-            domain, grid = space.domains[f], space.grid[f]
-            for i in np.flatnonzero(reached[:, column] != cells[0, :, f]):
-                cell, near = int(reached[i, column]), float(values[0, i, f])
-                if f in anchors and not np.isnan(anchors[f]):
-                    near = anchors[f]  # the distance to a row is that of the nearest value in the cell
-                values[1, i, f] = pick_value(domain, grid, cell, None if np.isnan(near) else near)
-                cells[1, i, f] = cell
+        rows, cells = self.rows.values[places], np.stack([self.cells[places]] * 2)
+        cells[1][:, varied] = reached
+        near = rows.copy()
+        for relation in firm_relations(self.query.constraints):
+            for term in relation.terms:
+                if isinstance(term, DistanceTerm) and term.point == 1 and term.other is None and not np.isnan(term.row):
+                    near[:, term.feature] = term.row  # the distance to a row is that of the nearest value in the cell
+        values = np.stack([rows, with_cells(self.query.space, rows, varied, reached, near)])
         return many_inputs(self.query, values, cells)
 
     def _rule_out(self, found: Flips, output: int, same: ManyInputs) -> None:
@@ -378,20 +366,14 @@ def partners_of(
     size = math.prod(int(legal[f].sum()) for f in varied)
     if len(query.points) != 2 or size > MOST_COMBINATIONS or not all(map(decided_by_cells, constraints)):
         return
-    options = np.meshgrid(*(np.flatnonzero(legal[f]) for f in varied), indexing="ij")
-    combinations = np.stack([o.ravel() for o in options], axis=1).astype(np.int32)
-    step = max(1, _INPUTS // size)
-    for start in range(0, len(places), step):
-        if budget.over:
-            return
-        chosen = places[start : start + step]
-        own = np.repeat(cells[chosen], size, axis=0)
-        other = own.copy()
-        other[:, varied] = np.tile(combinations, (len(chosen), 1))
-        # The row's own scores are the same in `size` pairs and are computed once. No constraint depends on values.
+    options = [np.flatnonzero(legal[f]) for f in varied]
+    for batch, combinations, tried in combined_rows(cells[places], varied, options, budget):
+        other = tried.reshape(-1, tried.shape[2])
+        own = np.repeat(tried[:, 0], tried.shape[1], axis=0)
+        # The row's own scores are the same in all of its pairs and are computed once. No constraint depends on values.
         first, second = (
-            sums_of_cells(query, p.model, x) for p, x in zip(query.points, (cells[chosen], other), strict=True)
+            sums_of_cells(query, p.model, x) for p, x in zip(query.points, (tried[:, 0], other), strict=True)
         )
-        scores = first[np.repeat(np.arange(len(chosen)), size)], second
+        scores = first[np.repeat(np.arange(len(batch)), tried.shape[1])], second
         pairs = ManyInputs(np.empty((2, len(own), 0)), np.stack([own, other]), scores)
-        yield chosen, holds_everywhere(constraints, pairs).reshape(len(chosen), size), combinations
+        yield places[batch], holds_everywhere(constraints, pairs).reshape(tried.shape[:2])[:, 1:], combinations

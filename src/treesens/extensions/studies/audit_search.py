@@ -62,7 +62,7 @@ from treesens.extensions.studies.questions import (
 )
 from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.report.audit_facts import Audit, domain_records
-from treesens.extensions.studies.rows import CombinedRows, ScoreSweep
+from treesens.extensions.studies.rows import ScoreSweep, event_rows
 from treesens.extensions.studies.running import as_finished, library_of, with_study_certificates
 from treesens.extensions.studies.shape import ShapeOptions, ShapeRecord
 from treesens.extensions.studies.shape_search import ask as shapes_of
@@ -76,7 +76,7 @@ from treesens.solve.bounds import consistent, value_of
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer, located
-from treesens.solve.tasks.data_rows import EventRows, ScoreRows, table_in_play
+from treesens.solve.tasks.data_rows import EventRows, table_in_play
 from treesens.values.verify import Witness, verify_values
 
 
@@ -419,7 +419,7 @@ class SetAudit:
         """The rows for an event."""
         query = asked.query.query
         if self.sweep is None:
-            return CombinedRows(query, self.table, self.budget.share(_ROWS_SHARE).at_least(_MOMENT))
+            return event_rows(query, self.table, self.budget.share(_ROWS_SHARE).at_least(_MOMENT))
         return self.sweep.of(query, asked.event.size)
 
     def _audited(self, asked: EventQuestion, before: Sequence[Result]) -> Audited:
@@ -443,7 +443,7 @@ class SetAudit:
         for known in before if asked.event.harder else ():
             if known.verdict is Verdict.NONE:
                 return replace(known, query=query.name, reason=f"none at a smaller gap ({known.reason})")
-        options = replace(self.base, hints=rows.hints())
+        options = replace(self.base, hints=None if self.sweep is None else rows.hints())
         part = self.budget.share(_SEARCH_SHARE).at_least(_MOMENT)
         return located(query, answer(query.query, options, part), options)
 
@@ -476,7 +476,7 @@ class SetAudit:
         bound = consistent(bound, known.value, maximize=True, exact=False, who="the sum of the leaves")
         return replace(result, objective=replace(known, bound=bound))
 
-    def _swing_of_rows(self, query: Query, rows: ScoreRows, bound: float, result: Result) -> Result:
+    def _swing_of_rows(self, query: Query, rows: EventRows, bound: float, result: Result) -> Result:
         """The largest swing if the search found no pair in its time: for one score, the swing of the row with the largest
         swing, and the bound from the leaves.
         """
@@ -554,9 +554,9 @@ class SetAudit:
         return {name: full.get(name) for name in _OF_TYPICAL}
 
     def _typical_answer(self, one: Audited, question: ResolvedQuestion, budget: Budget) -> Result:
-        if not isinstance(one.rows, ScoreRows):
+        if self.sweep is None:
             return answer(question.query, self.base, budget)
-        rows = ScoreRows(question.query, one.rows.question, one.rows.found, self.table)
+        rows = EventRows(question.query, one.rows.question, one.rows.found, self.table)
         pair = rows.witness(self.base)
         if pair is not None:
             bare = leave_open(question.name, witness=pair[1], backend="rows")

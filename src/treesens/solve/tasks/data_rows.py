@@ -5,7 +5,7 @@ A row that is already a witness is the answer, and promising rows start the sear
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
 from dataclasses import replace
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -16,11 +16,11 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.builtin import has_extensions, service
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array, frozen
 from treesens.compiler.base.dyadic import Unit
-from treesens.compiler.query.domain import allowed_values, pick_value
+from treesens.compiler.query.domain import allowed_values
 from treesens.compiler.query.evaluate import Inputs
 from treesens.compiler.query.query import AtLeast, Query, Space
 from treesens.compiler.result import Result
-from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, combinations_of, flip_question, flips
+from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, flips, with_cells
 from treesens.data.rows import cells_of_rows
 from treesens.solve.bounds import ContradictoryBound, consistent, value_of
 from treesens.solve.conclude import conclude_found, leave_open
@@ -66,93 +66,35 @@ def _legal_rows(query: Query, rows: FloatArray) -> Int64Array:
     return np.flatnonzero(good)
 
 
-def sweep_rows(
-    query: Query,
-    question: FlipQuestion,
-    rows: FloatArray,
-    *,
-    walks: int | None = None,
-    combinations: int = MOST_COMBINATIONS,
-) -> Flips:
-    """Extremes of all legal rows over all combinations of the sensitive features' cells, up to `combinations`.
+def sweep_rows(query: Query, question: FlipQuestion, rows: FloatArray, *, walks: int) -> Flips:
+    """Extremes of the legal rows over the combinations of the sensitive features' cells, by at most `walks` tree walks.
 
-    `walks` limits the number of tree walks: only evenly spread rows (at most `MOST_ROWS`) are used and, if even few rows are
-    too many, only evenly spread combinations.
+    Only evenly spread rows (at most `MOST_ROWS`) are used and, if even few rows are too many, only evenly spread combinations.
     """
-    index = legal_rows(query, rows)
-    model = query.models[question.model]
-    if walks is not None:
-        wanted = min(combinations_of(question.features, query.space.legal), MOST_COMBINATIONS)
-        most = min(MOST_ROWS, max(_FEW_ROWS, walks // (wanted * max(1, model.n_trees))))
-        if len(index) > most:
-            index = index[np.linspace(0, len(index) - 1, most, dtype=np.int64)]
-        combinations = max(1, min(wanted, walks // (max(1, len(index)) * max(1, model.n_trees))))
+    index, model, legal = legal_rows(query, rows), query.models[question.model], query.space.legal
+    # The feature with the most cells is swept in one walk.
+    wanted = min(math.prod(sorted(int(legal[f].sum()) for f in question.features)[:-1]), MOST_COMBINATIONS)
+    most = min(MOST_ROWS, max(_FEW_ROWS, walks // (wanted * max(1, model.n_trees))))
+    if len(index) > most:
+        index = index[np.linspace(0, len(index) - 1, most, dtype=np.int64)]
+    limit = max(1, min(wanted, walks // (max(1, len(index)) * max(1, model.n_trees))))
     cells = cells_of_rows(query.space.grid, rows[index])
-    legal = query.space.legal
-    return flips(model, cells, question.features, legal, index=index, output=question.output, limit=combinations)
+    return flips(model, cells, question.features, legal, index=index, output=question.output, limit=limit)
 
 
-class EventRows(ABC):
+class EventRows:
     """A table's rows for a question about two points: which lie on which side, which flip, and with which partner.
 
-    `index`, int64[rows], has the legal rows' numbers in `table`, float64[.., features]; `complete` is False if rows that flip
-    may have been missed.
+    `found` has the extremes of each row over all values of the varied features. `index`, int64[rows], has the legal rows'
+    numbers in `table`, float64[.., features]; `complete` is False if rows that flip may have been missed.
     """
 
-    index: Int64Array
-    complete: bool
-
-    def __init__(self, query: Query, table: FloatArray) -> None:
-        self.query, self.table = query, table
+    def __init__(self, query: Query, question: FlipQuestion, found: Flips, table: FloatArray) -> None:
+        self.query, self.question, self.found, self.table = query, question, found, table
+        self.index, self.complete = found.index, found.complete
 
     def __len__(self) -> int:
         return len(self.index)
-
-    @abstractmethod
-    def order(self) -> Int64Array:
-        """Positions of the rows that flip, best first: rows that lie on one side unchanged, then the largest margins."""
-
-    @abstractmethod
-    def pair(self, place: int) -> FloatArray:
-        """A row with the varied features' values for each of the two points: float64[2, features]."""
-
-    @abstractmethod
-    def sides(self) -> tuple[BoolArray, BoolArray] | None:
-        """Masks, bool[rows]: rows that satisfy the first and the second point unchanged; None if only pairs can be judged."""
-
-    def candidates(self) -> Int64Array:
-        """Positions of the rows that flip, in the order of replay."""
-        return self.order()
-
-    def hints(self) -> Int32Array | None:
-        """The cells, int32[hints, points, features], of the rows that come closest to being an answer; None if unknown."""
-        return None
-
-    def witness(self, options: Options) -> tuple[int, Witness] | None:
-        """The first of the best rows that satisfies every constraint, with its row number."""
-        for place in self.candidates()[:_TRIED]:
-            verdict = verify_values(self.query, self.pair(int(place)), library_predict=options.library_predict)
-            if isinstance(verdict, Witness):
-                return int(self.index[place]), verdict
-        return None
-
-    def row(self, place: int) -> FloatArray:
-        """A row's values in the model's number type, float64[features]."""
-        return self.query.space.grid[0].number_type.cast(self.table[self.index[place]])
-
-    def value(self, feature: int, cell: int, row: FloatArray) -> float:
-        """The legal value in a cell that is nearest to the row's value."""
-        space, near = self.query.space, None if np.isnan(row[feature]) else float(row[feature])
-        return pick_value(space.domains[feature], space.grid[feature], cell, near)
-
-
-class ScoreRows(EventRows):
-    """Rows judged by one score: by its extremes over all values of the varied features."""
-
-    def __init__(self, query: Query, question: FlipQuestion, found: Flips, table: FloatArray) -> None:
-        super().__init__(query, table)
-        self.question, self.found = question, found
-        self.index, self.complete = found.index, found.complete
 
     def order(self) -> Int64Array:
         """Positions of the rows that flip: first those that lie on one side unchanged, then those with the largest margins."""
@@ -164,28 +106,39 @@ class ScoreRows(EventRows):
         own = (question.falling(found) | question.rising(found))[places]
         return places[np.lexsort((-clear, ~own))]
 
-    def candidates(self) -> Int64Array:
-        """Positions as in `order` or, if both points have to be typical, the pairs closest to typical inputs first."""
-        return self._least_untypical(self.order())
-
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
-        """The rows that pass the score's thresholds unchanged."""
+        """Masks, bool[rows]: rows that satisfy the first and the second point unchanged; None if only pairs can be judged."""
         question = self.question
         if question.high is None or question.low is None:
             return None
         falls, rises = question.falling(self.found), question.rising(self.found)
         return (falls, rises) if question.upper == 0 else (rises, falls)
 
+    def witness(self, options: Options) -> tuple[int, Witness] | None:
+        """The first of the best rows that satisfies every constraint, with its row number. If both points have to be typical,
+        the pairs closest to typical inputs come first.
+        """
+        for place in self._least_untypical(self.order())[:_TRIED]:
+            verdict = verify_values(self.query, self.pair(int(place)), library_predict=options.library_predict)
+            if isinstance(verdict, Witness):
+                return int(self.index[place]), verdict
+        return None
+
     def pair(self, place: int) -> FloatArray:
-        """The extremes' cells give the values; the row itself is one of the points if its own score is on one side."""
-        question, found, row = self.question, self.found, self.row(place)
+        """A row with the varied features' values for each of the two points, float64[2, features]: the extremes' cells give the
+        values, and the row itself is one of the points if its own score is on one side.
+        """
+        question, found, space = self.question, self.found, self.query.space
+        row = space.grid[0].number_type.cast(self.table[self.index[place]])
         values = np.array([row, row])
         falls, rises = bool(question.falling(found)[place]), bool(question.rising(found)[place])
-        for column, f in enumerate(question.features):
-            if not falls:
-                values[question.upper, f] = self.value(f, int(found.highest_cells[place, column]), row)
-            if falls or not rises:
-                values[question.lower, f] = self.value(f, int(found.lowest_cells[place, column]), row)
+        ends = (
+            (question.upper, found.highest_cells, not falls),
+            (question.lower, found.lowest_cells, falls or not rises),
+        )
+        for point, cells, moves in ends:
+            if moves:
+                values[point] = with_cells(space, row[None], question.features, cells[place, None])[0]
         return values
 
     def hints(self) -> Int32Array:
@@ -195,15 +148,8 @@ class ScoreRows(EventRows):
         flipping = np.count_nonzero(question.flipping(found))
         first = self._least_untypical(places[:flipping])
         places = np.concatenate((first, places[flipping:]))[:_HINTS]
-        return self._with_cells(places, found.highest_cells[places], found.lowest_cells[places])
-
-    def _with_cells(self, places: Int64Array, high: Int32Array, low: Int32Array) -> Int32Array:
-        """The cells, int32[places, points, features], of rows with other cells of the varied features at both points."""
-        cells = cells_of_rows(self.query.space.grid, self.table[self.found.index[places]])
-        result = np.repeat(cells[:, None, :], 2, axis=1)
-        result[:, self.question.upper, list(self.question.features)] = high
-        result[:, self.question.lower, list(self.question.features)] = low
-        return result.astype(np.int32)
+        cells = cells_of_rows(self.query.space.grid, self.table[self.index[places]])
+        return question.cells_of_pairs(cells, found.highest_cells[places], found.lowest_cells[places])
 
     def _least_untypical(self, places: Int64Array) -> Int64Array:
         """The positions in the order of their pairs' typicality deficit; unchanged without typicality constraints."""
@@ -212,11 +158,12 @@ class ScoreRows(EventRows):
             return places
         question, found = self.question, self.found
         # A row that lies on one side unchanged is kept there.
-        own = cells_of_rows(self.query.space.grid, self.table[found.index[places]])[:, list(question.features)]
+        rows = cells_of_rows(self.query.space.grid, self.table[self.index[places]])
+        own = rows[:, list(question.features)]
         falls = question.falling(found)[places, None]
         rises = question.rising(found)[places, None] & ~falls
-        high = np.where(falls, own, found.highest_cells[places])
-        cells = self._with_cells(places, high, np.where(rises, own, found.lowest_cells[places]))
+        high, low = np.where(falls, own, found.highest_cells[places]), np.where(rises, own, found.lowest_cells[places])
+        cells = question.cells_of_pairs(rows, high, low)
         lacking = np.zeros(len(places))
         for row in typical:
             value = np.zeros(len(places))
@@ -235,7 +182,7 @@ def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None
     found = sweep_rows(query.query, question, table[1], walks=MOST_WALKS)
     if len(found) == 0:
         return None, options
-    rows = ScoreRows(query.query, question, found, table[1])
+    rows = EventRows(query.query, question, found, table[1])
     pair = rows.witness(options) if query.query.objective is None else None
     if pair is not None:
         return conclude_found(leave_open(query.name, witness=pair[1], backend="rows")), options
