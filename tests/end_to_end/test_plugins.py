@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -205,68 +204,6 @@ def test_a_plug_in_that_calls_itself_otherwise_is_refused(site: Path, work: Path
     assert "entry point" in done.stderr
 
 
-SOFTSIGN = """model small from "small.stumps"
-feature sex: category {Female = 0, Male = 1}
-feature age: real in [0, 1]
-
-query reached:
-  find a such that prob(a) >= NUMBER
-
-query below:
-  find a such that prob(a, 0) > 1 - NUMBER
-
-query between:
-  find a, b such that
-    a = b except sex
-    prob(a) >= NUMBER
-    class(b) = 0
-
-query risen:
-  find a, b such that
-    a = b except sex
-    prob(a) > prob(b)
-    class(a) = class(b)
-
-query gap:
-  sensitive to sex gap 0.1
-"""
-
-
-@pytest.mark.parametrize(
-    "number", [Fraction(1, 4), Fraction(2, 5), Fraction(1, 2), Fraction(13, 18), Fraction(4, 5), Fraction(99, 100)]
-)
-def test_a_link_of_the_plug_in_is_that_of_enumeration(site: Path, work: Path, number: Fraction) -> None:
-    (work / "small.stumps").write_text(MODEL.replace("base 0.25", "base 0.25\nlink softsign"))
-    (work / "questions.sens").write_text(SOFTSIGN.replace("NUMBER", f"{number.numerator}/{number.denominator}"))
-    ran = treesens(site, work, "check", "questions.sens", "--replay", "library", "--json")
-    assert ran.returncode in (0, 1), ran.stderr
-    found = {r["query"]: r for r in json.loads(ran.stdout)["results"]}
-    # The scores of all cells: age below 1/4, below 1/2 and above, each for both sexes.
-    scores = {
-        (age, sex): Fraction(1, 4) + young + old + (Fraction(3, 4) if sex else Fraction(-3, 2))
-        for age, (young, old) in enumerate([(-1, Fraction(-1, 2)), (-1, Fraction(1, 2)), (2, Fraction(1, 2))])
-        for sex in (0, 1)
-    }
-    p = {cell: (1 + s / (1 + abs(s))) / 2 for cell, s in scores.items()}
-    pairs = [(p[age, one], p[age, 1 - one]) for age, one in scores]
-    half = Fraction(1, 2)
-    expected = {
-        "reached": any(x >= number for x in p.values()),
-        "below": any(1 - x > 1 - number for x in p.values()),
-        "between": any(x >= number and y <= half for x, y in pairs),
-        "risen": any(x > y and (x > half) == (y > half) for x, y in pairs),
-        "gap": any(x >= half + Fraction(1, 10) and y <= half - Fraction(1, 10) for x, y in pairs),
-    }
-    assert {name: record["verdict"] for name, record in found.items()} == {
-        name: "found" if holds else "none" for name, holds in expected.items()
-    }
-    for record in found.values():
-        for point in record["points"] or {}:
-            values = record["points"][point]
-            cell = int(values["age"] >= 0.25) + int(values["age"] >= 0.5), int(values["sex"] == "Male")
-            assert record["scores"][point]["prob"] == pytest.approx(float(p[cell]))
-
-
 def test_a_ratio_that_a_plugged_in_link_does_not_bound_is_refused(site: Path, work: Path) -> None:
     """A score of ln 2 is a ratio of 2 for a logistic link alone: of softsign the ratio there is 1 + 2 ln 2."""
     (work / "small.stumps").write_text(MODEL.replace("base 0.25", "base 0.25\nlink softsign"))
@@ -276,16 +213,6 @@ def test_a_ratio_that_a_plugged_in_link_does_not_bound_is_refused(site: Path, wo
         ran = treesens(site, work, "check", "questions.sens")
         assert (ran.returncode == 2) == (code is not None), ran.stderr
         assert code is None or (code in ran.stderr and "softsign" in ran.stderr)
-
-
-def test_a_sum_of_the_predictions_of_a_plugged_in_link_is_refused(site: Path, work: Path) -> None:
-    (work / "small.stumps").write_text(MODEL.replace("base 0.25", "base 0.25\nlink softsign"))
-    (work / "questions.sens").write_text(
-        'model small from "small.stumps"\nquery q:\n  find a, b such that prob(a) - prob(b) >= 0.9\n'
-    )
-    ran = treesens(site, work, "check", "questions.sens")
-    assert ran.returncode == 2
-    assert "E204" in ran.stderr
 
 
 ADULT = """model small from "small.stumps"

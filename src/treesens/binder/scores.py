@@ -230,5 +230,5 @@ def _parts_of(scope: Scope, atom: Chance, factor: Fraction, span: Span) -> tuple
     found = ensemble.link.summands(ScorePlace(atom.point, ensemble, ensemble), atom.output, factor)
     if found is None:
         remedy = "compare each with a number, or compare margins: `margin(a) - margin(b) >= m`"
-        raise scope.fail("E204", "sums of these predictions are not a supported function of scores", span, remedy)
+        raise scope.fail("E204", "sums and optima of these predictions are not supported", span, remedy)
     return found
