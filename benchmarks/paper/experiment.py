@@ -22,6 +22,7 @@ from treesens.errors import UsageError
 from treesens.extensions.sweeps.executor import INLINE, Executor
 from treesens.extensions.sweeps.instances import Instance, Setting, contradictions, model_path, read_records, run
 from treesens.extensions.sweeps.report import cactus_svg, summary
+from treesens.extensions.sweeps.settings import Settings
 from treesens.report.show import tracker
 from treesens.solve.options import Options
 
@@ -181,7 +182,7 @@ def measure(
             settings,
             experiment.folder,
             output,
-            options,
+            Settings(time_limit=options.time_limit, seed=options.seed, replay="library"),
             executor=INLINE if jobs == 1 else Executor("local", jobs),
             stop=stop,
             on_answer=lambda record: advance(f"{record['model']} {record['clause']} on {record['backend']}"),

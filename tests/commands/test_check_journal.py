@@ -128,9 +128,9 @@ def change(name: str, how: Callable[[dict[str, Any]], None]) -> None:
 
 def test_a_pair_that_is_none_is_not_believed(folder: Path, treesens: Run) -> None:
     fresh = answers(treesens)
-    change("pair", lambda kept: kept.update(points=[kept["points"][1], kept["points"][0]]))
-    change("best", lambda kept: kept["objective"].__setitem__(0, kept["objective"][0] + 0.5))
-    change("three", lambda kept: kept["answers"][2].update(points=[[9.0, 9.0, 9.0]]))
+    change("pair", lambda kept: kept.update(raw_points={"a": kept["raw_points"]["b"], "b": kept["raw_points"]["a"]}))
+    change("best", lambda kept: kept["objective"].update(value=kept["objective"]["value"] + 0.5))
+    change("three", lambda kept: kept["answers"][2].update(raw_points={"a": [9.0, 9.0, 9.0]}))
     again = answers(treesens)
     assert from_journal(again) == set(fresh) - {"pair", "best", "three"}
     for name in ("pair", "best", "three"):
@@ -140,10 +140,10 @@ def test_a_pair_that_is_none_is_not_believed(folder: Path, treesens: Run) -> Non
 @pytest.mark.parametrize(
     "how",
     [
-        lambda kept: kept.update(points=[[1.0]]),
+        lambda kept: kept.update(raw_points={"a": [1.0], "b": [1.0]}),
         lambda kept: kept.update(verdict="perhaps"),
         lambda kept: kept.pop("reason"),
-        lambda kept: kept.update(points=None),
+        lambda kept: kept.update(raw_points=None),
         lambda kept: kept.update(region={"boxes": [[[10**6]] * 3] * 2, "shared": []}),
     ],
 )

@@ -84,6 +84,23 @@ def test_a_list_of_questions(folder: Path) -> None:
     assert [(a["features"], a["verdict"]) for a in answers] == [([name], "found") for name in NAMES]
 
 
+@pytest.mark.fault
+def test_a_journal_keeps_names_that_are_not_unicode(folder: Path, tmp_path: Path) -> None:
+    """Half of a surrogate pair, which JSON can write and UTF-8 cannot, ended in an internal error."""
+    model = json.loads((folder / "m.json").read_text())
+    model["learner"]["feature_names"] = ["\ud800", *NAMES[1:]]
+    (tmp_path / "m.json").write_text(json.dumps(model))
+    text = 'model m from "m.json"\nquery q: for each f in features: sensitive m to f margin 0.1\n'
+    (tmp_path / "q.sens").write_text(text)
+    for _ in range(2):
+        asked = ("check", "q.sens", "-t", "5", "--journal", "check.sqlite", "--json")
+        found = json.loads(run(tmp_path, *asked))["results"]
+        swept = run(tmp_path, "sweep", "q.sens", "-t", "5", "--jobs", "1", "--json").splitlines()
+        assert [r["varied"] for r in found] == [json.loads(line)["varied"] for line in swept]
+        assert {r["verdict"] for r in found} == {json.loads(line)["verdict"] for line in swept} == {"found"}
+    assert all("journal" in r for r in found)
+
+
 def test_python(folder: Path) -> None:
     model = folder / "m.json"
     for name in NAMES:

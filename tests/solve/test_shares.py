@@ -256,7 +256,7 @@ def test_a_journal_keeps_a_share_and_judges_it_again() -> None:
 
     case = next(c for seed in range(100, 200) for c in cases(seed) if 0.02 < (truth_of(c) or 0) < 0.9)
     answer = asked(case, "query q: sensitive m to f0 margin 0.2 share of w expect share <= 0.99")
-    kept = json.loads(json.dumps(to_json(answer.result)))
+    kept = json.loads(json.dumps(to_json(answer.question.query, answer.result)))
     again = from_json(answer.question.query, kept, 0.0, None)
     assert again is not None
     assert again.share == answer.result.share
@@ -266,9 +266,10 @@ def test_a_journal_keeps_a_share_and_judges_it_again() -> None:
     assert told is not None
     assert told.share is not None
     assert told.share.holds is False
-    for wrong in ([0.5, 0.4], [-1, 0.5], [0.1, 2]):
+    for lower, upper in ((0.5, 0.4), (-1, 0.5), (0.1, 2)):
+        wrong = kept | {"share": kept["share"] | {"lower": lower, "upper": upper}}
         with pytest.raises(ValueError, match="part of 1"):
-            from_json(answer.question.query, {**kept, "share": {**kept["share"], "proved": wrong}}, 0.0, None)
+            from_json(answer.question.query, wrong, 0.0, None)
 
 
 def test_objects_ask_the_same_question() -> None:

@@ -40,7 +40,7 @@ class AnswerMemory:
 
         if self.journal is None or result.from_journal or result.reason.startswith(("error", "interrupted")):
             return
-        kept = {"result": to_json(result), "answered": int(time.time())}
+        kept = {"result": to_json(query.query, result), "answered": int(time.time())}
         try:
             json.dumps(kept, allow_nan=False)
         except ValueError:
@@ -79,4 +79,4 @@ class AnswerMemory:
         o = self.options
         limit = None if final else o.time_limit
         parts = [key_of(digest_of(self._texts[path], query.find), o), o.confirm, o.regions, limit]
-        return sha256(json.dumps(["check", *parts]))
+        return sha256(json.dumps(["check", "record", *parts]))

@@ -197,7 +197,6 @@ class Estimate:
     high: float
     delta: float
     draws: int
-    concerned: int
 
 
 @dataclass(frozen=True)

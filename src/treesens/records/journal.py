@@ -156,6 +156,7 @@ class Journal:
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
         """Changes the file; if it can no longer be written, warns and changes this run's memory instead."""
+        values = [v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v for v in values]  # any name
         try:
             (self._late or self._db).execute(statement, values)
             return
@@ -226,7 +227,7 @@ class Journal:
             (
                 *(entry.key, entry.verdict, entry.question, entry.document, entry.implied_by, entry.failure),
                 *(entry.attempts, entry.cpu, entry.rss, entry.worker),
-                *(time_limit, json.dumps(record, ensure_ascii=False, allow_nan=False), rss, self.run, time.time()),
+                *(time_limit, json.dumps(record, allow_nan=False), rss, self.run, time.time()),
             ),
         )
         return entry

@@ -1,20 +1,18 @@
-"""Results as JSON and back, for journals.
+"""Results in journals: their records (`records/answers.py`), and the readers of these.
 
-A `found` is stored by its values alone, and verified again when it is read; proofs and bounds are those of the run that wrote
-them.
+The points of a `found` are verified again when it is read; proofs and bounds are those of the run that wrote them.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
-from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of
@@ -34,10 +32,15 @@ from treesens.compiler.result import (
     ShareFound,
     Verdict,
 )
+from treesens.records.answers import record
 from treesens.solve.bounds import left_open, value_of
 from treesens.values.verify import Witness, verify_values
 
 _CLOSE = 1e-9
+_LEFT_OUT = frozenset({"scores", "seconds", "size", "attempts"})
+"""Fields of records that are not stored: they follow from others, or belong to one run, and their numbers may be infinite."""
+
+_Part = TypeVar("_Part")
 
 
 def is_decided(result: Result, tolerance: Tolerance) -> bool:
@@ -51,71 +54,15 @@ def is_decided(result: Result, tolerance: Tolerance) -> bool:
     return ranked is None or ranked.complete or len(ranked.answers) == ranked.wanted
 
 
-def to_json(result: Result) -> dict[str, Any]:
-    """A result in the form that a journal stores."""
-    kept: dict[str, Any] = {
-        "verdict": str(result.verdict),
-        "reason": result.reason,
-        "proof": result.proof,
-        "backend": result.backend,
-        "pipeline": result.pipeline,
-        "notes": list(result.notes),
-        "confirmed_by": result.confirmed_by,
-        "rests_on": list(result.proof_dependencies),
-    }
-    if result.witness is not None:
-        kept["points"] = [[None if math.isnan(v) else v for v in point] for point in result.witness.values.tolist()]
-    if result.objective is not None:
-        goal = result.objective
-        kept["objective"] = [goal.value, goal.bound, str(goal.sense), goal.kind]
-        kept["tolerance"] = [goal.tolerance.relative, goal.tolerance.absolute]
-    if result.near_miss is not None:
-        kept["near_miss"] = [result.near_miss.best_slack, result.near_miss.slack_bound]
-    if result.nearest is not None:
-        near = result.nearest
-        kept["nearest"] = [near.data, near.index, near.distance, near.point_distance]
+def to_json(query: Query, result: Result) -> dict[str, Any]:
+    """A result in the form that a journal stores: its record, with regions as numbers of cells, and whole answers of `top`."""
+    kept = {name: part for name, part in record(query, result).items() if name not in _LEFT_OUT}
     if result.region is not None:
         boxes = [[np.flatnonzero(mask).tolist() for mask in box] for box in result.region.boxes]
         kept["region"] = {"boxes": boxes, "shared": sorted(result.region.shared)}
-    if result.count is not None:
-        count = result.count
-        kept["count"] = [list(count.rows), list(count.undecided), count.total, count.outside, count.shown]
-    if result.share is not None:
-        kept["share"] = _kept_share(result.share)
-    if result.explanation is not None:
-        why = result.explanation
-        sets = [None if one is None else sorted(one) for one in (why.features, why.contrast)]
-        kept["explanation"] = [why.predicted, *sets, why.smallest, why.decisions]
     if result.ranked is not None:
-        ranked = result.ranked
-        kept["answers"] = [to_json(one) for one in ranked.answers]
-        kept["ranked"] = [ranked.wanted, ranked.complete, ranked.reason, ranked.proof]
+        kept["answers"] = [to_json(query, one) for one in result.ranked.answers]
     return kept
-
-
-def _kept_share(share: ShareFound) -> dict[str, Any]:
-    e = share.estimate
-    return {
-        "proved": [share.lower, share.upper],
-        "estimate": None if e is None else [e.value, e.low, e.high, e.delta, e.draws, e.concerned],
-        "closed": share.closed,
-        "reason": share.reason,
-        "rows": share.rows,
-    }
-
-
-def _share(query: Query, kept: Mapping[str, Any], verdict: Verdict) -> ShareFound:
-    """A stored share, compared again with the question's bound."""
-    lower, upper = map(float, kept["proved"])
-    asked = query.share
-    if asked is None or not 0 <= lower <= upper <= 1 or (verdict is Verdict.NONE and lower > 0):
-        raise ValueError("a share is a part of 1 of a measure of the question")
-    e = kept["estimate"]
-    estimate = None if e is None else Estimate(float(e[0]), float(e[1]), float(e[2]), float(e[3]), int(e[4]), int(e[5]))
-    rows = None if kept["rows"] is None else int(kept["rows"])
-    closed, reason = bool(kept["closed"]), str(kept["reason"])
-    found = ShareFound(asked.measure, asked.kind, lower, upper, estimate, closed, reason, rows=rows)
-    return found.judged(asked)
 
 
 def from_json(
@@ -126,15 +73,16 @@ def from_json(
     """
     result = _told(query, kept)
     if "answers" in kept:
-        wanted, complete, reason, proof = kept["ranked"]
+        told = kept["ranked"]
         answers = [from_json(query, one, answered, library_predict) for one in kept["answers"]]
         if any(one is None or one.witness is None for one in answers):
             return None
         known = tuple(one for one in answers if one is not None)
-        ranked = Ranked(known, int(wanted), bool(complete), str(reason), None if proof is None else Proof(proof))
+        proof = _part(told, "proof", Proof)
+        ranked = Ranked(known, int(told["wanted"]), bool(told["complete"]), str(told["reason"]), proof)
         result = replace(result, ranked=ranked)
-    if "points" in kept:
-        witness = _verified(query, kept["points"], library_predict)
+    if "raw_points" in kept:
+        witness = _verified(query, kept["raw_points"], library_predict)
         if witness is None or not _has_value(query, witness, result.objective):
             return None
         result = replace(result, witness=witness)
@@ -145,45 +93,65 @@ def from_json(
 
 def _told(query: Query, kept: Mapping[str, Any]) -> Result:
     """The result with all fields except witnesses."""
-    objective = None
-    if "objective" in kept:
-        value, bound, sense, kind = kept["objective"]
-        tolerance = Tolerance(*map(float, kept["tolerance"]))
-        proved = None if bound is None else float(bound)
-        objective = ObjectiveValue(float(value), proved, Sense(sense), str(kind), tolerance)
+    verdict = Verdict(kept["verdict"])
     return Result(
         query.name,
-        Verdict(kept["verdict"]),
+        verdict,
         str(kept["reason"]),
-        None if kept["proof"] is None else Proof(kept["proof"]),
-        objective=objective,
-        near_miss=NearMiss(*kept["near_miss"]) if "near_miss" in kept else None,
+        _part(kept, "proof", Proof),
+        objective=_part(kept, "objective", _objective),
+        near_miss=_part(kept, "near_miss", lambda told: NearMiss(**told)),
         backend=str(kept["backend"]),
         pipeline=str(kept["pipeline"]),
-        confirmed_by=None if kept["confirmed_by"] is None else str(kept["confirmed_by"]),
-        notes=tuple(map(str, kept["notes"])),
-        region=_region(query, kept["region"]) if "region" in kept else None,
-        nearest=NearestRow(*kept["nearest"]) if "nearest" in kept else None,
-        count=_count(*kept["count"]) if "count" in kept else None,
-        share=_share(query, kept["share"], Verdict(kept["verdict"])) if "share" in kept else None,
-        explanation=_explanation(query, *kept["explanation"]) if "explanation" in kept else None,
-        proof_dependencies=tuple(map(str, kept["rests_on"])),
+        confirmed_by=_part(kept, "confirmed_by", str),
+        notes=tuple(map(str, kept.get("notes", ()))),
+        region=_part(kept, "region", partial(_region, query)),
+        nearest=_part(kept, "nearest_row", _nearest),
+        count=_part(kept, "count", _count),
+        share=_part(kept, "share", partial(_share, query, verdict)),
+        explanation=_part(kept, "explanation", partial(_explanation, query)),
+        proof_dependencies=tuple(map(str, kept.get("rests_on", ()))),
     )
 
 
-def _count(rows: list[int], undecided: list[int], total: int, outside: int, shown: int | None) -> RowCount:
-    return RowCount(tuple(map(int, rows)), tuple(map(int, undecided)), int(total), int(outside), shown)
+def _part(kept: Mapping[str, Any], name: str, read: Callable[[Any], _Part]) -> _Part | None:
+    return None if kept.get(name) is None else read(kept[name])
 
 
-def _explanation(
-    query: Query, predicted: str, features: list[int] | None, contrast: list[int] | None, smallest: bool, decisions: int
-) -> Explanation:
-    known = [None if one is None else frozenset(map(int, one)) for one in (features, contrast)]
-    if query.explained is None or any(
-        one is not None and not one <= set(range(len(query.space.names))) for one in known
-    ):
-        raise ValueError("a reason is about features of the question")
-    return Explanation(str(predicted), known[0], bool(smallest), known[1], int(decisions))
+def _objective(kept: Mapping[str, Any]) -> ObjectiveValue:
+    tolerance = Tolerance(**kept["tolerance"])
+    return ObjectiveValue(
+        float(kept["value"]), _part(kept, "bound", float), Sense(kept["sense"]), str(kept["kind"]), tolerance
+    )
+
+
+def _nearest(kept: Mapping[str, Any]) -> NearestRow:
+    return NearestRow(kept["data"], kept["index"], kept["distance_l2"], kept["point_distance_l2"])
+
+
+def _count(kept: Mapping[str, Any]) -> RowCount:
+    rows, undecided = (tuple(map(int, kept[name])) for name in ("rows", "undecided"))
+    return RowCount(rows, undecided, int(kept["total"]), int(kept["outside"]), kept["shown"])
+
+
+def _share(query: Query, verdict: Verdict, kept: Mapping[str, Any]) -> ShareFound:
+    """A stored share, compared again with the question's bound."""
+    lower, upper = float(kept["lower"]), float(kept["upper"])
+    asked = query.share
+    if asked is None or not 0 <= lower <= upper <= 1 or (verdict is Verdict.NONE and lower > 0):
+        raise ValueError("a share is a part of 1 of a measure of the question")
+    estimate = _part(kept, "estimate", lambda e: Estimate(**{**e, "draws": int(e["draws"])}))
+    closed, reason, rows = bool(kept["closed"]), str(kept["reason"]), _part(kept, "rows", int)
+    found = ShareFound(asked.measure, asked.kind, lower, upper, estimate, closed, reason, rows=rows)
+    return found.judged(asked)
+
+
+def _explanation(query: Query, kept: Mapping[str, Any]) -> Explanation:
+    places = {name: f for f, name in enumerate(query.space.names)}
+    features, contrast = (
+        _part(kept, name, lambda names: frozenset(places[one] for one in names)) for name in ("sufficient", "contrast")
+    )
+    return Explanation(str(kept["class"]), features, bool(kept["smallest"]), contrast, int(kept["decisions"]))
 
 
 def _is_constant(why: Explanation | None) -> bool:
@@ -208,19 +176,13 @@ def _region(query: Query, kept: Mapping[str, Any]) -> Region:
     return Region(tuple(boxes), frozenset(map(int, kept["shared"])))
 
 
-def _verified(
-    query: Query, points: Sequence[Sequence[float | None]], library_predict: Sequence[LibraryReplay] | None
-) -> Witness | None:
-    seen = verify_values(query, values_of(query, points), library_predict=library_predict)
-    return seen if isinstance(seen, Witness) else None
-
-
-def values_of(query: Query, points: Sequence[Sequence[float | None]]) -> FloatArray:
-    """The values float64[points, features] of stored points. Raises ValueError if the stored data is damaged."""
+def _verified(query: Query, kept: Mapping[str, Any], library_predict: Sequence[LibraryReplay] | None) -> Witness | None:
+    points = [kept[point.name] for point in query.points]
     values = np.array([[np.nan if v is None else float(v) for v in point] for point in points])
     if values.shape != (len(query.points), len(query.space.names)):
         raise ValueError("a witness has a value for every point and feature")
-    return values
+    seen = verify_values(query, values, library_predict=library_predict)
+    return seen if isinstance(seen, Witness) else None
 
 
 def _has_value(query: Query, witness: Witness, told: ObjectiveValue | None) -> bool:

@@ -152,7 +152,7 @@ class Sampler:
         lower, upper = self.search.outward(max(low, 0.0), max(high, 0.0))
         lower, upper = max(lower, masses.lower), min(upper, masses.upper)
         value = min(max(self._value, lower), upper)
-        return Estimate(value, lower, upper, self.precision.delta, self.drawn, self.concerned)
+        return Estimate(value, lower, upper, self.precision.delta, self.drawn)
 
     def rows(self) -> Int32Array:
         """Affected inputs of the open boxes, int32[rows, features], repeated in proportion to their mass."""

@@ -3,10 +3,7 @@
 An instance is a JSON object with `model` (a name or path), `feature` (index or name) or `features` (a list), and one of
 `margin`, `gap`, or `from`, `to` and `factor`; `verdict` is the known verdict, if any.
 
-Instances run like the questions of a sweep. Each answer is stored in a journal at once, with its question, settings and
-versions (`key_of`) as the key, so that an interrupted run resumes, and figures of different versions are never mixed. Unlike in
-a sweep, no answer is derived from another, and all settings of an instance run at about the same time, so that other load on
-the machine affects all of them.
+Instances run as the questions of a sweep, but no answer is derived from another (their questions have no family).
 """
 
 from __future__ import annotations
@@ -20,21 +17,22 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, TextIO
+from typing import Any, Literal, TextIO
 
 from treesens.compiler.base.files import MOST_TEXT_BYTES, make_folder, read_regular, will_write
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError, UsageError
 from treesens.extensions.sweeps.executor import INLINE, Executor
-from treesens.extensions.sweeps.worker import Outcome, Task, ship
+from treesens.extensions.sweeps.run import Measurement, sweep
+from treesens.extensions.sweeps.settings import Settings
+from treesens.extensions.sweeps.worker import Outcome
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.printing.print_terms import Unwritable, label_text
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records
 from treesens.records.journal import Entry, Journal, key_of
-from treesens.records.questions import Document, context_of, digest_of, document_of, sha256
-from treesens.solve.options import Options
+from treesens.records.questions import Question, context_of, digest_of, document_of
 
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e-?[0-9]{1,3})?"
 SUFFIXES = ("", ".json", ".ubj", ".txt")
@@ -157,21 +155,8 @@ class Setting:
     backend: str
     pipeline: str
 
-    @property
-    def label(self) -> str:
-        return self.backend if self.pipeline == "default" else f"{self.backend}/{self.pipeline}"
 
-
-@dataclass(frozen=True)
-class Listed:
-    """A question about a model of the list; the document contains all questions about the model."""
-
-    document: Document
-    name: str
-    digest: str
-
-
-def questions_of(instances: list[Instance], folder: Path) -> dict[str, Listed]:
+def questions_of(instances: list[Instance], folder: Path) -> dict[str, Question]:
     """The question of each instance, by the key of the instance; there is one document per model."""
     by_model: dict[str, list[Instance]] = {}
     for instance in instances:
@@ -183,7 +168,7 @@ def questions_of(instances: list[Instance], folder: Path) -> dict[str, Listed]:
         declared = ast.Model(ast.Name("m"), ast.Text(path.name))
         file = ast.File((declared, *(x.query(f"q{i}", model) for i, x in enumerate(mine))))
         document, session = document_of(f"<instances of {name}>", file, path.parent)
-        context = context_of(session.file, document.files)
+        context = f"bench\0{context_of(session.file, document.files)}"
         digests = {asked.name: digest_of(context, asked.find) for asked in session.asked()}
         for i, instance in enumerate(mine):
             if f"q{i}" not in digests:  # one question per pair of classes
@@ -191,7 +176,7 @@ def questions_of(instances: list[Instance], folder: Path) -> dict[str, Listed]:
                     f"{instance.key} is about all classes of {name}, which are several questions",
                     remedy='name two of them in each line: "from": 0, "to": 1, "factor": 1.5',
                 )
-            found[instance.key] = Listed(document, f"q{i}", digests[f"q{i}"])
+            found[instance.key] = Question(document, f"q{i}", digests[f"q{i}"], frozenset(), None, Fraction(), None)
     return found
 
 
@@ -200,14 +185,13 @@ def run(
     settings: list[Setting],
     folder: Path,
     output: Path,
-    options: Options,
+    options: Settings,
     *,
-    library_predict: bool = True,
     executor: Executor = INLINE,
     stop: threading.Event | None = None,
-    on_answer: Callable[[dict[str, Any]], None] | None = None,
+    on_answer: Callable[[dict[str, Any]], None] = lambda _record: None,
     facts: Callable[[Instance], dict[str, Any]] = lambda _instance: {},
-    tell: Callable[[str], None] | None = None,
+    tell: Callable[[str], None] = lambda _warning: None,
 ) -> list[dict[str, Any]]:
     """Answers every instance on every setting, except for answers in the journal, and returns all records.
 
@@ -221,92 +205,46 @@ def run(
             f"there are results without their journal, {journal_file.name}", place=str(output),
             remedy="name another file with --output, or remove this one",
         )  # fmt: skip
-    options = replace(options, replay="library" if library_predict else "emulated")
-    listed = questions_of(instances, folder)
-    by_key = {
-        _key(listed[x.key], s, options): (x, s) for x in dict.fromkeys(instances) for s in dict.fromkeys(settings)
-    }
+    questions = questions_of(instances, folder)
+    listed = [questions[x.key] for x in instances]
+    asked = {question.digest: instance for question, instance in zip(listed, instances, strict=True)}
+    each = [replace(options, backend=s.backend, pipeline=s.pipeline) for s in settings]
+    records: list[dict[str, Any]] = []
     will_write(output)
     make_folder(output.parent)
+    measurement = Measurement(each, lambda q, one, made: _record(asked[q.digest], one, made) | facts(asked[q.digest]))
     with Journal(journal_file, command="bench", tell=tell) as journal:
-        kept = {key: journal.record(key, options.time_limit) for key in by_key}
-        records = [r | {"known": by_key[key][0].known} for key, r in kept.items() if r is not None]
-        waiting = iter([key for key, record in kept.items() if record is None])
+        for key in (key_of(digest, one) for digest in asked for one in each):
+            journal.record(key, options.time_limit)  # an error here leaves `output` as it is
+        with output.open("w") as lines:
 
-        def take() -> Task | None:
-            if stop is not None and stop.is_set():
-                return None
-            for key in waiting:
-                instance, setting = by_key[key]
-                question = listed[instance.key]
-                mine = replace(options, backend=setting.backend, pipeline=setting.pipeline)
-                return Task(key, question.document.digest, question.name, mine, record=False, bare=True)
-            return None
+            def keep(question: Question, entry: Entry) -> None:
+                kept = journal.record(entry.key, options.time_limit)
+                assert kept is not None
+                records.append(kept | {"known": asked[question.digest].known})
+                _write_line(lines, records[-1], tell)
+                on_answer(records[-1])
 
-        shipments = {q.document.digest: ship(q.document, executor.remote) for q in listed.values()}
-        asked = len(by_key) - len(records)
-        with _Lines(output, tell) as lines:
-            for record in records:
-                lines.write(record)
-            for outcome in executor.for_questions(asked).run(take, shipments, options.time_limit, stop):
-                instance, setting = by_key[outcome.key]
-                result = outcome.result
-                if result is None:
-                    result = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=setting.backend)
-                if stop is not None and stop.is_set() and result.verdict is Verdict.UNKNOWN:
-                    break  # interrupted: this answer is repeated in the next run
-                record = _record(instance, setting, result, outcome.cpu, options.time_limit) | facts(instance)
-                _keep(journal, listed[instance.key], outcome, record)
-                records.append(record)
-                lines.write(record)
-                if on_answer is not None:
-                    on_answer(record)
+            sweep(listed, options, executor, journal, stop=stop, on_answer=keep, measurement=measurement)
     return records
 
 
-class _Lines:
-    """A file with one record per line. On a write error (full disk) it reports a warning and loses no answer."""
-
-    def __init__(self, path: Path, tell: Callable[[str], None] | None) -> None:
-        self.path, self.tell = path, tell
-        self.file: TextIO | None = path.open("w")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.file is not None:
-            self.file.close()  # every line was flushed
-
-    def write(self, record: dict[str, Any]) -> None:
-        if self.file is None:
-            return
-        try:
-            self.file.write(json.dumps(record) + "\n")
-            self.file.flush()
-        except OSError as error:
-            with suppress(OSError):
-                self.file.close()
-            self.file = None
-            if self.tell is not None:
-                self.tell(f"warning: {self.path} can no longer be written ({error}): it lacks the records from here on")
+def _write_line(file: TextIO, record: dict[str, Any], tell: Callable[[str], None]) -> None:
+    """Writes a record at once. A write error (full disk) closes the file with a warning; later records are left out."""
+    if file.closed:
+        return
+    try:
+        file.write(json.dumps(record) + "\n")
+        file.flush()
+    except OSError as error:
+        with suppress(OSError):
+            file.close()
+        tell(f"warning: {file.name} can no longer be written ({error}): it lacks the records from here on")
 
 
-def _key(question: Listed, setting: Setting, options: Options) -> str:
-    """The key of an answer: computed as in a sweep, but with a prefix, because the records of sweeps have other fields."""
-    asked = replace(options, backend=setting.backend, pipeline=setting.pipeline)
-    return sha256("bench\0" + key_of(question.digest, asked))
-
-
-def _keep(journal: Journal, question: Listed, outcome: Outcome, record: dict[str, Any]) -> None:
-    entry = Entry(
-        outcome.key, record["verdict"], question.name, question.document.name, None, outcome.failure or None,
-        outcome.attempts, record["cpu"], outcome.rss, outcome.worker,
-    )  # fmt: skip
-    journal.keep(entry, record["limit"], record)
-
-
-def _record(instance: Instance, setting: Setting, result: Result, cpu: float, limit: float) -> dict[str, Any]:
+def _record(instance: Instance, setting: Settings, outcome: Outcome) -> dict[str, Any]:
+    failed = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=setting.backend)
+    result = outcome.result or failed
     solve = sum(a.seconds.get("solve", 0.0) for a in result.attempts)
     return {
         "key": instance.key,
@@ -327,7 +265,7 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
         "build": round(result.seconds.get("build", 0.0), 6),
         "solve": round(solve if setting.backend != "auto" else result.seconds.get("solve", 0.0), 6),
         "total": round(sum(result.seconds.values()), 6),
-        "cpu": round(cpu, 6),
+        "cpu": round(outcome.cpu, 6),
         # The time of the native engine itself: local search and prover, without building the problem.
         "engine": round(
             sum(
@@ -335,7 +273,7 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
             ),
             6,
         ),
-        "limit": limit,
+        "limit": setting.time_limit,
         **({"certificates": certificate_records(result)} if result.certificates else {}),
         "size": result.size.to_dict(),
     }

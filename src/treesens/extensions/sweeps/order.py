@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from treesens.records.questions import Question
@@ -50,46 +50,50 @@ def _turns(levels: Sequence[Fraction]) -> dict[Fraction, int]:
 
 
 class Plan:
-    """The open questions. One thread may take questions while another thread reports answers."""
+    """The open questions, by key and in order. One thread may take questions while another thread reports answers."""
 
-    def __init__(self, questions: Sequence[Question], *, share: bool = True) -> None:
+    def __init__(self, questions: Mapping[str, Question], *, share: bool = True) -> None:
         self.share = share
-        self.open: dict[str, Question] = {q.digest: q for q in order_questions(questions)}
+        self.questions = questions
+        self.open = dict(questions)
         self.helpers: dict[str, str] = {}
-        """For an open question, the digest of an answered question whose pair is worth trying."""
+        """For an open question, the key of an answered question whose pair is worth trying."""
         self._lock = threading.Lock()
-        self._families: dict[str, list[Question]] = defaultdict(list)
-        for q in self.open.values():
+        self._families: dict[str, list[str]] = defaultdict(list)
+        for key, q in questions.items():
             if q.family is not None:
-                self._families[q.family].append(q)
+                self._families[q.family].append(key)
 
-    def take(self) -> tuple[Question, str | None] | None:
-        """The next question, and the digest of the question whose pair may answer it; None if no question is open."""
+    def take(self) -> tuple[str, str | None] | None:
+        """The next question, and the question whose pair may answer it; None if no question is open."""
         with self._lock:
             if not self.open:
                 return None
-            digest = next(iter(self.open))
-            return self.open.pop(digest), self.helpers.pop(digest, None)
+            key = next(iter(self.open))
+            del self.open[key]
+            return key, self.helpers.pop(key, None)
 
-    def found(self, answered: Question) -> None:
+    def found(self, key: str) -> None:
         """Marks the pair of an answered question as worth trying on every easier question that is still open."""
         with self._lock:
-            for other in self._open_relatives(answered):
-                if answered.is_harder_than(other):
-                    self.helpers.setdefault(other.digest, answered.digest)
+            for other in self._open_relatives(key):
+                if self.questions[key].is_harder_than(self.questions[other]):
+                    self.helpers.setdefault(other, key)
 
-    def none(self, answered: Question) -> list[Question]:
+    def none(self, key: str) -> list[str]:
         """Closes and returns the open questions that a `none` for this question decides."""
         with self._lock:
-            decided = [q for q in self._open_relatives(answered) if q.is_harder_than(answered)]
+            answered = self.questions[key]
+            decided = [other for other in self._open_relatives(key) if self.questions[other].is_harder_than(answered)]
             for other in decided:
-                del self.open[other.digest]
-                self.helpers.pop(other.digest, None)
+                del self.open[other]
+                self.helpers.pop(other, None)
             return decided
 
-    def _open_relatives(self, answered: Question) -> list[Question]:
-        if not self.share or answered.family is None:
+    def _open_relatives(self, key: str) -> list[str]:
+        family = self.questions[key].family
+        if not self.share or family is None:
             return []
-        alive = [q for q in self._families[answered.family] if q.digest in self.open]
-        self._families[answered.family] = alive
+        alive = [other for other in self._families[family] if other in self.open]
+        self._families[family] = alive
         return alive

@@ -11,7 +11,7 @@ from typing import Any
 
 from treesens.compiler.result import Verdict
 from treesens.extensions.sweeps.executor import Executor
-from treesens.extensions.sweeps.order import Plan
+from treesens.extensions.sweeps.order import Plan, order_questions
 from treesens.extensions.sweeps.settings import Settings
 from treesens.extensions.sweeps.worker import Outcome, Points, Shipment, Task, resident, ship
 from treesens.records.journal import Entry, Journal, key_of
@@ -40,6 +40,18 @@ class Summary:
 OnAnswer = Callable[[Question, Entry], None]
 
 
+@dataclass(frozen=True)
+class Measurement:
+    """Settings to compare. Each question runs with all of them in succession, so that other load affects all of them.
+
+    Questions run in the given order, on the engine or solver alone. `record` makes the record of an answer. Records of sweeps
+    differ from it, so their questions must have other digests.
+    """
+
+    settings: Sequence[Settings]
+    record: Callable[[Question, Settings, Outcome], dict[str, Any]]
+
+
 def sweep(
     questions: Sequence[Question],
     settings: Settings,
@@ -47,34 +59,32 @@ def sweep(
     journal: Journal,
     *,
     stop: threading.Event | None = None,
-    on_answer: OnAnswer | None = None,
+    on_answer: OnAnswer = lambda _question, _entry: None,
+    measurement: Measurement | None = None,
 ) -> Summary:
     """Solves the questions missing from the journal. KeyboardInterrupt ends the sweep; all received answers are kept."""
-    return _Sweep(questions, settings, executor, journal, stop, on_answer).run()
+    return _Sweep(questions, settings, executor, journal, stop or threading.Event(), on_answer, measurement).run()
 
 
+@dataclass
 class _Sweep:
-    def __init__(
-        self,
-        questions: Sequence[Question],
-        settings: Settings,
-        executor: Executor,
-        journal: Journal,
-        stop: threading.Event | None,
-        on_answer: OnAnswer | None,
-    ) -> None:
-        self.questions = {q.digest: q for q in questions}
-        self.settings = settings
-        self.executor = executor
-        self.journal = journal
-        self.stop = stop or threading.Event()
-        self.on_answer = on_answer
-        self.keys = {q.digest: key_of(q.digest, settings) for q in self.questions.values()}
-        self.by_key = {key: digest for digest, key in self.keys.items()}
-        self.plan = Plan(questions, share=settings.share)
+    questions: Sequence[Question]
+    settings: Settings
+    executor: Executor
+    journal: Journal
+    stop: threading.Event
+    on_answer: OnAnswer
+    measurement: Measurement | None
+
+    def __post_init__(self) -> None:
+        ordered, each = order_questions(self.questions), [self.settings]
+        if self.measurement is not None:
+            ordered, each = list(self.questions), list(self.measurement.settings)
+        self.asked = {key_of(q.digest, one): (q, one) for q in ordered for one in each}
+        self.plan = Plan({key: question for key, (question, _) in self.asked.items()}, share=self.settings.share)
         self.pairs: dict[str, Points] = {}
-        self.summary = Summary(questions=len(self.questions))
-        self.deadline = None if settings.total_limit is None else time.time() + settings.total_limit
+        self.summary = Summary(questions=len(self.asked))
+        self.deadline = None if self.settings.total_limit is None else time.time() + self.settings.total_limit
 
     def run(self) -> Summary:
         start = time.perf_counter()
@@ -94,21 +104,18 @@ class _Sweep:
 
     def _recall(self) -> None:
         """Takes answers from the journal; like new answers, they may decide other questions."""
-        known: list[tuple[Question, Entry]] = []
-        for digest, key in self.keys.items():
+        known: list[Entry] = []
+        for key in self.asked:
             entry = self.journal.known(key, self.settings.time_limit)
             if entry is None or (self.settings.retry and entry.failure is not None):
                 continue
-            known.append((self.questions[digest], entry))
-            del self.plan.open[digest]
-        for question, entry in known:
+            known.append(entry)
+            del self.plan.open[key]
+        for entry in known:
             self.summary.reused += 1
-            self._count(question, entry)
-        for question, entry in known:
-            if entry.verdict == Verdict.FOUND:
-                self._offer(question, self._record(entry))
-            elif entry.verdict == Verdict.NONE:
-                self._decide(question, entry)
+            self._count(entry)
+        for entry in known:
+            self._apply(entry)
 
     def _shipments(self) -> Mapping[str, Shipment]:
         """The documents with open questions, including file contents if workers cannot read the files."""
@@ -122,38 +129,42 @@ class _Sweep:
         taken = self.plan.take()
         if taken is None:
             return None
-        question, helper = taken
+        key, helper = taken
+        question, settings = self.asked[key]
+        bare = self.measurement is not None
         return Task(
-            key=self.keys[question.digest],
+            key=key,
             document=question.document.digest,
             question=question.name,
-            options=replace(self.settings, pipeline=self.settings.passes),
+            options=settings if bare else replace(settings, pipeline=settings.passes),
+            record=not bare,
+            bare=bare,
             regions=False,
             try_first=None if helper is None else self.pairs[helper],
-            tried_of="" if helper is None else self.questions[helper].name,
+            tried_of="" if helper is None else self.asked[helper][0].name,
             deadline=self.deadline,
         )
 
     def _take_in(self, outcome: Outcome) -> None:
         """Stores an answer, counts it, and applies it to open questions."""
-        question = self.questions[self.by_key[outcome.key]]
+        question, settings = self.asked[outcome.key]
         self.summary.asked += 1
         self.summary.cpu += outcome.cpu
         self.summary.worker_rss = max(self.summary.worker_rss, outcome.rss)
-        if outcome.clipped:
-            return
         verdict = Verdict.UNKNOWN if outcome.result is None else outcome.result.verdict
-        record = outcome.record or record_of_failure(question, outcome, self.settings)
-        entry = self._keep(question, verdict, record, outcome)
-        if verdict is Verdict.FOUND:
-            self.summary.shared += outcome.implied_by is not None
-            self._offer(question, record)
-        elif verdict is Verdict.NONE:
-            self._decide(question, entry)
+        if outcome.clipped or (self.stop.is_set() and verdict is Verdict.UNKNOWN):
+            return
+        if self.measurement is not None:
+            record = self.measurement.record(question, settings, outcome)
+        else:
+            record = outcome.record or record_of_failure(question, outcome, settings)
+        self.summary.shared += verdict is Verdict.FOUND and outcome.implied_by is not None
+        self._apply(self._keep(verdict, record, outcome))
 
-    def _keep(self, question: Question, verdict: Verdict, record: dict[str, Any], outcome: Outcome) -> Entry:
+    def _keep(self, verdict: Verdict, record: dict[str, Any], outcome: Outcome) -> Entry:
+        question, _ = self.asked[outcome.key]
         entry = Entry(
-            self.keys[question.digest],
+            outcome.key,
             str(verdict),
             question.name,
             question.document.name,
@@ -167,34 +178,27 @@ class _Sweep:
         held = resident()
         self.summary.rss = max(self.summary.rss, held)
         self.journal.keep(entry, self.settings.time_limit, record, held)
-        self._count(question, entry)
+        self._count(entry)
         return entry
 
-    def _count(self, question: Question, entry: Entry) -> None:
+    def _count(self, entry: Entry) -> None:
         self.summary.verdicts[entry.verdict] += 1
         self.summary.failed += entry.failure is not None
-        if self.on_answer is not None:
-            self.on_answer(question, entry)
+        self.on_answer(self.asked[entry.key][0], entry)
 
-    def _record(self, entry: Entry) -> dict[str, Any]:
-        """The record of an answer in the journal."""
+    def _apply(self, entry: Entry) -> None:
+        """Offers a pair to easier questions; the answer `none` also decides every harder question."""
+        question, _ = self.asked[entry.key]
+        if entry.verdict == Verdict.UNKNOWN or question.family is None or not self.settings.share:
+            return
         record = self.journal.record(entry.key, self.settings.time_limit)
         assert record is not None
-        return record
-
-    def _offer(self, question: Question, record: dict[str, Any]) -> None:
-        if question.family is None or not self.settings.share:
+        if entry.verdict == Verdict.FOUND:
+            self.pairs[entry.key] = tuple(tuple(values) for values in record["raw_points"].values())
+            self.plan.found(entry.key)
             return
-        self.pairs[question.digest] = tuple(tuple(values) for values in record["raw_points"].values())
-        self.plan.found(question)
-
-    def _decide(self, question: Question, entry: Entry) -> None:
-        """Records that the answer `none` to a question also decides every harder question."""
-        decided = self.plan.none(question)
-        if not decided:
-            return
-        record = self._record(entry)
-        for other in decided:
+        for key in self.plan.none(entry.key):
+            other, _ = self.asked[key]
             self.summary.implied += 1
             said = {
                 **record,
@@ -207,8 +211,7 @@ class _Sweep:
                 "attempts": [],
                 "query_sha256": None,
             }
-            outcome = Outcome(self.keys[other.digest], implied_by=question.name, attempts=0)
-            self._keep(other, Verdict(entry.verdict), said, outcome)
+            self._keep(Verdict(entry.verdict), said, Outcome(key, implied_by=question.name, attempts=0))
 
 
 def record_of_failure(question: Question, outcome: Outcome, settings: Settings) -> dict[str, Any]:

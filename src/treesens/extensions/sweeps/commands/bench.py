@@ -71,8 +71,8 @@ def command(
     from treesens.extensions.sweeps.executor import INLINE, Executor
     from treesens.extensions.sweeps.instances import Setting, contradictions, read_instances, read_records, run
     from treesens.extensions.sweeps.report import cactus_svg, summary
+    from treesens.extensions.sweeps.settings import Settings
     from treesens.report.show import Progress
-    from treesens.solve.options import Options
 
     names = [BACKENDS.canonical(n) for n in split(backends)]
     texts = [text.strip() for text in pipelines.split(";") if text.strip()]
@@ -89,31 +89,27 @@ def command(
         Setting(name, text) for text in texts for name in names if name not in {"native", "auto"} or text == texts[-1]
     ]
     total = len(listed) * len(settings)
-    records: list[dict[str, Any]] | None = None
+    records: list[dict[str, Any]] = []
     with interruptible() as interruption, Progress(total) as progress:
-        answered = 0
 
         def on_answer(record: dict[str, Any]) -> None:
-            nonlocal answered
-            answered += 1
             progress.start(
-                answered - 1, f"{record['model']} {record['features']} {record['clause']} on {record['backend']}"
+                len(records), f"{record['model']} {record['features']} {record['clause']} on {record['backend']}"
             )
+            records.append(record)
 
-        records = run(
+        run(
             listed,
             settings,
             models,
             output,
-            Options(time_limit=time_limit, seed=seed, certificates=certificates),
-            library_predict=replay == "library",
+            Settings(time_limit=time_limit, seed=seed, certificates=certificates, replay=replay),
             executor=INLINE if jobs == 1 else Executor("local", jobs),
             stop=interruption.event,
             on_answer=on_answer,
             tell=warn_of_journal,
         )
-    if records is None:
-        records = read_records(output)  # every answer is recorded at once
+    records = records or read_records(output)  # those of earlier runs if this one was interrupted at once
     wanted = {(x.key, s.backend, s.pipeline) for x in listed for s in settings}
     records = [r for r in records if (r["key"], r["backend"], r["pipeline"]) in wanted]
     wrong = contradictions(records)
