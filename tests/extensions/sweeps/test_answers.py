@@ -49,6 +49,33 @@ def test_verdicts_are_those_of_every_question_asked_by_itself(folder: Path) -> N
             assert set(row["varied"]) == set(question.query.varied)
 
 
+FORMS = """\
+model m from "m1.json"
+feature age: integer in [18, 80]
+feature income: real in [0, 100]
+feature debt: real in [0, 100]
+feature children: integer in [0, 9]
+feature sex: integer in [0, 1]
+query swing: find a, b in m such that a = b except sex maximize margin(a) - margin(b)
+query rise: find a, b in m such that a = b except age; margin(a) <= 0.5; margin(b) > 0.5 minimize b.age - a.age
+query nearest: find a, b in m such that margin(a) >= 0.2; margin(b) <= -0.2 minimize distance(a, b, l1)
+query changes: find a, b in m such that margin(a) >= 0.2; margin(b) <= -0.2 minimize changes(a, b)
+"""
+
+
+@pytest.mark.fault
+def test_a_sweep_answers_every_form_as_check_does(folder: Path) -> None:
+    """Sweeps named the engine's pipeline, and so left out every method that is not for named pipelines."""
+    (folder / "q.sens").write_text(FORMS)
+    swept = records(run(folder, "sweep", "q.sens", "--backend", "native", "--json").stdout)
+    answers = json.loads(run(folder, "check", "q.sens", "-b", "native", "--json").stdout)["results"]
+    for alone in answers:
+        (row,) = [row for (_, name), row in swept.items() if name == alone["query"]]
+        for key in ("verdict", "proof", "objective", "pipeline", "backend"):
+            assert row.get(key) == alone.get(key), (alone["query"], key)
+        assert [one["backend"] for one in row["attempts"]] == [one["backend"] for one in alone["attempts"]]
+
+
 def test_without_sharing_every_question_is_asked_and_the_verdicts_are_the_same(folder: Path) -> None:
     (folder / "sweep.toml").write_text(SPEC.replace('"m*.json"', '"m1.json"'))
     shared = run(folder, "sweep", "sweep.toml", "--journal", "shared.sqlite", "--json")

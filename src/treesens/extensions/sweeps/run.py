@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from treesens.compiler.result import Verdict
@@ -136,7 +136,7 @@ class _Sweep:
             key=key,
             document=question.document.digest,
             question=question.name,
-            options=settings if bare else replace(settings, pipeline=settings.passes),
+            options=settings,
             record=not bare,
             bare=bare,
             regions=False,
@@ -226,7 +226,7 @@ def record_of_failure(question: Question, outcome: Outcome, settings: Settings) 
         "varied": sorted(question.features),
         "points": None,
         "backend": settings.backend,
-        "pipeline": settings.passes,
+        "pipeline": settings.pipeline,
         "seconds": {},
         "failure": outcome.failure,
         "internal": outcome.own_fault,
