@@ -1,7 +1,7 @@
-"""Common parts of the MILP backends: MPS in, a rounded assignment out, and the sign of the objective.
+"""Common parts of the MILP backends: MPS input, rounding of assignments, and the sign of the objective.
 
-MILP solvers work in floating point: their `infeasible` is a proof up to their tolerances, over rows relaxed by more than these
-(legalise/rounding.py), and their points are replayed exactly before they count as answers.
+MILP solvers work in floating point. Their `infeasible` is a proof up to their tolerances, over rows relaxed by more than these
+tolerances (legalise/rounding.py); their points are replayed exactly before they count as answers.
 """
 
 from __future__ import annotations

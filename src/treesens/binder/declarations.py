@@ -101,7 +101,7 @@ class Declarations:
             raise self.fail("E118", said, where, remedy)
         if len(self.decisions) > 1:
             known = ", ".join(f"`{known}`" for known in self.decisions)
-            raise self.fail("E120", f"the file has the decisions {known}", span, "say which: `decision(P, DECISION)`")
+            raise self.fail("E120", f"the file has the decisions {known}", span, "name one: `decision(P, DECISION)`")
         return next(iter(self.decisions.values()))
 
     def column(
@@ -120,8 +120,8 @@ class Declarations:
             raise self.fail(error.code, f"{error.place}: {error.message}", span, error.remedy) from None
 
     def _text(self, error: TextError, span: Span) -> Unbound:
-        """The error for text in a column. Errors of one kind in one table share a message: if a model reads codes, and a table
-        has texts, most of its columns are wrong.
+        """The error for text in a column. Errors of one kind in one table share a message: a model that reads codes rejects
+        most columns of a table with texts.
         """
         items, key = self.diagnostics.items, (error.table, error.what, span)
         told, columns = self.texts.get(key, (None, {}))
@@ -258,8 +258,8 @@ def asked_about(found: Declarations) -> set[str]:
 
 
 def _leave_out_unused(found: Declarations, file: ast.File) -> None:
-    """Sets text and values that the model cannot represent to 0, in columns on which no tree splits (a pipeline drops them) and
-    which no question names: no answer depends on these columns.
+    """Sets text and values that the model cannot represent to 0, in columns that no tree splits on and no question names: no
+    answer depends on these columns.
     """
     models = [model.ensemble for model in found.models.values() if model is not None]
     used = asked_about(found) | set(found.features)
@@ -272,7 +272,7 @@ def _leave_out_unused(found: Declarations, file: ast.File) -> None:
         text = [c for c in columns if table.columns[c].dtype == object]
         endless = [c for c in columns if c not in text and _is_endless(table.columns[c], unused[c])]
         zeros = frozen(np.zeros(table.rows))
-        for what, left_out in (("texts are", text), ("values that the model cannot hold are", endless)):
+        for what, left_out in (("texts are", text), ("values that the model cannot represent are", endless)):
             if left_out:
                 listed = ", ".join(f"`{c}`" for c in left_out[:8]) + (", …" if len(left_out) > 8 else "")
                 message = f"no tree splits on {listed}: {what} read as 0 in `{name}`"

@@ -121,8 +121,8 @@ def bind(
     """The typed questions of a file, whose paths are relative to `base`; if `names` are given, only these questions.
 
     `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to `read_table`.
-    Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` an invalid query does
-    not affect the others: it is in `broken`. Errors in declarations affect every query, and are raised.
+    Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going`, an invalid query is
+    recorded in `broken` and does not affect the others. Errors in declarations affect every query, and are raised.
     """
     messages = diagnostics if diagnostics is not None else Diagnostics()
     found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)
@@ -414,7 +414,7 @@ def _onehots(scope: Scope) -> list[Pending]:
         for f, name in zip(features, node.features, strict=True):
             if not scope.spec(f).allows(np.array([0.0, 1.0])).all():
                 remedy = "declare it `integer in [0, 1]`, or leave it undeclared"
-                raise scope.fail("E308", f"the domain of `{name.text}` does not hold both 0 and 1", name.span, remedy)
+                raise scope.fail("E308", f"the domain of `{name.text}` does not contain both 0 and 1", name.span, remedy)
         for point in range(len(scope.points)):
             ones = [region(scope, point, f, [scope.spec(f).only(1.0)]) for f in features]
             zeros = [region(scope, point, f, [scope.spec(f).only(0.0)]) for f in features]
@@ -441,7 +441,7 @@ def _cell_set(constraint: q.Constraint) -> q.CellSet:
 
 
 def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
-    """The rows that the first point ranges over: those inside the domain."""
+    """The table rows inside the domain, over which the first point ranges."""
     matrix = scope.matrix(node.data)
     legal = reduce(np.logical_and, (scope.spec(f).allows(matrix[:, f]) for f in range(matrix.shape[1])))
     index = np.flatnonzero(legal)

@@ -183,7 +183,7 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
 
 
 def _over_one_type(models: Sequence[LoadedModel]) -> Sequence[LoadedModel]:
-    """Converts models that compare float32 to float64 if other models compare float64, the input type of their libraries."""
+    """Converts float32 models to float64 if other models compare float64, the input type of their libraries."""
     if len({model.ensemble.number_type for model in models}) == 1:
         return models
     return [replace(model, ensemble=widened(model.ensemble)) for model in models]

@@ -234,8 +234,8 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
     only if they are trusted.
 
-    Only the queries `names` are bound, all queries if there are no names. A mistake in a query does not affect the others: it
-    is shown, and `exit_code_of` makes the command end with 2.
+    Only the queries `names` are bound, all queries if there are no names. A mistake in a query does not affect other queries:
+    the mistake is shown, and `exit_code_of` makes the command end with 2.
     """
     from treesens.binder.file import bind
     from treesens.frontends.registry import load

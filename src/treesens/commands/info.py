@@ -27,8 +27,8 @@ def command(
 ) -> int:
     """Describe a model file: trees, features, guards, outputs, arithmetic.
 
-    Exit codes: 0, 2 the file is no model that can be represented, and with --check: 10 the library contradicts what was
-    read, 5 nothing could be checked.
+    Exit codes: 0, 2 the model cannot be represented, and with --check: 10 the library contradicts what was read, 5 nothing
+    could be checked.
     """
     from treesens.frontends.registry import load
     from treesens.records.model import model_record

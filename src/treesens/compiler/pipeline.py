@@ -50,7 +50,7 @@ _HELPED = frozenset({"bounded", "default"})
 
 
 def pipeline_for(backend: str, pipeline: str) -> str:
-    """The pipeline for a backend. The engine does not use its own help, and needs leaves that cover the whole space.
+    """The pipeline for a backend. The engine skips the passes that use it, and needs leaves that cover the whole space.
 
     The portfolio (`auto`) starts with the engine; if it needs solvers, it compiles the question again with `pipeline`.
     """
@@ -243,7 +243,7 @@ def _convert(name: str, key: str, value: str, hint: Any) -> Any:
 
 @dataclass
 class Compilation:
-    """A question after lowering and a pipeline, with the seconds that each took."""
+    """A question after lowering and a pipeline, with the seconds of both steps."""
 
     query: Query
     compiled: Compiled

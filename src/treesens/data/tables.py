@@ -50,7 +50,7 @@ _HEAD_BYTES = 1 << 16
 
 
 class TextError(DataError):
-    """Raised if a column contains text where the model reads something else, which `what` describes."""
+    """Raised if a column contains text where the model expects another kind of value, described by `what`."""
 
     table: str
     column: str
@@ -110,7 +110,7 @@ class Table:
             )
         if known.mark is not None and (other := self.marks.get(column, frozenset()) - {known.mark}):
             raise DataError(
-                f"column `{column}` holds {min(other)}, which the model treats as an unknown category",
+                f"column `{column}` contains {min(other)}, which the model treats as an unknown category",
                 place=f"{self.name}, column `{column}`",
                 remedy=f"write missing values as {known.mark}, as in training",
             )
@@ -282,7 +282,9 @@ def _marks(values: np.ndarray[Any, Any]) -> frozenset[str]:
 def table_of_columns(
     columns: dict[str, Column], place: str, label: str | None = None, digest: str | None = None
 ) -> Table:
-    """The table with these columns, which become read-only. Raises DataError without rows, and for an unknown label column."""
+    """The table with these columns, which become read-only. Raises DataError if the table has no rows or the label column is
+    unknown.
+    """
     count = len(next(iter(columns.values()))) if columns else 0
     if count == 0:
         raise DataError("the table has no rows", place=place, remedy="give a table with at least one row")
@@ -455,7 +457,7 @@ def blanks_replaced(model: LoadedModel) -> Collection[str]:
 def as_named(table: Table, features: Collection[str]) -> tuple[Table, dict[str, str]]:
     """The table with columns renamed to feature names in which `_` replaces each blank, and the renamed columns.
 
-    A column with the feature's exact name has priority, and if two columns could get one name, neither is renamed.
+    A column with the feature's exact name has priority, and if two columns map to one name, neither is renamed.
     """
     sought = set(features) - set(table.columns)
     spelled: dict[str, list[str]] = {}
@@ -474,7 +476,7 @@ def check_range(table: Table, name: str, values: FloatArray, number_type: Number
         beyond = np.flatnonzero(np.isinf(number_type.cast(values)))
     if len(beyond):
         raise DataError(
-            f"column `{name}` holds infinite values, or ones past the range of {number_type.value}, in "
+            f"column `{name}` contains values that are infinite or beyond the range of {number_type.value}, in "
             f"{len(beyond)} of {table.rows} rows",
             place=f"{table.name}, row {int(beyond[0])}, column `{name}`",
             remedy="leave fields empty where the value is missing, or give the largest value that can be meant",

@@ -142,7 +142,7 @@ def _clauses(module: Module, places: Places, boxes: Boxes) -> dict[str, Any]:
 
 
 def _forbid_leaf(leaf: int, places: Places, boxes: Boxes, out: list[tuple[int, int, int]], counts: list[int]) -> None:
-    """Adds the clauses for a leaf that must not be reached: the input lies outside each of its boxes in some variable."""
+    """Adds clauses that forbid a leaf: for each of the leaf's boxes, some variable is outside the box."""
     for box in range(*boxes.of[leaf].tolist()):
         before = len(out)
         for i in range(boxes.box_offset[box], boxes.box_offset[box + 1]):

@@ -33,7 +33,9 @@ _Facts_co = TypeVar("_Facts_co", bound="Ended", covariant=True)
 
 @dataclass(frozen=True)
 class LevelOutcome:
-    """The least level of a solution: at least `low`, and at most `high`, that of `cells`. `none` is True if none exists."""
+    """The least level of a solution: between `low` and `high`, where `high` is the level of `cells`. `none` is True if none
+    exists.
+    """
 
     cells: Int32Array | None
     low: int

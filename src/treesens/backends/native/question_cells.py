@@ -36,7 +36,7 @@ class QuestionCells:
             self._first = np.concatenate([firsts[f] + self.start[v] for v, f in enumerate(feature.tolist())])
 
     def allowed(self) -> BoolArray | None:
-        """The allowed cells of each variable, bool[cells of all variables]; None if a variable has none."""
+        """The allowed cells of each variable, bool[cells of all variables]; None if some variable has no allowed cell."""
         allowed = np.ones(int(self.start[-1]), bool)
 
         def restrict(point: int, feature: int, mask: Any) -> None:

@@ -61,11 +61,12 @@ class Rows:
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
     def _scores(self, row: Linear) -> bool:
-        """True if the row is about scores, whose slack counts; rows of forests have other units, and only need to hold."""
+        """True if the row bounds scores, so its slack counts; rows of forests have other units, and are only required to hold.
+        """
         return bool(np.any(self.leaf_of[row.variables] >= 0)) and row.name != FOREST_ROW
 
     def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:
-        """The coefficients in int64; rounded outward if they do not fit."""
+        """Converts coefficients to int64, rounding outward if they do not fit."""
         rounded = round_row(coefficients, bound, bits=_BITS, at_least=at_least)
         self.relaxed = self.relaxed or not rounded.exact
         return replace(rounded, coefficients=rounded.coefficients.astype(np.int64))

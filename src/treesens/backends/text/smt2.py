@@ -1,8 +1,8 @@
 """SMT-LIB 2: Booleans and clauses for Boolean constraints, exact integers for linear ones.
 
-Clauses and implications stay clauses; exactly-one is a disjunction plus pairwise exclusions through the guards (two leaves of a
-tree part at a node, so their guards exclude each other), written out for pairs that no guard separates. Rows are multiplied by
-2**shift, so all numbers are integers; the logic is QF_LIA.
+Clauses and implications stay clauses. Exactly-one is a disjunction plus pairwise exclusions: these follow from the
+guards (two leaves of a tree part at a node), and are written out only for pairs that no guard separates. Rows are
+multiplied by 2**shift, so all numbers are integers; the logic is QF_LIA.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ class OutOfTime(Exception):
 
 @contextmanager
 def working_while(may_go_on: Callable[[], bool]) -> Iterator[None]:
-    """A block of work that `OutOfTime` aborts once the condition, or that of an enclosing block, no longer holds. New threads
-    start without conditions.
+    """A block of work that `OutOfTime` aborts once its condition, or the condition of an enclosing block, no longer holds. New
+    threads start without conditions.
     """
     token = _CONDITIONS.set((*_CONDITIONS.get(), may_go_on))
     try:

@@ -153,7 +153,7 @@ class Diagnostics:
         self.items.append(Diagnostic(code, message, span, remedy, "warning"))
 
     def note(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
-        """Adds information for readers of the answers, which needs no correction."""
+        """Adds a note for readers of the answers, which requires no correction."""
         self.items.append(Diagnostic(code, message, span, remedy, "note"))
 
     @property

@@ -166,7 +166,7 @@ def _writes_into(path: Path) -> OverwriteError:
 
 def _overwrites(path: Path) -> OverwriteError:
     return OverwriteError(
-        "the file is an input of this run, and would be written over", place=str(path), remedy="name another output"
+        "the file is an input of this run, and would be overwritten", place=str(path), remedy="name another output"
     )
 
 

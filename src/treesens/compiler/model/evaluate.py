@@ -1,4 +1,5 @@
-"""Evaluates an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and bounds on the difference of both.
+"""Evaluates an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and bounds on the difference between the
+two sums.
 
 The class of an input is the library's prediction. `Ensemble.predicted_classes` emulates the library's rule, and `LibraryReplay`
 calls the library itself, so that a wrong emulation is noticed.
@@ -229,7 +230,9 @@ def _summed(
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
-    """Predictions for margins [rows, n_outputs] through the link; with one margin for two classes, those of the second."""
+    """Predictions for margins [rows, n_outputs] through the link; for two classes with one margin, the predictions of the
+    second class.
+    """
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
     with np.errstate(over="ignore", under="ignore"):
@@ -275,7 +278,7 @@ class Predicted:
 class LibraryReplay:
     """Replay in the library: `margins` calls it for margins [rows, n_outputs], and `predicts` calls its own predict.
 
-    `predicts` is None if a frontend has margins only; classes then follow from the ensemble's rule.
+    `predicts` is None if a frontend provides only margins; classes then follow from the ensemble's rule.
     """
 
     margins: Callable[[NDArray[np.float64]], NDArray[Any]]

@@ -91,7 +91,8 @@ def _dead_leaves(module: Module) -> BoolArray:
 
 
 def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
-    """Fixes leaves: the only leaf left in a tree is always reached, and in a tree with such a leaf, no other leaf is.
+    """Fixes leaves: a tree's only remaining leaf is always reached, and if a leaf is always reached, the tree's other leaves
+    are never reached.
 
     This is repeated until nothing changes, since a leaf may belong to a tree of two points.
     """

@@ -41,7 +41,7 @@ class LogRational:
         return LogRational(self.rational + other.rational, self.logs + other.logs)
 
     def enclose(self, bits: int) -> tuple[Fraction, Fraction]:
-        """A rigorous enclosure, about 2**-bits times the size of the coefficients wide."""
+        """A rigorous enclosure whose width is about 2**-bits times the size of the coefficients."""
         low = high = self.rational
         for coefficient, argument in self.logs:
             a, b = _ln_enclosed(argument, bits)

@@ -183,7 +183,8 @@ class AtLeast(ArrayRecord):
 class Summand(ABC):
     """factor * a bounded function of scores: a term of a `ProbabilitySum`. Extensions define the terms for their own links.
 
-    The function's arguments are numbers that are linear in the scores. The term with the highest `rank` makes the sum's rows.
+    The function's arguments are numbers that are linear in the scores. The term with the highest `rank` provides the sum's
+    rows.
     """
 
     factor: Fraction
@@ -226,7 +227,7 @@ class Summand(ABC):
 
     @abstractmethod
     def cut(self, row: ProbabilitySum, scores: Scores) -> Constraint | None:
-        """A constraint that a sum implies and these scores violate; None if the term has none stronger than `better`."""
+        """A constraint that a sum implies and these scores violate; None if the term has no cut stronger than `better`."""
 
     @abstractmethod
     def error(self, ensemble: Ensemble, off: Callable[[ScoreTerm], Fraction]) -> Fraction:
@@ -241,7 +242,7 @@ class Summand(ABC):
         return None
 
     def lead(self) -> tuple[tuple[ScoreTerm, ...], Fraction] | None:
-        """A sum of scores, and a constant, with which the term tends to grow; None if there is none."""
+        """A sum of scores, and a constant, with which the term tends to grow; None if no such sum exists."""
         return None
 
 
@@ -382,8 +383,8 @@ class NearestRows(ArrayRecord):
 class RowSet(ArrayRecord):
     """The rows over which a point of a counting question ranges: `values` float64[rows, features], NaN is missing.
 
-    Rows outside the domain are excluded, and `outside` is their number; `index`, int64[rows], numbers the others in their
-    table.
+    Rows outside the domain are excluded, and `outside` is their number; `index`, int64[rows], are the table numbers of all
+    other rows.
     """
 
     point: int
@@ -425,7 +426,7 @@ class Objective(ArrayRecord):
     zoom: Callable[[Fraction, Fraction], Objective] | None = None
     """The same objective with finer steps between two values (`binder/ladders.py`)."""
     reaching: Callable[[Fraction], Constraint] | None = None
-    """Makes the constraint that a value is reached: by some values in the cells."""
+    """The constraint that some values in the cells reach an objective value."""
     probability: ProbabilitySum | None = None
     """The sum of probabilities that is the objective, without its bound. It is not linear, so the form is empty."""
 
@@ -442,7 +443,7 @@ class Objective(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class DecidedPoint(ArrayRecord):
-    """A decision about a point: the outcome of the first case whose constraint holds, or `otherwise` if none does."""
+    """A decision about a point: the outcome of the first case whose constraint holds, or `otherwise` if no constraint holds."""
 
     name: str
     point: int
@@ -498,7 +499,9 @@ class Query:
 
 
 def agreeing(row: ExplainedRow, features: Collection[int]) -> list[Query]:
-    """One question per other class, for an input that agrees with the row on `features`. A reason claims `none` for each."""
+    """One question per other class, for an input that agrees with the row on `features`. A reason claims `none` for each of
+    these questions.
+    """
     return [pinned(other, row.cells, features) for other in row.others]
 
 

@@ -41,7 +41,8 @@ from treesens.compiler.query.query import (
 def harden(query: Query) -> Query:
     """The question with every score constraint tightened by twice its numerical band, so that the library confirms all answers.
 
-    If the order of additions is unknown, by three times the band: a sum in one order must clear twice the band.
+    If the order of additions is unknown, constraints are tightened by three times the band: a sum in one order must clear twice
+    the band.
     """
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
@@ -95,8 +96,8 @@ def soften(query: Query) -> Query:
     """The question with every score constraint relaxed by its numerical band, and by the leads that probabilities do not
     resolve.
 
-    Every input that answers the original question by the library's own scores and classes answers the relaxed one. So does
-    every input that answers the original by probabilities, unless these are too small to differ from 0.
+    Every input that answers the original question by the library's own scores and classes answers the relaxed one. Every input
+    that answers the original question by probabilities does so too, unless its probabilities are too small to differ from 0.
     """
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:

@@ -167,7 +167,7 @@ class Live:
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def joined(self, other: Live) -> Live:
-        """Merges the objects of both. Raises UsageError if one name refers to two objects."""
+        """Merges the objects of two texts. Raises UsageError if one name refers to two objects."""
         return Live(_joined(self.models, other.models), _joined(self.data, other.data))
 
 

@@ -46,7 +46,7 @@ MODEL, DATA = "model", "data"
 class Question:
     """One question: an immutable object that prints as `.sens` text; every method returns a new question.
 
-    `live` has the models and tables that were given as objects, by their names in the text.
+    `live` maps names in the text to the models and tables that were given as objects.
     """
 
     node: ast.Query
@@ -191,7 +191,7 @@ def find(*points: Point, model: Any = None) -> Start:
 
 
 def count(data: Any, *points: Point, model: Any = None) -> Start:
-    """`count rows of DATA as P[, Q] ..`: the number of rows that the first point can be."""
+    """`count rows of DATA as P[, Q] ..`: the number of rows that the first point can equal."""
     table, frames = live_or_name(data, DATA, "data")
     name, live = live_or_name(model, MODEL, "model")
     if table is None:

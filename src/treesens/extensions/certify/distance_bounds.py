@@ -37,7 +37,7 @@ MOST_VALUES = 256
 
 
 def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms: int) -> Bounds:
-    """Ways to bound `term` from below, which is one of `terms` terms; the limit on their sum selects the useful tangents."""
+    """Lower bounds on `term`, one of `terms` terms; the limit on their sum selects the useful tangents."""
     assert term.other is not None
     if term.factor > 0 and term.unordered:
         return [[]]  # a distance is not negative

@@ -1,8 +1,8 @@
 """Converts relations between values to rows of costs, which statements can express, by bounds of single cells.
 
 Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. A distance |x - y| is at least
-0, x - y and y - x (`distance_bounds.py`). So every input that satisfies the relation satisfies its row, as other inputs may,
-too. A sum of probabilities gets the search's initial rows.
+0, x - y and y - x (`distance_bounds.py`). So every input that satisfies the relation satisfies its row; other inputs may
+satisfy the row too. A sum of probabilities is represented by the search's initial rows.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
 
 
 def sarif(cases: Sequence[Case]) -> str:
-    """SARIF 2.1.0 (OASIS) with one run, which has a result for every question with a problem."""
+    """SARIF 2.1.0 (OASIS) with one run, which contains a result for every question with a problem."""
     results = [_sarif_result(case) for case in cases if case.problem is not None]
     rules = [
         {"id": name, "shortDescription": {"text": text}, "defaultConfiguration": {"level": level}}
