@@ -1,5 +1,4 @@
-"""Runs every solve in a separate process (`compiler/base/child.py`) with hard limits on time and memory; a crash becomes a
-reason.
+"""Runs every solve in a separate process (`compiler/base/child.py`) with hard limits on time and memory; crashes are reasons.
 
 Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools have conflicting symbols, highspy >= 1.15 and
 OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit: a server process loads the

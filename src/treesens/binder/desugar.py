@@ -148,8 +148,7 @@ def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Nam
 
 
 def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
-    """The `find` of a shorthand; one for every ordered pair of classes if the model has several classes and the question names
-    none of them.
+    """The `find` of a shorthand; one for every ordered pair of classes if the question names none of several classes.
 
     Each is returned with the suffix of its question's name: empty, or `c1->c2`.
     """

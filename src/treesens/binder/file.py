@@ -414,7 +414,7 @@ def _onehots(scope: Scope) -> list[Pending]:
         for f, name in zip(features, node.features, strict=True):
             if not scope.spec(f).allows(np.array([0.0, 1.0])).all():
                 remedy = "declare it `integer in [0, 1]`, or leave it undeclared"
-                raise scope.fail("E308", f"the domain of `{name.text}` does not contain both 0 and 1", name.span, remedy)
+                raise scope.fail("E308", f"the domain of `{name.text}` must contain 0 and 1", name.span, remedy)
         for point in range(len(scope.points)):
             ones = [region(scope, point, f, [scope.spec(f).only(1.0)]) for f in features]
             zeros = [region(scope, point, f, [scope.spec(f).only(0.0)]) for f in features]

@@ -39,8 +39,8 @@ from treesens.visible import declaration
 PendingObjective = Callable[[q.Space], q.Objective]
 
 _FORMS = (
-    "margins, probabilities, features, a product of likelihoods, typicalities, a distance to a row or to the nearest row, "
-    "or `changes(a, b)`"
+    "margins, probabilities, features, a product of likelihoods, typicalities, a distance to a row or to the nearest "
+    "row, or `changes(a, b)`"
 )
 
 
@@ -96,8 +96,7 @@ def _probability(scope: Scope, terms: Chances, offset: Fraction, upwards: bool, 
 def _features(
     scope: Scope, terms: dict[FeatureAtom, Fraction], offset: Fraction, upwards: bool, span: Span
 ) -> PendingObjective:
-    """A sum of features in typed units, (stored - stored(0)) / slope. The unit of the form is the width of the widest feature.
-    """
+    """A sum of features in typed units, (stored - stored(0)) / slope. The form's unit is the width of the widest feature."""
     specs = {atom: scope.spec(atom.feature) for atom in terms}
     for spec in specs.values():
         if spec.unordered:

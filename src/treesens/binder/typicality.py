@@ -43,9 +43,7 @@ class TypicalScore:
     held_out: Int64Array
 
     def least(self, outside: Fraction) -> Fraction | None:
-        """The least score of a region that contains a fresh input with probability at least 1 - `outside`; None for too few
-        rows.
-        """
+        """The least score of a region that a fresh input misses with probability at most `outside`; None for too few rows."""
         place = (outside * (len(self.held_out) + 1)).__floor__()
         return None if place < 1 else Unit(SHIFT).value(self.held_out[place - 1])
 

@@ -197,8 +197,7 @@ def learn_at(cavities: Cavities, cells: Int32Array) -> int:
 
 
 def grown(cavities: Cavities, cells: Int32Array, order: tuple[int, ...]) -> Box:
-    """The box around a point, bounded on features in which no row agrees with the point; every side is extended until it
-    reaches a row.
+    """The box around a point, bounded on features in which no row agrees with it; all sides are extended up to a row.
 
     The features are extended in order, so that the first features become the widest.
     """

@@ -234,8 +234,8 @@ def _text_remedy(text: str, column: str, values: Column, known: Mapping[str, flo
         return f"`{text[:40]}` looks like a number with a unit: write the number alone, in the unit of training"
     named = declaration(column, "category {NAME = code, ..}")
     return (
-        f"declare its categories in a `.sens` file, {named} (audit and its like read it with --domain), or encode it as "
-        "for training"
+        f"declare its categories in a `.sens` file, {named} (audit and its like read it with --domain), or encode it "
+        "as for training"
     )
 
 
@@ -282,9 +282,7 @@ def _marks(values: np.ndarray[Any, Any]) -> frozenset[str]:
 def table_of_columns(
     columns: dict[str, Column], place: str, label: str | None = None, digest: str | None = None
 ) -> Table:
-    """The table with these columns, which become read-only. Raises DataError if the table has no rows or the label column is
-    unknown.
-    """
+    """The table with these columns, which become read-only. Raises DataError without rows, and for an unknown label column."""
     count = len(next(iter(columns.values()))) if columns else 0
     if count == 0:
         raise DataError("the table has no rows", place=place, remedy="give a table with at least one row")

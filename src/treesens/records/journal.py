@@ -170,8 +170,8 @@ class Journal:
         self._late.execute(statement, values)
         if self._tell is not None:
             self._tell(
-                f"warning: {self.path}: the journal can no longer be written: {why}. The run continues without it; answers "
-                "that were stored before remain there"
+                f"warning: {self.path}: the journal can no longer be written: {why}. The run continues without it; "
+                "answers that were stored before remain there"
             )
 
     def _found(self, statement: str, values: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:

@@ -76,8 +76,7 @@ def about(scope: Scope, name: ast.Name, decision: ast.Name | None, span: Span) -
 def _reached(scope: Scope, decision: ast.Decision, names: frozenset[str], positive: bool) -> Pending:
     """The decision is one of the outcomes `names` or, with `positive=False`, another outcome.
 
-    The formula is built from the last case to the first: a case holds and has a wanted outcome, or it fails and a later case
-    gives a wanted outcome.
+    The formula is built from the last case on: a case holds and has a wanted outcome, or a later case gives one.
     """
     if not positive:
         names = frozenset(outcomes(decision)) - names

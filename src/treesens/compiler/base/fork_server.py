@@ -31,9 +31,7 @@ _REQUEST = struct.Struct("<cq")
 _ANSWER = struct.Struct("<qd")
 _FORK, _WAIT = b"f", b"w"
 PATIENCE = 20.0
-"""Seconds without a reply after which a server is abandoned. Loading a library takes only a few seconds, even on a busy
-machine.
-"""
+"""Seconds without a reply after which a server is abandoned. Loading a library takes a few seconds on a busy machine."""
 RUNNING = 1 << 32
 """The state of a running process; any other state is the process's return code, as in `subprocess`."""
 

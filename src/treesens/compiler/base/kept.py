@@ -12,8 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 Value = TypeVar("Value")
 
 _ROOM = 1 << 27
-"""Maximum total bytes of all kinds, counting entries of known size. The latest entry of every kind is kept, whatever its size.
-"""
+"""Maximum total bytes of all kinds, counting entries of known size. The latest entry of every kind is always kept."""
 
 
 class Kept(Generic[Value]):

@@ -96,8 +96,7 @@ def may_have_plugins() -> bool:
     """False if no installed distribution has an entry point of treesens.
 
     `importlib.metadata` parses every distribution, which takes a tenth of a second in a full environment; here the text of each
-    `entry_points.txt` is searched once per process, in milliseconds. The result is True if the search path contains archives or
-    other finders.
+    `entry_points.txt` is searched once per process, in milliseconds. Archives and other finders give True.
     """
     finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
     if any(getattr(finder, "__name__", "") != "PathFinder" for finder in finders):

@@ -1,5 +1,4 @@
-"""Evaluates an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and bounds on the difference between the
-two sums.
+"""Evaluates an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and bounds on their difference.
 
 The class of an input is the library's prediction. `Ensemble.predicted_classes` emulates the library's rule, and `LibraryReplay`
 calls the library itself, so that a wrong emulation is noticed.
@@ -230,9 +229,7 @@ def _summed(
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
-    """Predictions for margins [rows, n_outputs] through the link; for two classes with one margin, the predictions of the
-    second class.
-    """
+    """Predictions for margins [rows, n_outputs] through the link; for two classes with one margin, of the second class."""
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
     with np.errstate(over="ignore", under="ignore"):

@@ -51,8 +51,7 @@ def strict_cut_array(thresholds: object, number_type: NumberType, comparison: Co
 
 
 def category_codes(values: NDArray[np.float64], categories: object, truncates: object) -> NDArray[np.int64]:
-    """The codes of categorical values; `categories` for every other value and for NaN. The other two arguments are broadcast.
-    """
+    """The codes of categorical values; `categories` for every other value and for NaN. Both other arguments are broadcast."""
     with np.errstate(invalid="ignore"):
         known = (values >= 0) & (values < np.asarray(categories)) | (values > -1) & (values < 0) & np.asarray(truncates)
     return np.where(known, np.trunc(np.where(known, values, 0.0)), np.asarray(categories)).astype(np.int64)

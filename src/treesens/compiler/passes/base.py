@@ -66,8 +66,7 @@ class Chain:
 class PassResult:
     """The result of a pass: the new module, the map back, and `statistics` for display.
 
-    `proof_dependencies` are external proofs used by the rewrite, e.g. bounds of the native engine. A `none` depends on these
-    proofs.
+    `proof_dependencies` are external proofs used by the rewrite, e.g. bounds of the native engine. A `none` needs them all.
     """
 
     module: Module

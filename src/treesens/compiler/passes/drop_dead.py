@@ -91,8 +91,7 @@ def _dead_leaves(module: Module) -> BoolArray:
 
 
 def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
-    """Fixes leaves: a tree's only remaining leaf is always reached, and if a leaf is always reached, the tree's other leaves
-    are never reached.
+    """Fixes leaves: a tree's last remaining leaf is always reached, and excludes all other leaves of the tree.
 
     This is repeated until nothing changes, since a leaf may belong to a tree of two points.
     """

@@ -1,7 +1,6 @@
 """Case splits: a question with one alternative in place of each disjunction. No other module splits disjunctions.
 
-The cases cover the question: if no case has an answer, neither has the question, and its optimum is the best optimum among the
-cases.
+The cases cover the question: if no case has an answer, neither has the question; its optimum is the best among the cases.
 """
 
 from __future__ import annotations
@@ -12,13 +11,11 @@ from dataclasses import replace
 from treesens.compiler.query.query import AllOf, AnyOf, CellSet, Constraint, Query
 
 MOST_CASES = 16
-"""Maximum number of cases of one question. A question with more cases is not split, since each case would get too little time.
-"""
+"""Maximum number of cases of one question. More cases are not tried, since each case would get too little time."""
 
 
 def every_case(query: Query) -> list[Query]:
-    """All questions with one alternative in place of every disjunction; only the question itself if there are too many cases.
-    """
+    """All questions with one alternative in place of every disjunction; the question itself if there are too many cases."""
     cases: list[Query] = []
     for case in _cases(query):
         if len(cases) == MOST_CASES:

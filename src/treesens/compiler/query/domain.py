@@ -1,7 +1,6 @@
 """Domains: the legal values of a feature, and the representative value of a cell.
 
-Values are stored values, floats of the model's input type. A `Unit` maps between stored values and the values that users type
-and read.
+Values are stored values, floats of the model's input type. A `Unit` maps between stored and typed values.
 """
 
 from __future__ import annotations

@@ -61,9 +61,7 @@ def _arguments(row: ProbabilitySum, scores: Scores) -> list[tuple[Fraction, ...]
 
 
 def reaches(row: ProbabilitySum, scores: Scores) -> bool:
-    """True if a sum of probabilities satisfies its bound exactly. Raises UndecidedError if no enclosure separates the sum from
-    its bound.
-    """
+    """True if a sum of probabilities satisfies its bound exactly. Raises UndecidedError if no enclosure separates them."""
     sign = value_at(row, _arguments(row, scores)).sign()
     return sign > 0 or (sign == 0 and not row.strict)
 

@@ -183,8 +183,7 @@ class AtLeast(ArrayRecord):
 class Summand(ABC):
     """factor * a bounded function of scores: a term of a `ProbabilitySum`. Extensions define the terms for their own links.
 
-    The function's arguments are numbers that are linear in the scores. The term with the highest `rank` provides the sum's
-    rows.
+    The function's arguments are numbers that are linear in the scores. The term of highest `rank` provides the sum's rows.
     """
 
     factor: Fraction
@@ -499,9 +498,7 @@ class Query:
 
 
 def agreeing(row: ExplainedRow, features: Collection[int]) -> list[Query]:
-    """One question per other class, for an input that agrees with the row on `features`. A reason claims `none` for each of
-    these questions.
-    """
+    """A question per other class, for an input that agrees with the row on `features`. A reason claims `none` for each."""
     return [pinned(other, row.cells, features) for other in row.others]
 
 

@@ -129,9 +129,7 @@ class _Learning:
         return new
 
     def _beside_rows(self, query: Query, weaker: Query, candidate: Witness) -> Witness | None:
-        """An answer in the region of a candidate, with as many cells of one row as possible; None if the search finds no
-        answer.
-        """
+        """An answer in the region of a candidate, with as many cells of one row as possible; None if the search fails."""
         region = RegionFinder(weaker).region(candidate.cells)
         avoided = list(all_cavities_in(query.constraints))
         for cells in () if region is None else towards_rows(region, candidate.cells, avoided[0]):

@@ -43,8 +43,7 @@ class RowReason:
     """The results so far. `several` are reasons, the answer first; `complete` is True if no other reasons exist, `smallest` if
     no smaller set of features decides the class. `contrast` contains the features whose change gives another class, at `other`;
     it is None if no allowed change does, and `other` then makes a forbidden change. `within` is an input of another class that
-    agrees with the row on all usable features, so no reason exists. `box` has the cells of the first reason's features,
-    bool[n_cells].
+    agrees with the row on all usable features, so no reason exists. `box` has the first reason's cells, bool[n_cells].
     """
 
     several: tuple[Features, ...] = ()

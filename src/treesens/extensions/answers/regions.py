@@ -144,9 +144,7 @@ class RegionFinder:
         )
 
     def _row(self, row: AtLeast, shifts: Sequence[int]) -> EngineRow | None:
-        """A constraint in integers: weights of scores, weights and costs of places, and bound; None if the integers are too
-        long.
-        """
+        """A constraint in integers: weights of scores, weights and costs of places, and bound; None if numbers are too long."""
         features = len(self.query.space.names)
         terms = [(self.keys.index((t.point, t.output)), t.coefficient) for t in row.form.scores]
         terms += [

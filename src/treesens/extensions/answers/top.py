@@ -1,5 +1,4 @@
-"""Finds the answers to `top N`: the best answer, the best answer outside its region, and so on; each is verified like the
-first.
+"""Finds the answers to `top N`: the best answer, then the best answer outside its region, and so on, each verified.
 
 The region of an answer is the set of inputs that reach the same leaves. Regions of different answers are disjoint, and there
 are finitely many, so a solver can prove that only k answers exist. With `diverse`, later answers also lie outside the widened

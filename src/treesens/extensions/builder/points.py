@@ -174,9 +174,7 @@ def nearest_row(data: str) -> NearestRow:
 
 
 def avoid_cavities(*points: Point, data: str, width: int, limit: int | Literal["all"] | None = None) -> Constraint:
-    """Every point avoids the boxes of at most `width` features that contain no row of the data; `limit` is a number of boxes,
-    or "all".
-    """
+    """The points avoid boxes of at most `width` features without a row of the data; `limit` is a number of boxes, or all."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `avoid_cavities(a, b, data="people", width=3)`')
@@ -195,9 +193,7 @@ def avoid_listed(*points: Point, file: str) -> Constraint:
 
 
 def typical(*points: Point, data: str, level: Numeric | None = None, by: str | None = None) -> Constraint:
-    """The points lie in a region that contains `level` percent (default 95) of new inputs like the rows, by chow-liu or
-    isolation.
-    """
+    """The points lie in a region that contains `level` percent (default 95) of new inputs, by chow-liu or isolation."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `typical(a, b, data="people", level=95)`')

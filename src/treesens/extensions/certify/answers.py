@@ -183,8 +183,7 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
 def _joined(
     claim: str, query: Query, whole: Callable[[], Whole], made: list[Certified], folder: Path, budget: Budget
 ) -> list[Certified]:
-    """The certificates of cases, and a manifest that claims that the cases are complete; the reason if the checker rejects it.
-    """
+    """The certificates of cases, and a manifest that claims that the cases are complete; the reason if it is rejected."""
     parts = [one for one in made if not one.manifest]
     joint = Claim(
         f"{query.name}: no case has an answer",

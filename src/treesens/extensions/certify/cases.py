@@ -105,8 +105,7 @@ def agree_too_much(query: Query) -> bool:
 
 
 def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset[int], most: int) -> list[Query] | None:
-    """One case per set of counted features that may differ; other features may always differ. None if there are too many cases.
-    """
+    """One case per set of counted features that may differ; other features may always differ. None for too many cases."""
     free = frozenset(range(len(query.space.names)))
     for equal in others:
         if isinstance(equal, SameExcept):

@@ -157,9 +157,7 @@ def _per_row(group: Int64Array, numbers: list[int]) -> dict[str, list[int]]:
 
 
 def _of_ranked(query: Query, ranked: Ranked) -> Iterator[Claim]:
-    """Claims that each answer lies outside the regions of earlier answers and no answer there is better; finally, that no other
-    answer exists.
-    """
+    """Claims that each answer lies outside earlier regions, where no answer is better, and that no further answer exists."""
     typed = replace(query, top=1, diverse=False)
     apart = Apart(typed)
     for number, one in enumerate(ranked.answers):

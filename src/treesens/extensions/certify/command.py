@@ -49,7 +49,7 @@ def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | 
         raise UsageError("these paths contain no certificates", remedy=remedy)
     known = [*models, *_in([p if p.is_dir() else p.parent for p in paths], ".trees.json")]
     if not known:
-        raise UsageError("no model file to check the certificates against", remedy="add --model FILE, the original model")
+        raise UsageError("a check needs the model file", remedy="add --model FILE, the original model")
     code = run_checker(certificates, known, asked)
     if code not in (0, 1):
         raise UsageError("a file cannot be read, or the checker was stopped", remedy="see the line above")
@@ -57,9 +57,7 @@ def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | 
 
 
 def run_checker(certificates: list[Path], models: list[Path], asked: Mapping[str, float | None]) -> int:
-    """The exit code of the checker, which prints on standard output. `asked` are the checker's options by name; flags are
-    booleans.
-    """
+    """The exit code of the checker, which prints on standard output. `asked` are its options by name; flags are booleans."""
     import treesens.extensions.treesens_verify as checker
 
     folder = Path(checker.__file__).parents[1]

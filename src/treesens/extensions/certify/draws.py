@@ -1,8 +1,7 @@
 """Writes a measure as successive draws of features, in exact numbers, the form in which the checker adds up boxes (verify/).
 
 First the bin of a feature is drawn, with chances that depend on its parent's bin, and then the cell. A `onehot` group is one
-draw, which sets the values of all members. For varied features only bins are drawn, because the bins of other features depend
-on them.
+draw, which sets the values of all members. For varied features only bins are drawn: other features depend on these bins.
 """
 
 from __future__ import annotations
@@ -50,9 +49,7 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Draw:
-    """The draw of a feature, or of its bins alone; `chances` are the probabilities of its bins, given each bin of the draw
-    `after`.
-    """
+    """The draw of a feature, or of its bins alone; `chances` are its bins' probabilities for each bin of the draw `after`."""
 
     feature: int | None
     bins: list[_Cells]

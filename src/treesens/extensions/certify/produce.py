@@ -171,9 +171,7 @@ def bound(query: q.Query, limit: float, *, budget: Budget | None = None) -> Cert
 
 
 def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.AtLeast, ...]]:
-    """The question for answers beyond a limit of the objective, with its row. Raises NoCertificate if the question cannot be
-    stated.
-    """
+    """The question for answers beyond a limit of the objective, with its row. Raises NoCertificate if that is impossible."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
         raise NoCertificate("an objective that one row of costs cannot express")

@@ -86,8 +86,7 @@ def statement_of(
     """The statement of a question with `extra` rows. Raises NoCertificate for models that the checker does not read.
 
     The statement names the learnt trees of its rows, or those in `learnt`. If the question names learnt trees, each bound is on
-    the grid of its own sum. A case of the question may name no learnt trees; with `own_grids`, the bounds of the case are
-    stated as in the question.
+    the grid of its own sum. A case may name no learnt trees; with `own_grids`, its bounds are stated as in the question.
     """
     rows = [c for c in (*_flat(query.constraints), *extra) if isinstance(c, q.AtLeast)]
     forests = forests_of(rows) if learnt is None else list(learnt)

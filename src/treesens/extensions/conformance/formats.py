@@ -44,9 +44,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check. `mismatches` contains the first few of the `count` mismatches; `refused` names groups of rows that
-    the library rejected.
-    """
+    """The result of a check, with the first of `count` `mismatches`; `refused` names row groups that the library rejected."""
 
     rows: int
     leaf_ids_checked: bool

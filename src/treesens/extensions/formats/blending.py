@@ -17,7 +17,7 @@ from treesens.errors import ModelError
 from treesens.extensions.formats.links.blend import Way, Weighted
 
 _MOST_AVERAGED = 1 << 40
-"""Weights with a larger common denominator are no vote counts, so they are rounded."""
+"""Weights with a larger common denominator are not vote counts, and are rounded."""
 
 
 def blend_of(

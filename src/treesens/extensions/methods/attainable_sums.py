@@ -44,9 +44,9 @@ _INT64_BITS = 62
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A group of trees that share features: their variables, and what each combination of cells adds to the rows.
+    """A group of trees that share features: their variables, and the contribution of each combination of cells to the rows.
 
-    `sums` are the distinct contributions, int64[n, rows]; `choice` has a combination int32[n, variables] for each of them.
+    `sums` are the distinct contributions, int64[n, rows]; `choice` int32[n, variables] are combinations for them.
     """
 
     variables: tuple[int, ...]
@@ -106,7 +106,7 @@ def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
-    """The variables; None if one has no legal cell, because the compiler reports this case better."""
+    """The variables; None if some variable has no legal cell, for which the compiler has a better message."""
     features = len(query.space.names)
     varied = frozenset(range(features)) if parts.same is None else parts.same.varied
     number = np.zeros((len(query.points), features), np.int32)
@@ -279,7 +279,7 @@ def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[
 
 
 def _proportion(sums: Int64Array) -> tuple[int, ...] | None:
-    """The common direction of all differences between `sums`, in lowest terms; None if they have none in common."""
+    """The common direction of all differences between `sums`, in lowest terms; None without a common direction."""
     moved = sums - sums[0]
     moved = moved[(moved != 0).any(axis=1)]
     if len(moved) == 0:

@@ -42,7 +42,7 @@ class Search:
 
     def holds(self, values: FloatArray, seconds: float | None = None) -> bool:
         """True if each promise is proved for the leaf values within `seconds` (by default a short time, so that the written
-        file is easy to prove). If a counterexample is found, `broken` is set to it.
+        file is easy to prove). If a counterexample is found, `broken` contains it.
         """
         options, self.broken = self.repair.options, None
         seconds = min(options.proof_time, max(1.0, options.time_limit / 30)) if seconds is None else seconds
@@ -229,7 +229,7 @@ class LeafSearch:
             self._cut(climber, climber.climb(model_of(values).ensemble, pair[0], pair[1]), values)
 
     def _cut(self, climber: Climber, pairs: Pairs, values: FloatArray) -> None:
-        """Adds a limit to the program for each pair, which prevents the pair from breaking the promise."""
+        """Adds a limit per pair to the program: the limit prevents the pair from breaking the promise."""
         ways = self._ways[climber]
         for form, limit in ways.of(pairs, values, self.mean):
             self.program.limits.add(form, limit)

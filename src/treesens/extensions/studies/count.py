@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
 
 EPSILON_OPTION = Option(Number(1e-6, 0.5), "The relative error of an estimate.")
-DELTA_OPTION = Option(Number(1e-12, 0.5), "The probability that an estimate is further off.")
+DELTA_OPTION = Option(Number(1e-12, 0.5), "The probability that an estimate has a larger error.")
 NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "No estimate for a share that is proved to be at most this.")
 
 

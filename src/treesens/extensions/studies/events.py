@@ -124,7 +124,7 @@ def refuse_beside(decision: ast.Decision | None, given: Sequence[tuple[str, Any]
 
 
 def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NOTHING_SAID) -> int:
-    """The index of the favourable class: the one with the label `name`, or with this name in `meaning`; without a name, the
+    """The index of the favourable class: the class with the label `name`, or with this name in `meaning`; without a name, the
     class stated as favourable. Raises UsageError if nothing states one (a guess would explain the decisions of the wrong
     people), if the model has no such class, or if it is a regressor.
     """

@@ -215,7 +215,7 @@ def _compared(
 
 
 def _ratio(mine: Counts, others: Sequence[Counts]) -> tuple[Fraction, Fraction] | None:
-    """The interval of the ratio of a share to the greatest share among this and the others. None if all shares may be 0."""
+    """The interval of the ratio of a share to the greatest of this share and `others`. None if all shares may be 0."""
     best_lower, best_upper = max(one.lower for one in others), max(one.upper for one in others)
     if max(mine.lower, best_lower) == 0:
         return None

@@ -118,8 +118,8 @@ def largest_of(apart: ast.Expression, *, averaged: bool) -> tuple[tuple[ast.Form
 
 
 def end_of(ensemble: Ensemble, point: ast.Name, output: int, sense: Sense) -> ast.Find:
-    """The question about one end of a score. For a probability, it requires at least 0 (or at most 1), which every input
-    satisfies, and the search makes it harder step by step.
+    """The question about one end of a score. For a probability, the question requires at least 0 (or at most 1), which every
+    input satisfies; the search tightens this bound step by step.
     """
     score = score_of(ensemble, point, output, averaged=ensemble.link.averages)
     if not ensemble.link.averages:

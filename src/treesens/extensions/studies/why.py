@@ -41,8 +41,8 @@ PERMITTED = Option(
 )
 BESIDE = Option(
     Names(words=ALSO),
-    "More for each reason: the box in which the class does not change, the distance to another class by linf, the cheapest "
-    "change by l1, TreeSHAP.",
+    "More for each reason: the box in which the class does not change, the distance to another class by linf, the "
+    "cheapest change by l1, TreeSHAP.",
     metavar="box,radius,recourse,shap",
 )
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)

@@ -62,8 +62,8 @@ class NativeXGBoost:
         if tuple(map(int, xgboost.__version__.split(".")[:2])) < oldest:
             needed = ".".join(map(str, oldest))
             raise ModelError(
-                f"XGBoost {needed} writes {part} in a way that {xgboost.__version__}, which is installed, does not read, so it "
-                "cannot replay this model",
+                f"XGBoost {needed} writes {part} in a way that {xgboost.__version__}, which is installed, does not "
+                "read, so it cannot replay this model",
                 remedy=f"pip install 'xgboost>={needed}'",
             )
         x = np.asarray(rows, dtype=np.float64)

@@ -42,7 +42,7 @@ class HashedTies(Ties):
         return (Fraction(1),) * len(self.shares)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:
-        """The class of an input: the best of `scores`, float64[classes], or one drawn by a hash of `row`, float64[features]."""
+        """The class of an input: the best of `scores`, float64[classes], or a draw by a hash of `row`, float64[features]."""
         best, tied, listed = 0, 0, [0]
         for number in range(1, len(scores)):
             if scores[best] < scores[number]:

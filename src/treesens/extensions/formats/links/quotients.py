@@ -117,7 +117,7 @@ class Quotient(Summand):
         return np.min(means, axis=0), np.max(means, axis=0)
 
     def better(self, arguments: Sequence[Fraction], name: str) -> list[AtLeast]:
-        """Rows of which each better input satisfies one: some part is better or, if its weight is a middle one, different."""
+        """Rows of which each better input satisfies one: some part is better or, if its weight is in the middle, different."""
         sides = []
         for weight, part, place in zip(self.own, self.parts, arguments, strict=True):
             if weight > min(self.own):
@@ -268,8 +268,8 @@ def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
 def _narrowed(
     part: Linear, place: Fraction, halving: int, gain: Fraction, both: bool, name: str
 ) -> tuple[tuple[Fraction, Fraction], list[AtLeast]]:
-    """A part of a score's range around `place`, and rows of which every score outside the part satisfies one. The part is
-    limited in the direction in which the term gains or, if `both`, on both sides.
+    """A part of a score's range around `place`, and rows such that every score outside the part satisfies one of them. The part
+    is limited in the direction in which the term gains or, if `both`, on both sides.
     """
     low, high = min(part.low, place), max(part.high, place)
     if not halving:

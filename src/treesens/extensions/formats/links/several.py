@@ -109,8 +109,8 @@ class Votes(Link):
 
     name = "counted"
     advice = (
-        "class(P), `audit`, `why`, `reasons`, `robust`: it counts the classes of several models, or compares calibrated "
-        "scores of its classes, and has neither probabilities nor margins here"
+        "class(P), `audit`, `why`, `reasons`, `robust`: it counts the classes of several models, or compares "
+        "calibrated scores of its classes, and has neither probabilities nor margins here"
     )
     votes = True
     several = "counts the classes of several"
@@ -133,7 +133,7 @@ class Votes(Link):
         return result
 
     def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending:  # noqa: ARG002
-        """States that the class `wanted` has the most votes or, with `positive=False`, that another class has."""
+        """States that the class `wanted` has the most votes or, with `positive=False`, that another class has more votes."""
         blend, classes = members_of(voter.model), len(voter.model.classes)
         members = [replace(voter, model=m, first=voter.first + first) for m, first, _ in blend.parts()]
         shape = (classes,) * len(members)

@@ -133,7 +133,7 @@ def _refuse_other_files(graph: Any, place: str) -> None:
             raise ModelError(
                 f"the tensor `{tensor.name[:60]}` is in another file (`{where[:100]}`); a model must be a single file",
                 place=place,
-                remedy="onnx.save_model(onnx.load(FILE), FILE, save_as_external_data=False) puts it into this one",
+                remedy="onnx.save_model(onnx.load(FILE), FILE, save_as_external_data=False) stores it in the model file",
             )
 
 

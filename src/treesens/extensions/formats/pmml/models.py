@@ -122,7 +122,7 @@ class Voter:
 
 @dataclass(frozen=True)
 class _Context:
-    """The context of a nested model: the surrounding arithmetic, the named sums of earlier models, and whether it votes."""
+    """The context of a nested model: the surrounding arithmetic, the named sums of earlier models, and True if it votes."""
 
     arithmetic: str = "double"
     outputs: dict[str, Sum] = field(default_factory=dict)
@@ -245,7 +245,7 @@ def _changed(value: Sum, scale: float, base: float, at: Element, model: Element 
     if scale == 1.0 and base == 0.0:
         return value
     if value.slopes:
-        raise at.error("a sum of numbers that is scaled or shifted is not supported", "put it into the coefficients")
+        raise at.error("a sum of numbers that is scaled or shifted is not supported", "change the coefficients instead")
     moved = value.base != 0.0 or value.first or value.rounded
     if moved or (scale != 1.0 and (value.scale != 1.0 or value.average != 1)):
         raise at.error("a score that is scaled or shifted twice is not supported", "do it once")

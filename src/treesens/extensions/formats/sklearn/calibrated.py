@@ -51,7 +51,7 @@ def folds_of(obj: Any) -> Sequence[Any]:
 
 
 def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Learnt]:
-    """The model of one fold of a calibration, and the fold's calibrator. Raises ModelError if it has several calibrators."""
+    """The model of one fold of a calibration, and the fold's calibrator. Raises ModelError for several calibrators."""
     inner, (calibration,) = _fold(obj, place, fold, 1)
     return inner, calibration
 

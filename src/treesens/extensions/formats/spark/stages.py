@@ -4,7 +4,7 @@ Supported are `StringIndexerModel` (a label becomes its number), `VectorAssemble
 `VectorIndexerModel` (some numbers of a vector become categories), `OneHotEncoderModel` (numbers of labels become a vector of
 zeros with one 1), `VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, `Bucketizer`, scalers
 (`StandardScalerModel`, `MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes).
-Depending on `handleInvalid`, unknown and missing labels and numbers get a further category or remain NaN in the vector
+Depending on `handleInvalid`, unknown and missing labels and numbers receive a further category or remain NaN in the vector
 (`keep`), or have no prediction (`error`, `skip`).
 """
 
@@ -90,7 +90,7 @@ class Stage:
         return found
 
     def flag(self, name: str) -> bool:
-        """The truth value of a setting. Raises ModelError if it has none."""
+        """The truth value of a setting. Raises ModelError if the setting has no truth value."""
         value = self.setting(name)
         if value is None or not isinstance(value.value, bool):
             raise (value or self.metadata).error(f"the setting `{name}` is neither true nor false")

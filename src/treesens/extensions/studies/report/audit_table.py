@@ -17,12 +17,12 @@ from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
 
 ROW_FLIPS = (
-    "a row flips if, with its other features fixed, one value of the feature from the domain gives one answer and another "
-    "value gives the other answer; the row itself may give neither"
+    "a row flips if, with its other features fixed, one value of the feature from the domain gives one answer and "
+    "another value gives the other answer; the row itself may give neither"
 )
 PRICED = (
-    "prices are computed on every second row of the table, which the repair has not seen; if the model was trained on these "
-    "rows, its loss and AUC on new rows may differ"
+    "prices are computed on every second row of the table, which the repair has not seen; if the model was trained "
+    "on these rows, its loss and AUC on new rows may differ"
 )
 SWING = "the largest difference of the {} between two inputs of the domain that differ only in the feature"
 """A sentence about the swing of one feature; for a set of features, the inputs differ only in the set."""

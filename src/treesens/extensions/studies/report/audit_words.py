@@ -52,8 +52,8 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
             lines.append(f"{_at(gap).capitalize()}, none of {features} flips a row of the data.")
         else:
             lines.append(
-                f"{_at(gap).capitalize()}, none of {features} is known to flip a row of the data; not all combinations of "
-                "values were tried."
+                f"{_at(gap).capitalize()}, none of {features} is known to flip a row of the data; not all "
+                "combinations of values were tried."
             )
         other = [r for _, r in mine if not r["rows_flipped"]]
         found, none, unknown = (sum(r["verdict"] == v for r in other) for v in ("found", "none", "unknown"))
@@ -244,11 +244,11 @@ def limits(records: Sequence[Record], facts: Record, domain: str = "the domain i
     seconds = facts.get("settings", {}).get("seconds per set")
     lines = [
         f"Every proof and every bound is about {domain}, and says nothing about inputs outside it.",
-        "One feature (or set) is changed at a time, and all others are fixed: features that change together in the real world "
-        "are not modelled.",
+        "One feature (or set) is changed at a time, and all others are fixed: features that change together in the "
+        "real world are not modelled.",
         "A pair is possible in the domain; its distance to the nearest row indicates whether it is likely.",
-        "The audit covers the behaviour of the model. It does not assess the data, the labels or the use of decisions, and is "
-        "not a statement about compliance with any rule.",
+        "The audit covers the behaviour of the model. It does not assess the data, the labels or the use of "
+        "decisions, and is not a statement about compliance with any rule.",
     ]
     if any(r["verdict"] == "unknown" for r in records):
         lines.append("An undecided question may have either answer; more time may decide it.")

@@ -44,8 +44,8 @@ def card_section(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         "Are there two inputs of the domain that differ in nothing but one feature (or set), with",
         "\n".join(asked),
         _table(lines, gaps),
-        f"*On rows*: the number of rows of the data that flip; {ROW_FLIPS}. *On inputs only*: no row flips, but other inputs "
-        "of the domain do. *None*: proved that no input of the domain flips, seen or unseen."
+        f"*On rows*: the number of rows of the data that flip; {ROW_FLIPS}. *On inputs only*: no row flips, but other "
+        "inputs of the domain do. *None*: proved that no input of the domain flips, seen or unseen."
         + (f" Largest swing: {SWING.format(units)}." if (units := swing_units(records)) else ""),
         *(["What it looks like:", "\n".join(shown)] if shown else []),
         "Limits:",
