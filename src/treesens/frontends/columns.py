@@ -1,7 +1,7 @@
 """Converts the nodes of a file, in any order, to the columns of an Ensemble.
 
-`Nodes` holds the nodes of all trees as columns; `Growing` collects the nodes of one tree. Monotone constraints give a direction
-per feature, by position or name.
+`Nodes` stores the nodes of all trees as columns; `Growing` collects the nodes of one tree. Monotone constraints give a
+direction per feature, by position or name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_FEATURES = 100_000
 MAX_CATEGORIES = 100_000
 # Maximum bytes of all category sets; a larger total means a damaged file or needs another representation.
 MAX_SET_BYTES = 1 << 26
-_DAMAGED = "the file is damaged or not what its name says; save the model again"
+_DAMAGED = "the file is damaged or of another format; save the model again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Nodes:
 
 
 class Growing:
-    """A tree that a reader builds node by node, the root first; leaves hold `width` values."""
+    """A tree that a reader builds node by node, the root first; leaves contain `width` values."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -140,7 +140,7 @@ def check_set_bytes(total: int, place: str) -> None:
         raise ModelError(
             f"the category sets of all splits take {total} bytes",
             place=place,
-            remedy="fewer categories per feature help",
+            remedy="use fewer categories per feature",
         )
 
 

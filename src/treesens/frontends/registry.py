@@ -66,7 +66,7 @@ def frontend_names() -> list[str]:
 
 
 def frontend(name: str) -> Frontend:
-    """The frontend with this name. Raises ModelError if it is unknown, cannot be imported or is not a frontend."""
+    """The frontend with this name. Raises ModelError if the name is unknown, cannot be imported or is not a frontend."""
     made = FORMATS.get(name)
     if isinstance(made, type):
         made = made()

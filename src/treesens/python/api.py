@@ -40,7 +40,7 @@ def check(
 ) -> Answers:
     """Answers the questions of a `.sens` file; only `queries` if some are named.
 
-    A mistake in one query does not affect the others: see `Answers.errors`. If all queries have mistakes, or declarations do,
+    A mistake in one query does not affect the others: see `Answers.errors`. If all queries, or the declarations, have mistakes,
     the errors are raised.
     """
     path = path_of("file", file)
@@ -96,8 +96,8 @@ def explain(
 ) -> Explanations:
     """The meaning and compilation of questions, by name (`treesens explain`). Solves nothing.
 
-    `question` is a `.sens` file; with `models` it is a text or an object, as in `check_text`. `queries` selects some. Raises
-    the errors of the first invalid question.
+    `question` is a `.sens` file; with `models` it is a text or an object, as in `check_text`. `queries` selects some of them.
+    Raises the errors of the first invalid question.
     """
     from treesens.backends.base import get_backend
     from treesens.compiler.pipeline import pipeline_for

@@ -175,7 +175,7 @@ class Journal:
             )
 
     def _found(self, statement: str, values: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
-        """The rows of a statement in the file, and those kept in memory. Raises DataError if the file is damaged."""
+        """The rows of a statement in the file, and the rows kept in memory. Raises DataError if the file is damaged."""
         try:
             rows = self._db.execute(statement, values).fetchall()
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
@@ -192,7 +192,7 @@ class Journal:
         return late + kept
 
     def known(self, key: str, time_limit: float) -> Entry | None:
-        """The known answer: a verdict is valid for every time limit, an `unknown` only for its own."""
+        """The known answer: a verdict is valid for every time limit, an `unknown` only for its own limit."""
         rows = self._rows(
             f"SELECT {_ENTRY} FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
             "ORDER BY verdict = 'unknown' LIMIT 1",
@@ -265,7 +265,7 @@ class KeptAnswers:
     time_limit: float
 
     def known(self, question: str) -> dict[str, Any] | None:
-        """The stored record. A verdict is valid for every time limit, an `unknown` only for its own."""
+        """The stored record. A verdict is valid for every time limit, an `unknown` only for its own limit."""
         return self.journal.record(self._key(question), self.time_limit)
 
     def keep(self, question: str, verdict: str, record: dict[str, Any]) -> None:

@@ -111,7 +111,7 @@ def formulas(query: Query) -> list[str]:
 
 
 def cells_record(query: Query) -> list[dict[str, Any]]:
-    """For each feature: the models' guards, the cells after also cutting at the question's constants, and the legal cells."""
+    """For each feature: the models' guards, the cells refined by the question's constants, and the legal cells."""
     space = query.space
     guards = [{f["name"]: f["guards"] for f in features_record(m.ensemble)} for m in query.models]
     result = []

@@ -25,7 +25,7 @@ TWO_ARITHMETICS = (
 
 
 def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
-    """The weakest of the proofs that the parts have no answer: together they prove that the whole question has none.
+    """The weakest of the proofs that the parts have no answer: together they prove that the whole question has no answer.
 
     None if the proofs are about two arithmetics: an input near a tie may belong to one part in the library's arithmetic and to
     another in exact arithmetic, and both proofs would miss it.
@@ -37,7 +37,7 @@ def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
 
 
 def combine(one: Result, other: Result) -> Result:
-    """Merges two search results of one question; of two equally good points, the first result's is kept.
+    """Merges two search results of one question; of two equally good points, the first result's point is kept.
 
     Raises `InternalError` if one result proves what the other refutes.
     """

@@ -133,7 +133,7 @@ def conclude_facts(
     if facts.none:
         return conclude_infeasible(query.name)
     if facts.rounded:
-        return Rejected("the rounded rows hold, but the exact ones do not")
+        return Rejected("the rounded rows are satisfied, but the exact rows are not")
     if facts.cells is None:
         return leave_open(query.name, facts.ended, near_miss=facts.near_miss)
     near = options.near if near is None else near
@@ -198,7 +198,7 @@ class Incumbent:
     near_miss: NearMiss | None = None
     """The best attempt of the last search and what the search excluded, if it ended without an answer."""
     rounded: bool = False
-    """True if rows were rounded for the engine: a point that passes the rounded rows may violate the exact ones."""
+    """True if rows were rounded for the engine: a point that passes the rounded rows may violate the exact rows."""
 
     @property
     def wants_clearance(self) -> bool:

@@ -205,7 +205,7 @@ def ended_early(budget: Budget) -> str:
 
 def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
     """The solver input for a backend, with the module's start if it is a solution and the backend accepts a start; the native
-    engine gets the inputs worth trying first instead.
+    engine receives the inputs worth trying first instead.
     """
     if isinstance(backend, InProcessBackend):
         module = compilation.module

@@ -241,7 +241,7 @@ def probability_end(query: Query, output: int, sense: Sense, options: Options, b
         query, Fraction(1), replace(options, backend="auto", certificates=None), budget, 0.0, least=_LEAST_PROBABILITY
     )
     if known.witness is None or known.bound is None:
-        verdict = "no input lies in the domain" if known.empty else known.reason
+        verdict = "the domain contains no input" if known.empty else known.reason
         return leave_open(query.name, verdict)
     # The value, rounded like the library's, may lie one digit beyond the bound.
     value, most = known.witness.probabilities[0][output], known.bound
@@ -344,7 +344,7 @@ def _judged(
     allowed = Tolerance(close * (1 + 1e-9), near)
     near_enough = bound is not None and allowed.closeness(value, bound) is not Closeness.OPEN
     closed = result.status != "open" and near_enough
-    why = "a leaf is so large that scores are rounded" if adapted.relaxed else "the cut-off lies between two scores"
+    why = "scores are rounded because of a large leaf" if adapted.relaxed else "the cut-off lies between two scores"
     reason = open_reason or ("" if closed else f"{why}, and the bound is at the next one")
     return Optimum(question=question, result=conclude_found(pair, reason), value=value, bound=bound, closed=closed)
 

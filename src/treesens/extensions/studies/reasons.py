@@ -41,14 +41,14 @@ PROTECTED = Option(Names(), "Features, as a,b, that are never reasons and never 
 CODES = Option(
     InputFile(),
     "A TOML file with the phrase and the code of every feature.",
-    more="Without it features have the model's names.",
+    more="Without this file, features have the model's names.",
 )
 MOST_OPTION = Option(Whole(1, 20), "The largest number of reasons of a denial.", metavar="K")
 WAYS = ("change", "values")
 WAY = Option(
     Choice(WAYS),
     "The kind of reason: features whose change alone makes the decision favourable, or whose values alone keep it.",
-    more="The second takes more features and more time.",
+    more="The values take more features and more time.",
 )
 SHAP = Option(Flag(), "Add the features of the greatest TreeSHAP against the decision.")
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
@@ -94,8 +94,8 @@ class DenialRecord:
 
     With `change`, `suffice` is `yes` if changing the reasons alone makes the decision favourable (a verified input), and none
     of them can be left out (proved). It is `no` if no `most` features suffice (proved); the reasons are then those with the
-    greatest rise in a set that does, and at least `needed` features have to change (null if no change helps). With `values`, it
-    is `yes` if no input with the same values gets the favourable decision (proved), whatever protected features are.
+    greatest rise in a set that does, and at least `needed` features have to change (null if no change helps). With `values`,
+    `suffice` is `yes` if no input with the same values gets the favourable decision (proved), whatever protected features are.
     """
 
     row: int
@@ -188,7 +188,7 @@ class Words:
 
 def read_codes(path: Path | None, features: Sequence[str], needed: Sequence[str]) -> dict[str, Words]:
     """The wording for every `needed` feature; without a file, its name. Raises UsageError if the file cannot be read, names an
-    unknown feature, or lacks a needed one.
+    unknown feature, or lacks a needed feature.
     """
     if path is None:
         return {name: Words(name, None) for name in needed}

@@ -26,7 +26,7 @@ RADIUS = Option(
 TARGETED = Option(
     Flag(),
     "The nearest input of every other class, each with its bound.",
-    more="The row itself has the values of the nearest one.",
+    more="The row itself has the values of the nearest input.",
 )
 OUT = Option(OutputPath(), "A CSV file for the nearest inputs of another class.", door=Door.COMMAND)
 
@@ -43,7 +43,7 @@ class RobustOptions(shared.Certifying):
     range: tuple[Fraction, Fraction] | None = given(shared.RANGE, None)
     replay: str = given(shared.REPLAY, "emulated")
     time_limit: float = given(
-        shared.TIME_LIMIT, 10.0, "Seconds per row.", "With `--targeted` they are seconds per class of a row."
+        shared.TIME_LIMIT, 10.0, "Seconds per row.", "With `--targeted`, the limit is in seconds per class of a row."
     )
     seed: int = given(shared.SEED, 0)
     radius: Sequence[float] = given(RADIUS, ())

@@ -26,9 +26,9 @@ GAP = Option(
 MARGIN = Option(Sizes(single=True), "The gap in raw score; between classes the lead of each.", short="-m")
 VARY = Option(
     Names(),
-    "The features, as a,b,c, whose sets are tried. Default: all that the model uses.",
+    "The features, as a,b,c, whose sets are tried. Default: all features that the model uses.",
     short="-v",
-    more="The others are equal in both inputs.",
+    more="All other features are equal in both inputs.",
     also=("--features",),
 )
 MOST = Option(Whole(1), "Stop after this number of sets that flip.")

@@ -96,8 +96,8 @@ class ShapRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyRecord:
-    """The reason for the class of one row, or for its outcome of a `decision`. `changeable` says whether a permitted change
-    gives another class, if some changes are not permitted.
+    """The reason for the class of one row, or for its outcome of a `decision`. `changeable` is True if a permitted change gives
+    another class, when some changes are not permitted.
     """
 
     row: int = column()

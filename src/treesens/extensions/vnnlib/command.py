@@ -49,7 +49,7 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
 
 
 def _text(path: Path) -> str:
-    """The text of a property, plain or gzipped. Raises DataError if it is not text."""
+    """The text of a property, plain or gzipped. Raises DataError if the property is not text."""
     import gzip
     from zlib import error as ZlibError
 

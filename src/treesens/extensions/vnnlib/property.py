@@ -113,7 +113,7 @@ def _confirmed(
         raise QueryError(f"the graph has {len(scores)} outputs, but the property declares {asked.outputs.size}")
     if not holds(asked.formula, [Fraction(x) for x in inputs], [Fraction(y) for y in scores]):
         return Outcome(
-            "unknown", reason="a counterexample holds in exact arithmetic, but not for onnxruntime's rounded outputs"
+            "unknown", reason="a counterexample exists in exact arithmetic, but not for onnxruntime's rounded outputs"
         )
     return Outcome("sat", inputs, tuple(scores))
 
@@ -213,7 +213,7 @@ class _Translator:
         if not 0 < bound < 1:
             raise QueryError(
                 "a probability is compared with a number that is not strictly between 0 and 1",
-                remedy="rounded probabilities reach 0 and 1, exact ones do not",
+                remedy="rounded probabilities reach 0 and 1, exact probabilities do not",
             )
         return _bounded([(ast.Prob(_A, label_of_class(self.ensemble, 1)), slope)], found.operator, -rest)
 

@@ -49,7 +49,7 @@ _LINKS = {
 class LightGBMTree:
     """One tree: n - 1 inner nodes and n leaves. A child is an inner node if it is >= 0, otherwise the leaf ~child.
 
-    `missing` holds the missing types, `codes` the categories that go left at categorical nodes.
+    `missing` contains the missing types, `codes` the categories that go left at categorical nodes.
     """
 
     feature: NDArray[np.int64]
@@ -64,8 +64,8 @@ class LightGBMTree:
 
 @dataclass(frozen=True)
 class LightGBMHeader:
-    """The header of a model file. `categories` has each feature's known codes (None: ordered), `ranges` the least and greatest
-    numbers of an ordered feature in training (None: unknown).
+    """The header of a model file. `categories` contains each feature's known codes (None: ordered), `ranges` the least and
+    greatest numbers of an ordered feature in training (None: unknown).
     """
 
     version: str

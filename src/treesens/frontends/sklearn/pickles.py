@@ -42,7 +42,7 @@ def untrusted_pickle(place: str) -> ModelError:
 
 
 def open_pickle(path: Path) -> Any:
-    """The object in a pickle or joblib file that the user trusts. Runs the code in it."""
+    """The object in a pickle or joblib file that the user trusts. Runs the code in the file."""
     try:
         import joblib
 

@@ -1,9 +1,9 @@
 """`treesens fmt`: canonical spacing and indentation; the author's words, lines and comments stay.
 
-The text is laid out token by token, so nothing can get lost. Declarations start at the margin, the sentence of a query is
-indented by two spaces, its constraints by four, continuation lines by two more, and by two for every open bracket. At most one
-empty line separates two lines; the file has none at its beginning and end. A comment on its own line is indented like the
-following line.
+The text is laid out token by token, so no token is lost. Declarations start at the margin, the sentence of a query is indented
+by two spaces, its constraints by four, continuation lines by two more, and by two for every open bracket. At most one empty
+line separates two lines; the file has none at its beginning and end. A comment on its own line is indented like the following
+line.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _put(done: list[str], first: Token, last_line: int, indent: int, text: str |
 
 
 def _belongs_above(comment: Token, indent: int, last_line: int) -> bool:
-    """True if an indented comment right below a line belongs to it: the next line starts a declaration, or there is none."""
+    """True if an indented comment right below a line belongs to it: the next line starts a declaration, or the text ends."""
     return indent == 0 and (comment.column or 1) > 1 and (comment.line or 0) == last_line + 1
 
 

@@ -42,7 +42,7 @@ def string_text(text: str) -> str:
 
 
 def decimal(value: Fraction) -> str:
-    """The exact decimal form of a number. Raises ValueError if it has none, such as 1/3."""
+    """The exact decimal form of a number. Raises ValueError for all other numbers, such as 1/3."""
     rest, twos, fives = value.denominator, 0, 0
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1

@@ -355,7 +355,7 @@ Many: TypeAlias = Literal["features", "pairs", "protected"]
 class Each(Node):
     """`for each f in {..} | features | pairs | protected:`
 
-    A single parameter over `pairs` represents both features; of two (`for each f, g in pairs`), each represents one.
+    A single parameter over `pairs` represents both features; of two (`for each f, g in pairs`), each represents one feature.
     """
 
     parameters: tuple[Name, ...]

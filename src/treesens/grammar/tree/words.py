@@ -31,7 +31,7 @@ QUANTITIES: Final = {
     "changes": "changes(P, Q)",
     "abs": "abs(P.f - Q.f)",
 }
-"""Every function that is a quantity, with its call forms; those of constraints are in `grammar/constructs/`."""
+"""Every function that is a quantity, with its call forms; functions in constraints are in `grammar/constructs/`."""
 
 NORMS: Final = ("l0", "l1", "l2", "linf")
 NEARNESS: Final = ("likelihood", "cavities", "both", "distance")

@@ -32,7 +32,7 @@ _LEAST = 1.0
 
 @dataclass
 class Bisection:
-    """Objective values: `reached` is the best one found, and no value reaches `ceiling`.
+    """Objective values: `reached` is the best value found, and no value reaches `ceiling`.
 
     For a minimised distance all signs are flipped, so that more is always better.
     """

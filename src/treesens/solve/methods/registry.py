@@ -43,7 +43,7 @@ METHODS: Final = (
         name="brief search, disjunction",
         questions=f"a disjunction of at most {MOST_CASES} alternatives, on the engine",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
-        proves="what the searches below prove: the first that fits is used",
+        proves="facts proved by the searches below: the first that fits is used",
         run="treesens.solve.methods.steps:search_briefly",
         stage=Stage.STEP,
         share=0.5,
@@ -51,7 +51,7 @@ METHODS: Final = (
     ),
     Method(
         name="cases",
-        questions="the same, if still open",
+        questions="the same questions, if still open",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
         proves="verdict and optimum, from the answers to one question per alternative, which share the time",
         run="treesens.solve.methods.steps:search_cases",

@@ -170,7 +170,7 @@ class Gap(StudyResult):
 
 @dataclass(frozen=True, eq=False)
 class Diff(Columns):
-    """Two models compared; `record` is what `treesens diff --json` prints."""
+    """Two models compared; `record` is the output of `treesens diff --json`."""
 
     record: dict[str, Any]
     notes: tuple[str, ...]
@@ -196,7 +196,7 @@ class Diff(Columns):
 
     @property
     def changed_rows(self) -> list[int] | None:
-        """The indices of rows that get another class (regressors: another value), the clearest first; None without data."""
+        """The indices of rows whose class (regressors: value) changes, the clearest first; None without data."""
         return self.found.changed
 
     @property

@@ -164,7 +164,7 @@ def in_notebook() -> bool:
 
 @contextmanager
 def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[Any], None]]:
-    """Yields a function to be called with every finished record; outside notebooks it does nothing."""
+    """Yields a function to be called with every finished record; outside notebooks this function does nothing."""
     if not in_notebook():
         yield lambda _: None
         return

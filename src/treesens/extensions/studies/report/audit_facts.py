@@ -95,7 +95,7 @@ def audit_facts(
 
 
 def _meaning(found: Audit) -> dict[str, Any]:
-    """The stated meaning of the model, with the features that act as proxies for protected ones."""
+    """The stated meaning of the model, with the features that act as proxies for protected features."""
     meaning, used = found.model.meaning, set(found.model.ensemble.used_features)
     lost: list[str] = []
 
@@ -142,7 +142,7 @@ _LISTED = 24
 def domain_records(query: Query, declared: set[str]) -> list[dict[str, Any]]:
     """A record for each feature: its kind, its range or values, whether it may be missing, and the source of its domain.
 
-    `declared` are the features with a declared domain; the other features have the range of the data.
+    `declared` are the features with a declared domain; the others range over the data.
     """
     result = []
     for name, domain, grid in zip(query.space.names, query.space.domains, query.space.grid, strict=True):

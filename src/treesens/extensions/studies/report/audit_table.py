@@ -50,7 +50,7 @@ def proxy_words(proxy: dict[str, Any]) -> str:
 
 
 def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
-    """The classes or outcomes of a record, by their names, and its cut-off; empty if it has none."""
+    """The classes or outcomes of a record, by their names, and its cut-off; empty if the record has none."""
     return classes(record, (names or Names()).name_of)
 
 

@@ -82,7 +82,7 @@ def colour(strength: float) -> str:
 
 
 def ink_on(fill: str) -> str:
-    """Black or white, whichever has the greater contrast to a colour; this contrast is always at least 4.5 (WCAG AA)."""
+    """Black or white, whichever contrasts more with a colour; this contrast is always at least 4.5 (WCAG AA)."""
     return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, fill))
 
 

@@ -17,7 +17,7 @@ _BAR = 0.32
 
 
 def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: str, axes: Any = None) -> Any:
-    """Draws, for each name, a bar up to the value that a verified pair reaches and a line up to the bound; the greatest on top.
+    """Draws, per name, a bar up to the value that a verified pair reaches, and a line up to the bound; the greatest on top.
 
     Missing values and bounds are None. Returns the axes of matplotlib, new ones by default.
     """
