@@ -49,7 +49,7 @@ def declaration(feature: str, domain: str) -> str:
 
 
 def spreadsheet(text: str) -> str:
-    """A text as a CSV cell: text that a spreadsheet would parse as a formula gets a leading apostrophe."""
+    """A text as a CSV cell: a leading apostrophe precedes text that a spreadsheet would parse as a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else text
 
 

@@ -114,7 +114,7 @@ def bound_tree(
         if given is not None and not isinstance(given, Mapping):
             remedy = f'write `{argument}={{"NAME": ..}}`'
             raise UsageError(
-                f"`{argument}` maps the names of the text to objects, and is not a mapping but {type(given).__name__}", remedy=remedy
+                f"`{argument}` maps names of the text to objects, and is not {type(given).__name__}", remedy=remedy
             )
     tables, loaded = dict(data or {}), {name: model for name, model in models.items() if isinstance(model, LoadedModel)}
 

@@ -49,7 +49,7 @@ class _Sum:
 
 
 def without_clashes(query: Query, *, across: bool = True) -> Query:
-    """The question without alternatives that cannot hold; a contradictory question gets NEVER as a constraint.
+    """The question without impossible alternatives; a contradictory question receives NEVER as a constraint.
 
     Scores that two points share count as one score, unless `across` is False.
     """

@@ -59,7 +59,7 @@ def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[
 def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool, most: int) -> list[Fraction] | None:
     """The best distances of all cells, or pairs of cells, ascending; None if more than `most` have to be examined.
 
-    The largest of several distances is one of these if values can be as good as their cells allow.
+    The largest of several distances is one of these distances if values can be as good as their cells allow.
     """
     cells = [len(space.legal[term.feature]) ** len(term.places) for term in terms]
     if sum(cells) > most:
@@ -81,7 +81,7 @@ def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) 
 
     None if more than `most` have to be examined, or if a feature may be a fraction.
 
-    The largest of several distances is one of these, whatever the relations.
+    The largest of several distances is one of these distances, whatever the relations.
     """
     found: set[Fraction] = set()
     left = most

@@ -66,7 +66,7 @@ def _features_counted(goal: Objective) -> frozenset[int] | None:
 
 
 def implied_changes(constraints: Iterable[Constraint]) -> Iterator[Least]:
-    """Yields what a conjunction of constraints implies about changes; for alternatives, only what all of them imply."""
+    """Yields the implications of a conjunction of constraints for changes; for alternatives, only their common implications."""
     given = tuple(constraints)
     yield from _apart_by_cells(given)
     for constraint in given:

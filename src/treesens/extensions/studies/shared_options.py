@@ -47,7 +47,7 @@ TYPICAL_BY = Option(
 )
 THRESHOLD = Option(Chance(), "The decision is probability >= THRESHOLD (default: the model's own).")
 CLASSES = Option(
-    Names(numbers=True), "Classes, as A,B. One class: its score alone; several classes: changes between them. Default: all."
+    Names(numbers=True), "Classes, as A,B. One class: its score; several classes: changes between them. Default: all."
 )
 DOMAIN = Option(DomainFile(), "A .sens file whose `feature` and `onehot` lines declare the domain.")
 DECISION = Option(

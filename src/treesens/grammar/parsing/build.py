@@ -353,4 +353,4 @@ class Builder(FormulaBuilder):
                 return ast.Near(self.name(data), kind, span=self.span(tree))
             case _:
                 where = self.span(using[0])
-                raise self.fail("S053", f"`{kind}` is not a measure of nearness to data", where, did_you_mean(kind, NEARNESS))
+                raise self.fail("S053", f"`{kind}` is not a measure of nearness", where, did_you_mean(kind, NEARNESS))

@@ -133,7 +133,7 @@ PLUGINS: Final = Registry(
 
 @cache
 def all_methods() -> tuple[Method, ...]:
-    """All methods in their order: the built-in ones, each plug-in method before the one it names.
+    """All methods in their order: built-in methods, each plug-in method before the method it names.
 
     Raises UsageError if a plug-in cannot be imported, or names an unknown built-in method.
     """

@@ -1,8 +1,8 @@
 """Checks whether a `none` holds in the library's own arithmetic: `--confirm library`.
 
 `none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
-numerical band may satisfy it there. The question is repeated, relaxed by the library's maximum rounding error: if the relaxed
-question has no answer, the library has none either. If it has one, the library itself evaluates it.
+numerical band may satisfy the bound there. The question is repeated, relaxed by the library's maximum rounding error: if the
+relaxed question has no answer, the library has none either. If it has one, the library itself evaluates it.
 """
 
 from __future__ import annotations
