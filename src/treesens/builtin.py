@@ -53,7 +53,7 @@ STUDY_LINES: Final = {
     "robust": ("treesens.extensions.studies.robust:STUDY", "The distances of rows from another class, with proofs."),
     "why": (
         "treesens.extensions.studies.why:STUDY",
-        "The values of a row that decide its class, and changes that flip it.",
+        "The values of a row that decide its class, and changes that flip the class.",
     ),
     "learn": (
         "treesens.extensions.studies.learn:STUDY",
@@ -129,7 +129,7 @@ METHODS: Final = {
     "least radius": "treesens.extensions.methods.registered:RADIUS",
     "attainable sums": "treesens.extensions.methods.registered:SUMS",
 }
-"""Methods of answering, in addition to those of `solve/methods/registry.py`."""
+"""Methods of answering, in addition to `solve/methods/registry.py`."""
 SERVICES: Final = {
     "answers": "treesens.extensions.answers.service",
     "certificates": "treesens.extensions.certify.service",

@@ -44,7 +44,7 @@ INTERRUPTED = 130
 FAILED_OUTPUTS = "treesens.commands.common"
 """The key of the exit codes of failed outputs in a click context (commands/common.py)."""
 TRACEBACK = "TREESENS_TRACEBACK"
-"""An environment variable: if it is set, internal errors show a traceback."""
+"""An environment variable; with it, internal errors show a traceback."""
 SCHEDULE = "TREESENS_SCHEDULE"
 """An environment variable: parameters of the engine's schedule for this process (docs/engine.md)."""
 CLEANING_SECONDS = 0.7
@@ -97,7 +97,7 @@ class LazyGroup(click.Group):
 
 
 def command_names() -> list[str]:
-    """The built-in commands, then those of other distributions. Raises UsageError if a name is used twice."""
+    """The built-in commands, then commands of other distributions. Raises UsageError if a name is used twice."""
     known, studies = COMMANDS.names(), STUDIES.names()[len(STUDY_LINES) :] if has_extensions() else []
     for name in set(known) & set(studies):
         raise UsageError(f"`{name}` of {STUDIES.owner(name)} has the name of another command", remedy="uninstall it")

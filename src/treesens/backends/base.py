@@ -211,7 +211,7 @@ BACKENDS: Final = Registry(
 
 
 def get_backend(name: str) -> Backend:
-    """An instance of a backend by name; raises `BackendError` if it is unknown."""
+    """An instance of a backend by name; raises `BackendError` for an unknown name."""
     made = BACKENDS.get(name)()
     if not isinstance(made, Backend):
         raise BackendError(f"the plug-in backend `{name}` is not a subclass of treesens.backends.base.Backend")

@@ -38,7 +38,7 @@ class MilpBackend(Backend):
         return 1
 
     def at_start(self, artifact: Artifact, limits: Limits) -> RawOutcome | None:
-        """The outcome with all columns fixed to the start; None if it is infeasible or missing, or if an optimum is required.
+        """The outcome with all columns fixed to the start; None without a feasible start, or if an optimum is required.
 
         Without this, a solver would use the start only after presolve, and would continue searching afterwards.
         """

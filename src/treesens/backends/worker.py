@@ -65,7 +65,7 @@ class Worker:
     incumbents: list[BoolArray] = field(default_factory=list)
     _killed: Termination | None = None
     _scratch: tempfile.TemporaryDirectory[str] | None = None
-    """Temporary files of the solve. This process owns their folder, because a killed solver cannot remove its files."""
+    """Temporary files of the solve. This process owns the folder, because a killed solver cannot remove its files."""
 
     @staticmethod
     def start(backend: str, artifact: Artifact, limits: Limits) -> Worker:

@@ -193,7 +193,7 @@ def _may_win(scope: Scope, voter: ScorePlace, ties: Ties, wanted: int, positive:
 
 
 def _bounds(factor: Fraction, margin: Fraction) -> list[LogRational]:
-    """The leads that a class must have: ln(factor) and the margin, each if it is above 0."""
+    """The leads that a class must have: ln(factor) and the margin, each only if positive."""
     return [*([LogRational.ln(factor)] if factor > 1 else []), *([LogRational(margin)] if margin else [])]
 
 

@@ -134,7 +134,7 @@ class Declarations:
         if len(columns) > 1:
             listed = ", ".join(f"`{column}` (`{text[:40]}`)" for column, text in list(columns.items())[:_SHOWN])
             listed += ", …" if len(columns) > _SHOWN else ""
-            message = f"{error.table}: {len(columns)} columns hold text, {error.what}: {listed}"
+            message = f"{error.table}: {len(columns)} columns contain text, {error.what}: {listed}"
             items[place] = replace(items[place], message=message)
             self.texts[key] = items[place], columns
         return Unbound()
@@ -302,7 +302,7 @@ def _note_codes(found: Declarations) -> None:
         if coded:
             listed = ", ".join(f"`{f}`" for f in coded[:8]) + (", …" if len(coded) > 8 else "")
             first = ", ".join(f"{code} is {label}" for code, label in enumerate((named[coded[0]] or ())[:3]))
-            message = f"`{name}` holds numbers in {listed}, where the model has names of categories: they are read as its codes"
+            message = f"`{name}` contains numbers in {listed}, where the model uses category names: they are read as its codes"
             remedy = f"check that in `{coded[0]}` {first}; or write the names"
             found.diagnostics.warning("E408", message, remedy=remedy)
 
@@ -313,7 +313,7 @@ def unknown_feature(found: Declarations, name: ast.Name, known: Iterable[str]) -
 
 
 def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: Sequence[FeatureSpec]) -> None:
-    """Notes features that are restricted to whole numbers without a declaration, and how to allow fractions."""
+    """Notes features that are restricted to whole numbers without a declaration, and the remedy that allows fractions."""
     whole = [
         spec.name
         for feature, spec in zip(features, specs, strict=True)
@@ -329,7 +329,7 @@ def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: 
 
 
 def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
-    """Notes features that may be any number although a table has their columns, and how to restrict them."""
+    """Notes features that may be any number although a table has their columns, and the remedy that restricts them."""
     tables = {name: table for name, table in found.tables.items() if table is not None}
     used = asked_about(found)
     open_ended = [

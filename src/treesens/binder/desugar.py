@@ -150,7 +150,7 @@ def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Nam
 def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
     """The `find` of a shorthand; one for every ordered pair of classes if the question names none of several classes.
 
-    Each is returned with the suffix of its question's name: empty, or `c1->c2`.
+    Each `find` is returned with the suffix of its question's name: empty, or `c1->c2`.
     """
     writer = _Writer(found, node, ensemble)
     if ensemble.task is Task.MULTICLASS and node.flip is None:

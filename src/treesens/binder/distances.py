@@ -176,7 +176,7 @@ def _changed_from_row(
 def changes_from_row(
     scope: Scope, atom: DistanceAtom, row: ast.Row, span: Span
 ) -> Callable[[q.Space, int], tuple[q.CellCost, ...]]:
-    """Makes the signed costs of cells: 1 if a cell does not contain the row's value. That value gets a cell of its own."""
+    """Makes the signed costs of cells: 1 if a cell does not contain the row's value. That value has a cell of its own."""
     del span
     values = scope.row(row)
     features = counted_features(scope)

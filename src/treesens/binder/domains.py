@@ -40,10 +40,10 @@ class FeatureSpec:
 
     `unordered`: values are categories with names, or the model's categories, for which only equality is defined. `coded`: the
     model itself reads categories, whose cells are codes. `labels`: stored values by category name. `typed`: stored values of
-    numbers whose float is rounded (0.1). `codes`: codes of the model's categories with numbers as names; if there are any, no
-    other number is a category. `others`: codes by the model's names of all its categories; a table may contain more than the
-    domain. `steps`: whole numbers are stored as rounded fractions. `declared`: False if all floats are legal. For `unsure` and
-    `mark` see `Feature`."""
+    numbers whose float is rounded (0.1). `codes`: codes of the model's categories with numbers as names; if not empty, no other
+    number is a category. `others`: codes by the model's names of all its categories; a table may contain more than the domain.
+    `steps`: whole numbers are stored as rounded fractions. `declared`: False if all floats are legal. For `unsure` and `mark`
+    see `Feature`."""
 
     name: str
     number_type: NumberType
@@ -244,7 +244,7 @@ def steps_domain(
 
 
 def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> FeatureSpec:
-    """`domain from DATA`: [min, max] of the column, or its distinct values if they are few.
+    """`domain from DATA`: [min, max] of the column, or its distinct values if few.
 
     "Few" means at most 12 whole values, or at most 12 of any kind in a column with at least four times as many rows (a
     short table says little about a continuous feature). A column of whole numbers gives a domain of whole numbers.

@@ -140,7 +140,7 @@ def _ends(found: Declarations, interval: ast.Interval | None) -> tuple[Fraction 
 
 
 def interval_ends(found: Declarations, interval: ast.Interval) -> tuple[Fraction | None, Fraction | None]:
-    """Lower and upper end, None for an infinite one. E301 if they are in the wrong order."""
+    """Lower and upper end, None for an infinite one. E301 for ends in the wrong order."""
     low, high = interval.low, interval.high
     backwards = (isinstance(low, ast.Infinity) and not low.negative) or (
         isinstance(high, ast.Infinity) and high.negative

@@ -1,7 +1,7 @@
 """Name resolution inside one question, and the grid of cells that its constraints require.
 
-Binding has two steps. First every constraint is read: it registers the cuts it needs and becomes a function. The cuts define
-the grid, and the functions then create typed constraints over its cells.
+Binding has two steps. First every constraint is read, registers its cuts and becomes a function. The cuts define the grid, and
+the functions then create typed constraints over its cells.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _over_one_type(models: Sequence[LoadedModel]) -> Sequence[LoadedModel]:
 
 
 def _have_predictions(found: Declarations, union: Sequence[Feature], specs: Sequence[FeatureSpec], span: Span) -> bool:
-    """Reports features whose values a library requires, but which may be missing in the domain; True if there are none."""
+    """Reports features whose values a library requires, but which may be missing in the domain; True without such features."""
     lost = [feature.name for feature, spec in zip(union, specs, strict=True) if feature.needs_value and spec.missing]
     if lost:
         names = ", ".join(f"`{name}`" for name in lost[:5]) + (" and others" if len(lost) > 5 else "")

@@ -81,7 +81,7 @@ class Faults:
             self.note(query, error)
 
     def answer(self, query: ResolvedQuestion, options: Options, ask: Callable[[], Result]) -> Result:
-        """The answer of `ask`, or an open answer with the error as its reason: no question affects another's answer."""
+        """The answer of `ask`, or an open answer with the error as its reason: no question affects other answers."""
         from treesens.solve.question import result_of_error, result_of_interruption
 
         try:

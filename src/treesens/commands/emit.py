@@ -106,7 +106,7 @@ def command(
             continue
         text, module, names = done
         if names_probabilities(bound.query.constraints):
-            words = "nonlinear probabilities are replaced by rows that they imply"
+            words = "nonlinear probabilities are replaced by implied rows"
             say(f"note: {bound.name}: {words}: a relaxation, for which only `infeasible` is an answer", err=True)
         path = paths.get(bound.name)
         if path is None:
@@ -135,7 +135,7 @@ def files_of(names: Sequence[str], output: Path | None, target: str, *, force: b
         other = next((known for known, taken in paths.items() if taken.name.lower() == path.name.lower()), None)
         if other is not None:
             raise UsageError(
-                f"`{other}` and `{name}` would both be written to {path}", remedy="write one of them, or rename it"
+                f"`{other}` and `{name}` would both be written to {path}", remedy="write one question, or rename it"
             )
         paths[name] = will_write(path, derived=True, force=force)
     return paths

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class OutputFile(click.Path):
-    """A file to write, a `folder`, or (`either`) one of the two. Raises OverwriteError if it is an input of the command, or
+    """A file to write, a `folder`, or (`either`) one of the two. Raises OverwriteError for an input of the command, or a path
     inside one (`will_write`). Obstacles are reported before the work: an unwritable file or folder, a missing package that the
     output `needs`, or the missing extension that writes it (`made_by`). The command itself checks a path that may be either.
     """

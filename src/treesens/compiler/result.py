@@ -266,7 +266,7 @@ class Certified:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The answer to one question; if there are several (`ranked`), the first answer."""
+    """The answer to one question; of several (`ranked`), the first."""
 
     query: str
     verdict: Verdict

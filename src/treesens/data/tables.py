@@ -133,7 +133,7 @@ class Table:
         if lost:
             row = int(np.flatnonzero(values == lost[0])[0])
             raise DataError(
-                f"column `{column}` holds {lost[0]:g} in row {row}, which is no category of the model",
+                f"column `{column}` contains {lost[0]:g} in row {row}, which is no category of the model",
                 place=f"{self.name}, row {row}, column `{column}`",
                 remedy=f"the model calls its categories {_listed(known)}: write these, not codes, or leave such rows out",
             )
@@ -149,7 +149,7 @@ class Table:
         more = f" (and text in {others} more row{'s' if others > 1 else ''})" if others else ""
         what = "which is no category of the model" if known.names else "where the model reads a number"
         error = TextError(
-            f"column `{column}` holds the text `{text[:40]}` in row {row}{more}, {what}",
+            f"column `{column}` contains the text `{text[:40]}` in row {row}{more}, {what}",
             place=f"{self.name}, row {row}, column `{column}`",
             remedy=_text_remedy(text, column, values, known.names),
         )
@@ -474,7 +474,7 @@ def check_range(table: Table, name: str, values: FloatArray, number_type: Number
         beyond = np.flatnonzero(np.isinf(number_type.cast(values)))
     if len(beyond):
         raise DataError(
-            f"column `{name}` contains values that are infinite or beyond the range of {number_type.value}, in "
+            f"column `{name}` contains infinite values, or values beyond the range of {number_type.value}, in "
             f"{len(beyond)} of {table.rows} rows",
             place=f"{table.name}, row {int(beyond[0])}, column `{name}`",
             remedy="leave fields empty where the value is missing, or give the largest value that can be meant",

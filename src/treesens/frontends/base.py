@@ -150,7 +150,7 @@ _OF_NODES = ("node_feature", "threshold", "default_left", "category_set", "zero_
 
 
 def output_named(variant: str) -> int | None:
-    """The number in `output=K`; None for other variants. Raises ModelError if it is not a number."""
+    """The number in `output=K`; None for other variants. Raises ModelError unless it is a number."""
     if not variant.startswith(_PREFIX):
         return None
     text = variant[len(_PREFIX) :]

@@ -67,11 +67,11 @@ class Growing:
         return len(self.left)
 
     def inner(self, feature: int, threshold: float, *, missing_left: bool) -> int:
-        """Adds a node that splits on a feature. The caller sets its children and, if it splits by category, its set."""
+        """Adds a node that splits on a feature. The caller sets its children and, for a split by category, its set."""
         return self._add(feature, threshold, missing_left, np.zeros(self.width), -1)
 
     def leaf(self, values: Sequence[float] | NDArray[np.float64], leaf_id: int = -1) -> int:
-        """Adds a leaf; `leaf_id` is its number in the library, if it has one."""
+        """Adds a leaf; `leaf_id` is its number in the library, if any."""
         return self._add(-1, 0.0, False, values, leaf_id)
 
     def _add(
@@ -229,7 +229,7 @@ def feature_tuple(names: Sequence[str], place: str) -> tuple[Feature, ...]:
 def as_categorical(
     feature: Feature, count: int, labels: Sequence[object] | None, truncates: bool = False, mark: str | None = None
 ) -> Feature:
-    """The feature with codes 0..count-1; labels are kept if they fit the count."""
+    """The feature with codes 0..count-1; labels that fit the count are kept."""
     named = plain_labels(labels) if labels is not None and len(labels) == count else None
     return replace(
         feature, kind=FeatureKind.CATEGORICAL, categories=count, labels=named, truncates=truncates, mark=mark

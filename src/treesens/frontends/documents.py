@@ -114,7 +114,7 @@ class Field:
         return Field(self.value[key], self.place, path)
 
     def get(self, key: str) -> Field | None:
-        """The field, or None if it is absent."""
+        """The field, or None."""
         return self[key] if isinstance(self.value, dict) and key in self.value else None
 
     def items(self) -> Iterator[Field]:
@@ -235,7 +235,7 @@ def irrelevant(because: str, names: Iterable[str]) -> dict[str, Meaning]:
 
 
 def refused(because: str, names: Iterable[str]) -> dict[str, Meaning]:
-    """Fields that are refused unless they are empty."""
+    """Fields that are refused unless empty."""
     return dict.fromkeys(names, Meaning("refused", because))
 
 

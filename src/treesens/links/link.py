@@ -38,7 +38,7 @@ Require = Callable[[object, str], None]
 
 @dataclass(frozen=True)
 class ScorePlace:
-    """The scores of a model at a point: all scores of `whole`, or those of its member `model`, starting at `first`."""
+    """The scores of a model at a point: all scores of `whole`, or the scores of its member `model`, starting at `first`."""
 
     point: int
     whole: Ensemble
@@ -183,7 +183,7 @@ class Link:
         return 0
 
     def probability_of(self, ensemble: Ensemble, wanted: int) -> tuple[int, bool] | None:  # noqa: ARG002
-        """The prediction that gives a class's probability, and True if it is subtracted from 1; None if there is none."""
+        """The prediction that gives a class's probability, and True if it is subtracted from 1; or None."""
         return None
 
     def least_score(self, number: Fraction, *, strict: bool) -> LogRational | bool | None:  # noqa: ARG002
@@ -202,7 +202,7 @@ class Link:
         return None
 
     def refuse_margin(self, point: str) -> Refusal | None:  # noqa: ARG002
-        """The reason why a question cannot use a point's margin; None if it can."""
+        """The reason why a question cannot use a point's margin, or None."""
         return None
 
     def refuse_probability(self, point: str) -> Refusal:
@@ -210,7 +210,7 @@ class Link:
         return "the model predicts a raw margin, not a probability", f"write `margin({point})`"
 
     def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
-        """The reason why a class cannot lead by this factor of probabilities and this margin; None if it can."""
+        """The reason why a class cannot lead by this factor of probabilities and this margin, or None."""
         if margin and not self.leads_by_margin:
             message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
             return message, "write `by factor g`, or compare `prob(P)` with a number"
@@ -223,7 +223,7 @@ class Link:
         return None
 
     def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending | None:  # noqa: ARG002
-        """The constraint that a class is predicted (or not), from constraints on members; None if it follows from scores."""
+        """The constraint that a class is predicted (or not), from constraints on members; None if scores determine it."""
         return None
 
     def class_rules(self, ensemble: Ensemble, wanted: int, factor: Fraction) -> tuple[ClassRule, ...] | None:  # noqa: ARG002

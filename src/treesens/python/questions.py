@@ -55,7 +55,7 @@ def load(
     classes: Mapping[str | int, str] | None = None,
     favourable: str | int | None = None,
 ) -> LoadedModel:
-    """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly.
+    """A model from a file or a live object; raises `treesens.errors.ModelError` for anything that cannot be read exactly.
 
     Opening a pickle runs code, and needs `trust_pickle`. `protected` names features that are listed first and never suggested
     as something to change, `classes` names the labels ({0: "granted", 1: "refused"}), `favourable` is the desired class;

@@ -48,8 +48,8 @@ CREATE INDEX IF NOT EXISTS parts_of_a_question ON parts (key);
 """
 
 NO_PART_OF_A_KEY = frozenset({"time_limit", "optimal", "confirm", "core", "regions"})
-"""Options that do not change the content of an answer, or (`optimal`) are implied by others. The journal compares time limits
-itself; `check` adds the other options to its keys.
+"""Options that do not change the content of an answer, or (`optimal`) that other options imply. The journal compares time
+limits itself; `check` adds the other options to its keys.
 """
 
 
@@ -155,7 +155,7 @@ class Journal:
                     one.close()
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
-        """Changes the file; if it can no longer be written, warns and changes this run's memory instead."""
+        """Changes the file or, with a warning, this run's memory if the file can no longer be written."""
         try:
             (self._late or self._db).execute(statement, values)
             return

@@ -79,7 +79,7 @@ def in_names(words: str, names: Names) -> str:
 
 
 def decision_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
-    """`refer → decline`: the outcomes of a question's only decision for two points; empty if it has none or several."""
+    """`refer → decline`: the outcomes of a question's only decision for two points; empty for other questions."""
     outcomes = [score.get("decision") for score in scores.values()]
     return "" if None in outcomes else " → ".join(visible(str(outcome)) for outcome in outcomes)
 
@@ -91,7 +91,7 @@ def changed_features(points: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def equal_words(points: Mapping[str, Mapping[str, Any]]) -> str:
-    """The features in which two points agree, with their values; empty if there are no such features."""
+    """The features in which two points agree, with their values; may be empty."""
     first, changed = next(iter(points.values())), set(changed_features(points))
     return ", ".join(f"{visible(f)} {value_words(v)}" for f, v in first.items() if f not in changed)
 
@@ -164,7 +164,7 @@ def value_words(value: Any) -> str:
 
 
 def row_of(bound: ResolvedQuestion, witness: Witness) -> int | None:
-    """The first table row that equals one of the two inputs; None if there is no such row."""
+    """The first table row that equals one of the two inputs, or None."""
     for rows in bound.rows.values():
         for values in witness.values:
             if rows.shape[1] == len(values):

@@ -124,7 +124,7 @@ def _log_of(what: str, total: int) -> Callable[..., None]:
 def show_result(bound: ResolvedQuestion, result: Result) -> None:
     """Prints one answer: the verdict, the pair with the changed values marked, the scores, the objective, the reason.
 
-    This uses only click: most answers arrive faster than table libraries can be imported.
+    The display uses only click: most answers arrive faster than table libraries can be imported.
     """
     query = bound.query
     line: list[str] = [styled(f"{result.query}: ", bold=True)]
@@ -363,7 +363,7 @@ def _shown(scores: dict[str, Any], classes: Sequence[str | int], labels: Sequenc
 
 
 def _flat(scores: dict[str, Any], wanted: set[str], shown: set[str]) -> dict[str, Any]:
-    """A point's scores with a line for each displayed class, of the requested kinds if there are several."""
+    """A point's scores with a line for each displayed class, of the requested kinds."""
     known = {kind for kind, score in scores.items() if isinstance(score, dict)}
     kinds = known & wanted or known
     result: dict[str, Any] = {}

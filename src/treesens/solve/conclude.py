@@ -105,7 +105,7 @@ class Facts:
     """The facts of one search: `cells` int32[points, features] of a point, or `none` if a proof shows that no point exists.
 
     `ended` is a termination. `rounded` is True if the point may pass only because rows were rounded. `bound` is a proved bound
-    on the objective's form (an upper bound if it is maximised), or None.
+    on the objective's form (an upper bound for a maximum), or None.
     """
 
     cells: Int32Array | None
@@ -127,8 +127,8 @@ def conclude_facts(
 ) -> Result | Rejected:
     """The result that the facts support, or the reason why the point is not a witness.
 
-    `near` is the row that values are chosen close to, by default that of the options; `reach` returns the witness's objective
-    value with the proved bound, or the reason for a rejection.
+    Values are chosen close to the row `near`, by default that of the options; `reach` returns the witness's objective value
+    with the proved bound, or the reason for a rejection.
     """
     if facts.none:
         return conclude_infeasible(query.name)

@@ -103,7 +103,7 @@ class Ledger:
         )
 
     def unknown(self, compilation: Compilation) -> Result:
-        """An `unknown` result with the best reason: why a candidate was rejected, else how the attempts ended."""
+        """An `unknown` result with the best reason: the rejection of a candidate, else the ends of the attempts."""
         name, rejected = compilation.query.name, self.best.rejected
         if rejected is not None:
             return replace(leave_rejected(name, rejected), refuted=tuple(self.best.refuted))

@@ -34,7 +34,7 @@ from treesens.values.verify import Witness
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""
 LEAST_OTHER = 0.0005
-"""Seconds outside all named phases are recorded if they exceed this limit, the resolution of a record's times."""
+"""Seconds outside all named phases are recorded above this limit, the resolution of a record's times."""
 SHARE_SECONDS = 0.2
 """Minimum seconds for a share, so that its bounds are meaningful."""
 
@@ -292,7 +292,7 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
 
 
 def located(query: ResolvedQuestion, result: Result, options: Options) -> Result:
-    """The answer with its region and its nearest row; unchanged, with a note, if they cannot be computed."""
+    """The answer with its region and its nearest row, or unchanged, with a note, if their computation fails."""
     return afterwards(result, "region", partial(locate, query, result, options))
 
 
@@ -342,7 +342,7 @@ UNSPLIT: Final = "E502"
 
 
 def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] | None = None) -> Result:
-    """Tries the methods that fit (of all, by default) in order until the question is closed; each gets the result so far."""
+    """Tries the methods that fit (of all, by default) in order until the question is closed; each uses the result so far."""
     for method in all_methods() if methods is None else methods:
         if not method.fits(question.query, question.options):
             continue
@@ -398,7 +398,7 @@ def as_asked(query: Query, options: Options) -> Query:
 
 
 def note_on_cases(query: Query) -> str | None:
-    """The note on a disjunction too long to split; None if there is no such disjunction."""
+    """The note on a disjunction too long to split, or None."""
     alternatives = too_many_to_split(query)
     if not alternatives:
         return None

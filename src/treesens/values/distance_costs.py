@@ -1,6 +1,6 @@
 """Bounds by cells on a term of a `ValueSum`: the least value over a cell, or over a pair of cells, as an integer.
 
-Costs never exceed the true value (for maximised terms, they are never below the true value), so refutations by costs are valid.
+Costs never exceed the true value (for maximised terms, the true value never exceeds costs), so refutations by costs are valid.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def pair_cost(space: Space, term: DistanceTerm) -> PairCost:
 
 
 def _between(ranges: list[ValueRange | None], width: Fraction, shift: int, near: bool) -> Int64Array:
-    """The least (or greatest) distances of all pairs of cells; cells without values copy those of a neighbour."""
+    """The least (or greatest) distances of all pairs of cells; cells without values copy a neighbour's distances."""
     low, high = np.zeros(len(ranges), np.int64), np.zeros(len(ranges), np.int64)
     present = [i for i, r in enumerate(ranges) if r is not None]
     for i in present:

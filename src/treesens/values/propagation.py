@@ -174,7 +174,7 @@ def _keep(
 
 @dataclass
 class Choice:
-    """Fixes values one by one. If no values are found, `proved` is True if none exist."""
+    """Fixes values one by one. If no values are found, `proved` is True if no values exist."""
 
     relations: Sequence[ValueSum]
     pulls: Sequence[Term]

@@ -46,7 +46,7 @@ def changes_wanted(query: Query) -> ChangesWanted | None:
 
 
 def _features_counted(goal: Objective) -> frozenset[int] | None:
-    """The features whose changes between points 0 and 1 an objective minimises; None if it has other terms."""
+    """The features whose changes between points 0 and 1 an objective minimises; None for other objectives."""
     if goal.maximize or not goal.counts or goal.unit != 1 or goal.offset or goal.nearest is not None:
         return None
     form = goal.form

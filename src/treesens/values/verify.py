@@ -76,7 +76,7 @@ def verify_values(
 ) -> Witness | Rejected:
     """Checks concrete points float64[points, features], exactly and in the library's arithmetic.
 
-    A value that the model reads as a legal float is legal, even if it is itself outside the domain.
+    A value that the model reads as a legal float is legal, even if the value itself is outside the domain.
     """
     outside = _outside(query, values)
     if outside is not None:

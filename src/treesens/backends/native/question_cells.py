@@ -52,7 +52,7 @@ class QuestionCells:
         return allowed if np.logical_or.reduceat(allowed, self.start[:-1]).all() else None
 
     def coarse_allowed(self, allowed: BoolArray) -> BoolArray:
-        """For each coarse cell, True if it contains an allowed cell."""
+        """For each coarse cell, True if an allowed cell is inside."""
         return allowed if self._first is None else np.logical_or.reduceat(allowed, self._first)
 
     def coarse_costs(self, cost: Int64Array) -> Int64Array:

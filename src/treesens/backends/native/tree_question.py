@@ -406,7 +406,7 @@ def _build(
 
 
 def bound_question(query: Query, *, shared: bool = True, optimises: bool = False) -> BoundQuestion | None:
-    """The constraints of a question, from the cache or new; None if they need the compiled path.
+    """The constraints of a question, from the cache or new; None for the compiled path.
 
     If the question `optimises`, the trees also include its objective, a sum of scores.
     """

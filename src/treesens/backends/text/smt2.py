@@ -78,7 +78,7 @@ def _guards_of(module: Module) -> dict[int, set[int]]:
 
 
 def overlapping(leaves: list[int], guards: dict[int, set[int]]) -> list[tuple[int, int]]:
-    """Pairs of leaves of a tree that no guard separates; a freshly lowered tree has none."""
+    """Pairs of leaves of a tree that no guard separates; freshly lowered trees have no such pairs."""
     negated = [{g ^ 1 for g in guards.get(leaf, ())} for leaf in leaves]
     found: list[tuple[int, int]] = []
     for i, a in enumerate(leaves):

@@ -164,7 +164,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     levels = [variables for variables, _ in choices]
     too_many = UsageError(
         f"brute force over more than {limit:,} combinations of cells",
-        remedy="it is an oracle for small modules; use a backend",
+        remedy="brute force is for small modules; use a backend",
     )
     if _combinations(module, levels, [len(values) for _, values in choices]) > limit:
         raise too_many

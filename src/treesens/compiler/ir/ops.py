@@ -56,7 +56,7 @@ class Linear(ArrayRecord):
 
     `variables`, int32[n], are distinct; `coefficients` are int64[n] (Python integers where int64 is not exact); `bound` is an
     integer. If `when` is a literal (not -1 = TRUE), the row is required only if that literal is true. `implied` rows follow
-    from others: they help solvers, and a backend may omit them.
+    from other rows: they help solvers, and a backend may omit them.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Lowering: a typed question becomes a module, by the paper's base encoding (eqs. predicate_consistency to Gap).
 
-Every point has its own copy of all variables and rows; lowering shares and omits nothing. This is the baseline of Kantchelian
-et al., which the paper calls Kant; every improvement on the baseline is a pass.
+Every point has its own copy of all variables and rows; lowering shares and omits nothing. This encoding is the baseline of
+Kantchelian et al., which the paper calls Kant; every improvement on the baseline is a pass.
 """
 
 from __future__ import annotations

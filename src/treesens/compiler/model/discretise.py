@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
-    """The ensemble over `grid`, whose cuts and categories must include those of the ensemble; the grid may be finer."""
+    """The ensemble over `grid`, which must include all cuts and categories of the ensemble; the grid may be finer."""
     if len(grid) != ensemble.n_features:
         raise ModelError(f"the grid has {len(grid)} features, `{ensemble.name}` has {ensemble.n_features}")
     for feature, cells in zip(ensemble.features, grid, strict=True):

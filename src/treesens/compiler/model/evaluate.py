@@ -142,8 +142,8 @@ def sum_exact(ensemble: Ensemble, reached: NDArray[np.int32]) -> ScaledIntegers:
 def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
     """Bounds on |library's sum - exact sum| per output.
 
-    This is standard error analysis with the actual ranges: each rounding to nearest moves a value v by at most u |v| (plus
-    half the smallest denormal for a product). Partial sums lie between the running sums of the smallest and the largest
+    The method is standard error analysis with the actual ranges: each rounding to nearest moves a value v by at most u |v|
+    (plus half the smallest denormal for a product). Partial sums lie between the running sums of the smallest and the largest
     leaf of each tree, widened by the error so far. A fused multiply-add, which rounds only once, has a smaller error.
     """
     kind = ensemble.accumulation.number_type

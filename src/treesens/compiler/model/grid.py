@@ -232,7 +232,7 @@ class Grid:
 
     @cached_property
     def _ordered_type(self) -> NumberType | None:
-        """The number type of all features, if it is the same and no feature is categorical; otherwise None."""
+        """The number type of all features, if common and no feature is categorical; otherwise None."""
         types = {f.number_type for f in self.features}
         return types.pop() if len(types) == 1 and not any(f.categories for f in self.features) else None
 

@@ -21,7 +21,7 @@ class Relation(Enum):
     EQUISATISFIABLE = "equisatisfiable"
     """The rewritten module has a solution iff the source has one; optimal values are equal too."""
     RELAXATION = "relaxation"
-    """Every solution is kept, and new ones may appear: only `none` survives."""
+    """Every solution is kept, and new solutions may appear: only `none` survives."""
     RESTRICTION = "restriction"
     """Every solution is a solution of the original: only `found` survives."""
 

@@ -58,7 +58,7 @@ class DropDead:
 
 
 def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
-    """For every variable: the index of its order block (-1 if it has none), and its position in the block."""
+    """For every variable: the index of its order block (or -1), and its position in the block."""
     block_of = np.full(module.variables, -1, np.int64)
     position = np.zeros(module.variables, np.int64)
     for number, block in enumerate(module.blocks):

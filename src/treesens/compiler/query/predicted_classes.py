@@ -273,7 +273,7 @@ def is_drawn_at_ties(query: Query, row: AtLeast) -> bool:
 
 
 def tied_point(query: Query, constraint: Constraint, seen: Inputs) -> str | None:
-    """The name of a point with a class constraint for which a hash of the input decides the class; None without one."""
+    """The name of a point with a class constraint for which a hash of the input decides the class, or None."""
     for row in rows_in([constraint]):
         if isinstance(row, AtLeast) and _is_drawn(query, row, seen):
             return query.points[row.form.scores[0].point].name

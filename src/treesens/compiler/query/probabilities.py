@@ -1,8 +1,8 @@
 """Sums of probabilities: evaluated exactly at single inputs, and otherwise relaxed to constraints on scores.
 
-At one input, the exact value decides (`exact_sums.py`). The relaxation of a sum, and rows that exclude a violating input, come
-from the sum's terms, and are proved: they are the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960. If a
-term has no such row for an input, the relaxation also excludes all inputs at which no term is greater.
+At one input, the exact value decides (`exact_sums.py`). The relaxation of a sum, and rows that exclude a violating input, are
+derived from the sum's terms, and proved: they are the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960. If
+a term has no such row for an input, the relaxation also excludes all inputs at which no term is greater.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class PairCost(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Level(ArrayRecord):
-    """A step of a ladder: it costs `cost` units of 2**-shift if `below` does not hold (or if `above` holds).
+    """A step of a ladder, which costs `cost` units of 2**-shift if `below` does not hold (or if `above` holds).
 
     Steps ascend: if a step counts, so do all steps before. `below` is for minimised forms, `above` for maximised forms.
     """
@@ -237,7 +237,7 @@ class Summand(ABC):
         """The function as a formula."""
 
     def plus(self, other: Summand) -> Summand | None:  # noqa: ARG002 - for subclasses
-        """This term and another one as a single term; None if they cannot be combined."""
+        """This term and another one as a single term; None if that is impossible."""
         return None
 
     def lead(self) -> tuple[tuple[ScoreTerm, ...], Fraction] | None:
@@ -365,7 +365,7 @@ def parts_in(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
 class NearestRows(ArrayRecord):
     """The distance of a point to the nearest of some rows, over `features`: a minimum, which is not linear.
 
-    `values`, float64[rows, len(features)], are those of the rows as the model stores them (NaN is missing), and `widths`,
+    `values`, float64[rows, len(features)], are the rows' values as the model stores them (NaN is missing), and `widths`,
     float64[len(features)], their units; features flagged in `same_or_not` count 0 or 1. `index`, int64[rows], are table rows.
     """
 
@@ -427,7 +427,7 @@ class Objective(ArrayRecord):
     reaching: Callable[[Fraction], Constraint] | None = None
     """The constraint that some values in the cells reach an objective value."""
     probability: ProbabilitySum | None = None
-    """The sum of probabilities that is the objective, without its bound. It is not linear, so the form is empty."""
+    """The sum of probabilities that is the objective, without its bound. Such a sum is not linear, so the form is empty."""
 
     @property
     def distances(self) -> tuple[DistanceTerm, ...]:
@@ -454,8 +454,8 @@ class DecidedPoint(ArrayRecord):
 class ExplainedRow:
     """A row to explain, `number` of the table `data`: `values` float64[1, features] as stored, and `cells` int32[features].
 
-    `own` is the question for an input of the row's class, `predicted`, and `others` are the questions for the other classes,
-    one each. No reason contains features in `barred`; with `smallest` the reason has as few features as possible.
+    `own` is the question for an input of the row's class, `predicted`, and `others` has one question per other class. No reason
+    contains features in `barred`; with `smallest` the reason has as few features as possible.
     """
 
     data: str

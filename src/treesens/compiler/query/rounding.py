@@ -41,7 +41,7 @@ from treesens.compiler.query.query import (
 def harden(query: Query) -> Query:
     """The question with every score constraint tightened by twice its numerical band, so that the library confirms all answers.
 
-    For an unknown order of additions, it is three times the band: a sum in one order must clear twice the band.
+    For an unknown order of additions, this is three times the band: a sum in one order must clear twice the band.
     """
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:

@@ -419,7 +419,7 @@ def _moved(exponents: list[float], wanted: float, falling: bool) -> list[float]:
 
 
 def _rounded(value: Fraction, limit: float, better: int, grid: int) -> Fraction | None:
-    """A limit on the grid that is not better than `limit` and not worse than the value; None if it is infinite."""
+    """A limit on the grid that is not better than `limit` and not worse than the value; None for an infinite limit."""
     if limit in (inf, -inf):
         return None
     steps = Fraction(limit) * grid

@@ -137,7 +137,7 @@ class ValueRange:
     def narrowed(
         self, low: Fraction | None, high: Fraction | None, low_open: bool = False, high_open: bool = False
     ) -> ValueRange | None:
-        """The legal values between two bounds, or None if there are none. Ends are moved to legal values, exactly."""
+        """The legal values between two bounds, or None. Ends are moved to legal values, exactly."""
         first, last = self.low, self.high
         if low is not None and (low > first or (low_open and low == first)):
             found = self._next(low, low_open)

@@ -24,7 +24,7 @@ from treesens.solve.combine import TWO_ARITHMETICS, proof_of_parts
 from treesens.solve.options import Options
 
 _LOOK = 30_000
-"""Work of the local search before the first proof; it settles half of the decisions."""
+"""Work of the local search before the first proof; this search settles half of the decisions."""
 
 Other = tuple[Query, Int32Array]
 """An input of another class, int32[1, features], with the question that it answers."""

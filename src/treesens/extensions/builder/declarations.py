@@ -182,7 +182,7 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def live_or_name(given: Any, name: str, argument: str) -> tuple[ast.Name | None, dict[str, Any]]:
-    """The name of a model or frame in the text, and the object, if one is given."""
+    """The name of a model or frame in the text, and the object, if given."""
     if given is None:
         return None, {}
     if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""Writes certificates of answers to a folder. The result lists the files, or the reasons for missing ones.
+"""Writes certificates of answers to a folder. The result lists the files, or the reasons for missing files.
 
 A claim that no single certificate proves may have one per case. A manifest then states the whole claim, and the checker
 verifies that no case is missing. Cases are proved in a separate folder, since parts of an unproved claim could be mistaken for
@@ -37,7 +37,7 @@ class Existing(Protocol):
 def certified(
     query: Query, result: Result, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> Result:
-    """The result with certificates of its claims in `folder`, or with the reasons for missing ones.
+    """The result with certificates of its claims in `folder`, or with the reasons for missing certificates.
 
     All certificates share the budget. For a question without an answer, `lines` derives rows that its sums of probabilities
     imply. Counts, reasons and lists of several answers form one manifest (`extensions/certify/claims.py`).

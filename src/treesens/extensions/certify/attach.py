@@ -45,7 +45,7 @@ def form_limit(goal: Objective, shown: float) -> float:
 
 
 def attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certificate]) -> Certified:
-    """A claim with its certificate, or with the reason why it has none; a failure does not affect the answer."""
+    """A claim with its certificate, or with the reason for its absence; a failure does not affect the answer."""
     try:
         return written(claim, produce(), folder, query.name)
     except NoCertificate as reason:

@@ -48,7 +48,7 @@ Lines: TypeAlias = Sequence[tuple[ProbabilitySum, Constraint]]
 
 
 def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[Refuted] | None:
-    """The cases of a question with `extra` rows; None if it is a single case, or if there would be too many.
+    """The cases of a question with `extra` rows; None for a single case, or for too many cases.
 
     Cases whose points must differ in more features than may vary are omitted.
     """

@@ -85,7 +85,7 @@ def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
 
 
 def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
-    """Claims for every decided row whether it is an answer; rows are identified by their cells."""
+    """Claims for every decided row that it is an answer, or none; rows are identified by their cells."""
     rows = query.rows
     assert rows is not None
     title = "the number of rows that answer"  # not the number of rows, which may stay uncertified

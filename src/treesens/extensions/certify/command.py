@@ -39,7 +39,7 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
 def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | None) -> int:
     """Check certificates and manifests (files, or a whole folder) against the original model files.
 
-    Prints each claim in words, and whether it is accepted. A manifest is accepted if all its parts are accepted and its claims
+    Prints each claim in words, and the verdict on it. A manifest is accepted if all its parts are accepted and its claims
     follow from the parts. Trees files next to the certificates are found; each counts only if its named source is among the
     models. Exit codes: 0 all certificates are accepted, 10 one is rejected.
     """

@@ -93,7 +93,7 @@ class Draws:
         self._draws.append(_Draw(feature, bins, after, [_exact(row) for row in self._measure.tables[f]]))
 
     def _add_group(self, place: int, group: Group) -> None:
-        """Adds the draw of a one-hot group: the member that is 1 is drawn, and it determines the values of all members."""
+        """Adds the draw of a one-hot group: the drawn member is 1, and determines the values of all members."""
         if self._measure.bins[place].any():
             self._add(place, None, [])
         weights, bins = self._measure.weights[place].tolist(), self._measure.bins[place].tolist()

@@ -1,4 +1,4 @@
-"""Translates the native engine's numbers (variables, positions, groups, rows) to those of the checker.
+"""Translates the native engine's numbers (variables, positions, groups, rows) to the checker's numbers.
 
 A `Layout` maps the engine's numbers to a question, compiled or decided by the tree path; `ProofText` writes the proof.
 """

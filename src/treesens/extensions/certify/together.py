@@ -56,7 +56,7 @@ class Claim:
     reason: str = ""
     kept: Sequence[Collection[int]] = ()
     models: tuple[Ensemble, ...] = ()
-    """Models that the claim names in addition to those of its parts."""
+    """Models that the claim names in addition to its parts' models."""
     told: str = ""
     """The expected result, in the words of the checker's report."""
     in_cases: tuple[str, Callable[[list[list[int]]], dict[str, Any]]] | None = None
@@ -184,7 +184,7 @@ class _Writer:
         self.found.claims += [(claim.title, text["kind"]) for text in texts]
 
     def _rejected(self, texts: list[dict[str, Any]], contents: dict[str, bytes], told: str) -> str:
-        """The reason why the checker rejects claims or finds another result than `told`; empty if it accepts them."""
+        """The reason why the checker rejects claims or finds another result than `told`; empty for accepted claims."""
         lines = []
         try:
             for text in texts:

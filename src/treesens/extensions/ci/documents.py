@@ -114,7 +114,7 @@ def _line(case: Case) -> str:
 
 
 def _details(case: Case) -> list[str]:
-    """The details as HTML; it has no empty lines, because Markdown would resume after one."""
+    """The details as HTML without empty lines, because Markdown would resume after an empty line."""
     text = html.escape(visible(case.message, lines=True))
     message = "\n".join(line for line in text.splitlines() if line.strip())
     about = html.escape(RULES[str(case.problem)][1])

@@ -179,7 +179,7 @@ def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -
 
 
 def _emission(backend: Backend, module: Module, artifact: Artifact, precision: int) -> str | None:
-    """The error in the emitted artifact, or None if it has none."""
+    """The error in the emitted artifact, or None."""
     if artifact.variables != module.variables:
         return f"the artifact has {artifact.variables} variables, but the module has {module.variables}"
     if backend.emit(module, precision=precision).text != artifact.text:
@@ -260,7 +260,7 @@ def _check_memory(backend: Backend, limit: int = 96 << 20) -> tuple[Outcome, str
 
 
 def _honest(module: Module, artifact: Artifact, outcome: RawOutcome) -> tuple[Outcome, str] | None:
-    """The error in an outcome for the hard module, which has a planted solution; None if there is no error."""
+    """The error in an outcome for the hard module, which has a planted solution, or None."""
     if outcome.termination is Termination.INFEASIBLE and not artifact.restricted:
         return Outcome.FAILED, "infeasible, but a solution was planted"
     if outcome.assignment is None:

@@ -210,7 +210,7 @@ def linear_missed_by_a_bit(s: Sketch) -> None:
     s.linear(free, [2**30 + 1, 2**29 + 3, -(2**28)], 2**30 + 2**29 + 5, shift=30)
 
 
-@case("an implied row: it may be left out")
+@case("an implied row, which may be left out")
 def linear_implied(s: Sketch) -> None:
     free = s.free(3)
     s.linear(free, [2, 2, 2], 3)

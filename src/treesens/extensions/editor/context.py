@@ -164,7 +164,7 @@ def _kind(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
 
 
 def innermost_bracket(part: list[Token] | tuple[Token, ...]) -> int | None:
-    """The index of the innermost bracket that is open after these tokens; None if none is open."""
+    """The index of the innermost bracket that is open after these tokens, or None."""
     opened: list[int] = []
     for i, token in enumerate(part):
         if token.type in CLOSER:

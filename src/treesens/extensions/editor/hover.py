@@ -89,7 +89,7 @@ MEANINGS: Final = {
     "such": "`such that`: the constraints follow, one per line.",
     "that": "`such that`: the constraints follow, one per line.",
     "stored": "`integer in [0, 90] stored as [0, 1]`: the model stores the feature on another scale.",
-    "missing": "`or missing` in a type: the value may be missing; `missing(a.f)`: it is.",
+    "missing": "`or missing` in a type: the value may be missing; `missing(a.f)`: the value is missing.",
     "gap": (
         "`gap G`: in probability, on either side of the cut-off: one input has 0.5 + G or more, the other 0.5 "
         "- G or less, so that they are 2 G apart (`gap 0.1`: 0.6 and 0.4). If the model has a cut-off, the cut-off "
@@ -101,7 +101,7 @@ MEANINGS: Final = {
         "raw score of one class."
     ),
     "factor": "`by factor K`: a class is K times as probable as each of the others.",
-    "near": "`near D`: among all answers, one that looks like the rows of a table.",
+    "near": "`near D`: among all answers, an answer that looks like the rows of a table.",
     "using": "`near D using likelihood` (or cavities, both, distance): the measure of likeness to the rows.",
     "at": "`typical of D at 95 %`: the region's share of new inputs.",
     "without": "`explain row N of D without F`: reasons and changes leave these features out.",
@@ -119,7 +119,7 @@ class Card:
 
 
 def card(reading: Reading, offset: int) -> Card | None:
-    """The card of the name or word under the cursor, if there is one."""
+    """The card of the name or word under the cursor, if any."""
     code = code_tokens(reading.source.text)
     for part in declarations(code) if code else ():
         for index, token in enumerate(part):

@@ -160,7 +160,7 @@ class Reader:
         return self._kept
 
     def _query(self, kept: _Kept, node: ast.Query) -> list[Diagnostic]:
-        """The messages of one query; new messages about declarations are added to those of the declarations."""
+        """The messages of one query; new messages about declarations are added to the declarations' messages."""
         binder, items = kept.binder, kept.binder.found.diagnostics.items
         try:
             for asked in islice(binder.asked(node), MOST_QUESTIONS):

@@ -6,9 +6,9 @@ has the expectation mu - full_r, where mu is the unknown mass, and full_r its pr
     M_r = product over rounds of exp(t (mu - full)) * product over its hits of (1 - t W_i)
 
 are a supermartingale, because E (1 - t W X) <= exp(-t E W X). With probability 1 - d, no M_r is ever above 1 / d (Ville, *Étude
-critique de la notion de collectif*, 1939). Solved for mu, this is an upper limit; with 1 + t W for 1 - t W and the opposite
-sign of mu, it is a lower limit. This is the betting method of Waudby-Smith and Ramdas (*Estimating means of bounded random
-variables by betting*, Journal of the Royal Statistical Society B 86, 2024), extended to weights.
+critique de la notion de collectif*, 1939). Solved for mu, the inequality gives an upper limit; with 1 + t W for 1 - t W and the
+opposite sign of mu, a lower limit. The limits follow the betting method of Waudby-Smith and Ramdas (*Estimating means of
+bounded random variables by betting*, Journal of the Royal Statistical Society B 86, 2024), extended to weights.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Bet:
 
 @dataclass
 class _Side:
-    """Sums over rounds for one limit; `sign` is 1 for the upper limit and -1 for the lower one."""
+    """Sums over rounds for one limit; `sign` is 1 for the upper limit and -1 for the lower limit."""
 
     sign: int
     cost: float

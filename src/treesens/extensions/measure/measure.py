@@ -4,8 +4,8 @@ A measure is a tree of pairwise tables over bins of features, with integer weigh
 (`product`), every feature has one bin and features are independent.
 
 Two measures are learnt from a table: the product of its marginals, and the Chow-Liu tree of pairwise marginals (*Approximating
-discrete probability distributions with dependence trees*, IEEE Transactions on Information Theory 14, 1968). It is the most
-likely tree distribution: the spanning tree of greatest mutual information.
+discrete probability distributions with dependence trees*, IEEE Transactions on Information Theory 14, 1968). This measure is
+the most likely tree distribution: the spanning tree of greatest mutual information.
 """
 
 from __future__ import annotations

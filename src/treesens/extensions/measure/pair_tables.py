@@ -1,6 +1,6 @@
 """Learns typicality by a Chow-Liu tree: the log-likelihood of an input's bins, in integer units, as a sum over tables.
 
-Bins, spanning tree and smoothing are those of the measure (`measure.py`). Logarithms of table entries are rounded to integer
+Bins, spanning tree and smoothing are as in the measure (`measure.py`). Logarithms of table entries are rounded to integer
 units, and the score of an input is their sum: this integer is calibrated, constrained and verified.
 """
 

@@ -1,10 +1,10 @@
 """Decides additive questions by the sums that their parts can attain, with exact dynamic programming.
 
 Trees that share no feature, directly or through others, choose their leaves independently. So a score is a sum of parts, one
-for each group of trees that share features, and each of its values is a sum of one choice per part. This is the subset-sum
-problem, with which the paper shows that even trees of depth 1 are hard (Theorem weaknp:depth1). The table of attainable sums is
-the dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter
-4), one bit per sum.
+for each group of trees that share features, and each of its values is a sum of one choice per part. This problem is subset sum,
+with which the paper shows that even trees of depth 1 are hard (Theorem weaknp:depth1). The table of attainable sums is the
+dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter 4),
+one bit per sum.
 
 A varied feature belongs to one point, so one choice for its part is the best for all rows. If the other features have few
 choices, these are enumerated; the paper decides this case in polynomial time (Theorem bounded-poly).

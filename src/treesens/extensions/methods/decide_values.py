@@ -214,7 +214,7 @@ class _System:
         return None if isnan(term.row) else self.number(Fraction(term.row))
 
     def _square(self, term: DistanceTerm, away: Any) -> Any:
-        """The variable for the square of a difference; it is created on first use."""
+        """The variable for the square of a difference, created on first use."""
         key = (*term.places, None if term.other is not None else term.row)
         if key not in self.squares:
             row = ValueRange(term.row, term.row, NumberType.FLOAT64, whole=float(term.row).is_integer())

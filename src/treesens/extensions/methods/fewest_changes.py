@@ -57,7 +57,7 @@ class FewestChanges:
         self.uncounted = frozenset(range(len(query.space.names))) - wanted.features
         self.best: Result | None = None
         self.seen: Witness | None = None
-        """The answer that differs only in features of the last set, if it exists."""
+        """The answer that differs only in features of the last set, if any."""
         self.value = len(self.free) + 1
         counted = [one for one, least in implied_changes(self.constraints) if least == 1 and one <= wanted.features]
         self.to_hit = [one & self.free for one in counted]
@@ -263,7 +263,7 @@ def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequ
 def _hit(
     sets: list[Features], size: int, over: Callable[[], bool], chosen: Features, barred: Sequence[Features]
 ) -> Features | None:
-    """`chosen` with up to `size` more elements, hitting all sets; None if there is no such set."""
+    """`chosen` with up to `size` more elements, hitting all sets, or None."""
     if any(one <= chosen for one in barred):
         return None
     if not sets:

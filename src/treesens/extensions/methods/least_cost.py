@@ -7,7 +7,7 @@ is the distance from its best value. Values without relations can be as near as 
 answer. Other questions, and answers that are not confirmed, take the compiled path.
 
 For linf, the first radius with an answer is searched for. The boxes around a row are nested, and cells come within reach at
-finitely many radii. Each decision only uses the trees inside its box: the models' own (`least_level_on_trees`), or those of a
+finitely many radii. Each decision only uses the trees inside its box: the models' own (`least_level_on_trees`), or trees of a
 question that is compiled once (`backends/native/boxed_question.py`). If no values reach the radius of their cells, or the
 library rejects them, the search by whole questions (`bisection`) takes over.
 """

@@ -46,8 +46,8 @@ class KeptRows:
         return cls(rows, forms, np.asarray(forms @ variables.original), len(variables.own))
 
     def kept(self, values: FloatArray, metric: FloatArray) -> FloatArray:
-        """The nearest values, with new leaf values of the copies, that preserve the rows' scores. Raises UsageError if none
-        exist: two rows that differ only in varied features cannot both keep their scores.
+        """The nearest values, with new leaf values of the copies, that preserve the rows' scores. Raises UsageError without
+        such values: two rows that differ only in varied features cannot both keep their scores.
         """
         missing = self.sums - self.forms @ values
         forms = self.forms.copy()[:, self.own :]

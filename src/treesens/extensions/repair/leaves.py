@@ -2,8 +2,8 @@
 
 The optimum for the known pairs may break promises for pairs that are still unknown. Table rows, and climbing from them, give
 many such pairs at little cost. The mean keeps all promises, and on the line from the mean to the optimum every score changes
-linearly. So the search tries a point of this line whose cost is below that of the proved leaves. The engine proves the point,
-or returns one more pair (in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
+linearly. So the search tries a point of this line with a lower cost than the proved leaves. The engine proves the point, or
+returns one more pair (in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
 
 `Search` proves leaf values in memory, and blends the model with its mean; `LeafSearch` starts from the blend.
 """

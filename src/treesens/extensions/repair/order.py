@@ -31,7 +31,7 @@ class Direction:
 @dataclass(frozen=True, eq=False)
 class _Part:
     """The order of one tree. Its leaves are the variables `at`, int64[leaves]; for each pair, the value of leaf `low` may not
-    exceed the value of leaf `high` (both int64[pairs], indices into `at`). The pairs in `few` imply all others.
+    exceed the value of leaf `high` (both int64[pairs], indices into `at`). The pairs in `few` imply all other pairs.
     """
 
     at: Int64Array

@@ -36,7 +36,7 @@ _NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
 
 @dataclass
 class Repaired:
-    """A repaired model of one size: `content` is that of its file, or None if the promise is not proved."""
+    """A repaired model of one size: `content` is the file's content, or None if the promise is not proved."""
 
     size: Fraction
     method: Method

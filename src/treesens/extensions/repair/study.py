@@ -118,7 +118,7 @@ class RepairOptions:
 
     @property
     def directions(self) -> dict[str, PromiseKind]:
-        """The direction of the score for each feature that has one. Raises UsageError if a feature has both directions."""
+        """The direction of the score for each feature with a direction. Raises UsageError if a feature has both directions."""
         if both := sorted(set(self.increasing) & set(self.decreasing)):
             raise UsageError(f"`{both[0]}` cannot be both increasing and decreasing", remedy="leave one out")
         return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
@@ -130,7 +130,7 @@ class RepairOptions:
         """
         named = [kind for kind in KINDS if getattr(self, kind)]
         if self.gap and self.margin:
-            raise UsageError("--gap and --margin state the same promise in two units", remedy="give one of them")
+            raise UsageError("--gap and --margin state the same promise in two units", remedy="give one option")
         if not named and not self.vary and self.directions:
             return next(iter(self.directions.values()))
         if not named:
@@ -149,7 +149,7 @@ class RepairOptions:
 
     @property
     def swing_besides(self) -> Fraction | None:
-        """The swing promised in addition to a gap or a margin. Raises UsageError if there are several."""
+        """The swing promised in addition to a gap or a margin. Raises UsageError for several swings."""
         if self.kind == "swing" or not self.swing:
             return None
         if len(self.swing) > 1:
@@ -282,7 +282,7 @@ STUDY = Study(
 
     `data` contains the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
     `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
-    In the features of `increasing` the score does not fall, in those of `decreasing` it does not rise. The raw scores of
+    In the features of `increasing` the score does not fall, in features of `decreasing` it does not rise. The raw scores of
     `keep_rows`, a table, stay to 0.0001. Times are in seconds. Raises UsageError for a promise that the kept features and
     rows rule out.
     """,

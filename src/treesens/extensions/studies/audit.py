@@ -399,16 +399,16 @@ STUDY = Study(
     interrupted.
     """,
     call="""\
-    An audit of a model over rows (files, live objects, frames), as `treesens audit` makes it.
+    An audit of a model over rows (files, live objects, frames), as by `treesens audit`.
 
     `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
-    decision is that of the model, or probability >= `threshold`. `classes` selects one class, or several between which
+    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes between which
     changes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a `.sens` file with
-    declarations of features. Features named in `real` may be fractions although their columns contain whole numbers.
-    `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of
-    the rows; `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap.
-    `time_limit` is in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C
-    returns the results so far.
+    declarations of features. Features named in `real` may be fractions although their columns contain whole numbers. `measure`
+    (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of the rows;
+    `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap. `time_limit` is
+    in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C returns the results so
+    far.
     """,
     options=AuditOptions,
     ask="treesens.extensions.studies.audit_search:ask",

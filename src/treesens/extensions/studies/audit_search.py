@@ -212,7 +212,7 @@ def _gaps(asked: Asking[AuditOptions]) -> list[Gap]:
 
 
 def _marked(record: dict[str, Any], model: LoadedModel) -> dict[str, Any]:
-    """The record, marked as `protected` if it is about a protected feature."""
+    """The record, marked as `protected` if about a protected feature."""
     if not model.meaning.is_protected(record["varied"]):
         return record
     return {"varied": record["varied"], "protected": True, **record}
@@ -564,8 +564,8 @@ class SetAudit:
         return answer(question.query, replace(self.base, hints=rows.hints()), budget)
 
     def _share(self, one: Audited) -> dict[str, Any]:
-        """The affected share: 0 if it is proved that no pair exists, otherwise searched for. If no single score decides, the
-        result is the share of rows that flip, which is open if not all values were tried.
+        """The affected share: 0 if a proof excludes all pairs, otherwise searched for. If no single score decides, the result
+        is the share of rows that flip, which is open if not all values were tried.
         """
         if self.measure is None:
             return {}
@@ -650,8 +650,8 @@ def _swing_part(question: ResolvedQuestion, result: Result) -> dict[str, Any]:
 def exact_bound(swing: Result, leaves: float) -> Fraction:
     """An upper bound on all swings: the bound of the leaves, rounded upwards, or the bound of an exact search.
 
-    A search reports its bound as a float after a few roundings of half a unit each, which are added. Bounds of solvers that
-    round are not used, because they prove nothing without a tolerance.
+    A search reports its bound as a float after a few roundings of half a unit each, which are added. Bounds of rounding solvers
+    are not used, because without a tolerance such bounds prove nothing.
     """
     bound = None if swing.objective is None or swing.backend not in _EXACT else swing.objective.bound
     return (

@@ -244,7 +244,7 @@ def _event(
 
 @dataclass(frozen=True)
 class Asked:
-    """The decision that a user asks about: the unit of its gaps, a cut-off, and classes by name."""
+    """The user's decision: the unit of its gaps, a cut-off, and classes by name."""
 
     kind: Kind
     threshold: Fraction | None = None

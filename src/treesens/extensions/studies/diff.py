@@ -61,7 +61,7 @@ def status_words(record: Record) -> str:
 
 
 def input_words(record: Record) -> str:
-    """The values of the input; empty if there is no difference."""
+    """The values of the input; empty without a difference."""
     from treesens.report.tables import value_text
 
     values = (record["input"] or {}).items() if record["largest"] else ()
@@ -98,8 +98,8 @@ class ChangedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeChange:
-    """A change from the outcome `old` of the first model to the outcome `new` of the second: the answer whether an input of the
-    domain has this change, and the rows of a table that have it.
+    """A change from the outcome `old` of the first model to the outcome `new` of the second: an input of the domain with this
+    change, if any, and the table rows that have it.
     """
 
     decision: str

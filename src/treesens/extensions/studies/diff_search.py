@@ -4,8 +4,8 @@ One search per score and direction maximises the difference of the two models at
 the search, and the proof gives a bound; a bound of 0 in both directions proves that the models are equal on the domain.
 
 For every change of a decision's outcome, an input is searched for, or a proof that none exists. Sensitivities are compared by
-auditing both versions over one table. A sensitivity appears if it is proved that no pair flips the old version, and a verified
-pair flips the new version; with an open answer, the change is unknown.
+auditing both versions over one table. A sensitivity appears if no pair flips the old version (proved) and a verified pair flips
+the new version; with an open answer, the change is unknown.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Answered(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Best(Evidence):
-    """An optimum: a reached value and a bound. If `bound` is given, it replaces the bound of the result; 0 is then exact."""
+    """An optimum: a reached value and a bound. `bound`, if given, replaces the bound of the result; 0 is then exact."""
 
     query: Query
     result: Result | None

@@ -132,7 +132,7 @@ STUDY = Study(
     call="""\
     The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval,
     and an interval of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be
-    features. `favourable` is a class (default: that of `treesens.toml` or of the model), predicted, or with a probability of at
+    features. `favourable` is a class (default: from `treesens.toml` or the model), predicted, or with a probability of at
     least `threshold`. `measure` is the measure of shares: `rows`, or a measure learnt from the rows of each group. `time_limit`
     is in seconds for each group.
     """,
@@ -146,6 +146,6 @@ STUDY = Study(
         "ratio": lambda records: any(one.reaches == "no" for one in records),
         "unproved": lambda records: any(one.reaches in ("no", "open") for one in records),
     },
-    fail_words="Exit with 10 if a group is proved to miss --ratio, or is not proved to reach it.",
+    fail_words="Exit with 10 if a group is proved to miss --ratio, or is not proved to reach the ratio.",
     work="groups",
 )

@@ -99,7 +99,7 @@ class Counter:
 
     @cached_property
     def counted(self) -> Counted:
-        """The question in the form for counting inputs; it is not used if the decisions of rows are counted."""
+        """The question in the form for counting inputs, unused if the decisions of rows are counted."""
         try:
             return counted_of(self.question.query)
         except UsageError:
@@ -231,7 +231,7 @@ def _reaches(ratio: tuple[Fraction, Fraction] | None, wanted: Fraction) -> str:
 
 
 def _rounded(exact: Fraction, outward: float) -> float:
-    """An end of an interval as a float, rounded outwards if it is not exact."""
+    """An end of an interval as a float; inexact ends are rounded outwards."""
     near = float(exact)
     beyond = Fraction(near) > exact if outward == 0.0 else Fraction(near) < exact
     return math.nextafter(near, outward) if beyond else near

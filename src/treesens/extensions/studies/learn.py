@@ -64,7 +64,7 @@ class RuleRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RulesDocument:
-    """All domains, groups and rules of a table; `text` states them in the language."""
+    """All domains, groups and rules of a table; `text` states all of them in the language."""
 
     schema_version: int = SCHEMA_VERSION
     data: str

@@ -1,4 +1,4 @@
-"""Limits on how the features of a person may change: features that stay fixed, directions, and permitted values.
+"""Limits on changes of a person's features: fixed features, directions, and permitted values.
 
 Recourse must not demand impossible changes (Ustun, Spangher and Liu, FAT* 2019). A feature may always keep its value, even if
 the value is not permitted; a feature with a missing value stays missing.

@@ -2,8 +2,8 @@
 
 There are three searches. An objective is optimised by the usual methods. The largest gap is the greatest g for which the answer
 to `sensitive m to F margin g` is `found`: for a pair, g is the smaller distance of the two scores from the cut-off, or the
-smaller lead of the two classes. One search of the native engine maximises this slack (`Solver(mode="slack")`). Whenever it
-stops, a verified pair reaches `value`, and it is proved that no pair reaches more than `bound`.
+smaller lead of the two classes. One search of the native engine maximises this slack (`Solver(mode="slack")`). Whenever the
+search stops, a verified pair reaches `value`, and no pair reaches more than `bound` (proved).
 
 For probabilities that are not functions of one score, the interval between value and bound is halved. The answer `found` raises
 the value, and `none` lowers the bound. The next question is about the midpoint, or about a smaller gap after an open answer,

@@ -55,7 +55,7 @@ class RangeEnd(Optimum):
 
     @property
     def why_open(self) -> str:
-        """The reason why the end is open; empty if it is closed."""
+        """The reason why the end is open; empty for a closed end."""
         if self.closed or self.result.objective is None:
             return "" if self.closed else self.reason
         return "open: not closed in the time given, or by the whole numbers that count scores"

@@ -139,7 +139,7 @@ class RowRobustness:
         return whole.closed and all(one.closed for one in self.targets)
 
     def certified(self, radius: float) -> bool:
-        """True if it is proved that no input within a radius has another class."""
+        """True if a proof excludes inputs of another class within a radius."""
         return self.verdict is Verdict.NONE or (self.bound is not None and self.bound > radius)
 
     def record(self) -> RobustRecord:

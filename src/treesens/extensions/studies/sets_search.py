@@ -265,8 +265,8 @@ class Lattice:
         return all(self.is_having(one | {x}) for x in self.every - one)
 
     def unexplored(self, over: Callable[[], bool] = lambda: False) -> Set | None:
-        """An undecided set that is maximal: with any further element, it is decided or open. None if every set is decided or
-        open. Raises TimeoutError if `over` returns True.
+        """An undecided set that is maximal: every larger set is decided or open. None if every set is decided or open. Raises
+        TimeoutError if `over` returns True.
         """
         removed = self._search(frozenset(), frozenset(), over)
         if removed is None:
@@ -278,7 +278,7 @@ class Lattice:
         return found
 
     def _search(self, removed: Set, kept: Set, over: Callable[[], bool]) -> Set | None:
-        """Elements outside `kept` whose removal from `every` leaves an undecided set, or None if there are no such elements."""
+        """Elements outside `kept` whose removal from `every` leaves an undecided set, or None."""
         if over():
             raise TimeoutError
         if any(self.every - known <= removed for known in self.lacking):

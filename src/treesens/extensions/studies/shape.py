@@ -71,15 +71,16 @@ class ShapeRecord:
 STUDY = Study(
     name="shape",
     title="shapes of scores: treesens shape --json",
-    text="""For every feature: is the score increasing or decreasing in it, with all other features fixed? The answer is a
-    proof, or two pairs that show neither, with the largest fall and the largest rise, each with its proved bound. Constraints
+    text="""For every feature: is the score increasing or decreasing, with all other features fixed? The answer is a
+    proof, or two pairs that refute both, with the largest fall and the largest rise, each with its proved bound. Constraints
     that the model declares (LightGBM, CatBoost, scikit-learn; XGBoost if the model is a live object), or that
     --increasing and --decreasing claim, are proved or refuted by a pair.
 
-    Exit codes: 0 every shape is known, 5 some are not, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
+    Exit codes: 0 every shape is known, 5 some are not, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130
+    interrupted.
     """,
     call="""\
-    The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides it:
+    The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides:
     `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
     proved bounds. A direction that the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a
     pair), or is open (None). `time_limit` is in seconds for each feature and score. Ctrl-C returns the results so far.

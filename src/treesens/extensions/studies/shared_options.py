@@ -33,7 +33,7 @@ MARGIN = Option(Sizes(), "Gaps in raw score, e.g. 0.5,1.")
 MEASURE = Option(
     Choice(MEASURES),
     "The measure of shares (docs/measures.md).",
-    more="[Measures](measures.md) defines them.",
+    more="[Measures](measures.md) defines the measures.",
 )
 TYPICAL = Option(
     Percent(),
@@ -63,7 +63,7 @@ BUDGET = Option(
 )
 PROTECTED = Option(
     Names(repeated=True),
-    "Protected features, as a,b: first in every table, never proposed for a change. Default: those of treesens.toml.",
+    "Protected features, as a,b: first in every table, never proposed for a change. Default: as in treesens.toml.",
     more="See [protected features](protected.md).",
 )
 REAL = Option(

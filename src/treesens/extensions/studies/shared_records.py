@@ -85,7 +85,7 @@ class PriceRecord(LossRecord):
 
 
 def certificates_of(made: list[dict[str, Any]]) -> list[CertificateRecord] | Absent:
-    """Certificates in the form for a record; ABSENT if none were requested."""
+    """Certificates in the form for a record; ABSENT unless requested."""
     if not made:
         return ABSENT
     return [

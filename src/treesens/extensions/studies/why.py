@@ -144,8 +144,8 @@ def document(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> WhyDocument:
 STUDY = Study(
     name="why",
     title="reasons of rows: treesens why --json",
-    text="""A sufficient reason for the class of a row: features whose values alone decide it, all of which are needed; and
-    features whose change gives another class. With --decision, outcomes replace classes.
+    text="""A sufficient reason for the class of a row: features whose values alone decide the class, all of which are needed;
+    and features whose change gives another class. With --decision, outcomes replace classes.
 
     Exit codes: 0 every row has its reason, 5 some are open, 1 usage, 2 unreadable input, 130 interrupted.
     """,

@@ -44,7 +44,7 @@ class Reason:
     """The reason for the class of a row. `features` decide the class (None if the usable features do not); `minimal` is True if
     every feature is needed, `smallest` if no smaller set decides it. `contrast` names features whose change gives another
     class, at `point`; `changeable` is True if a permitted change does, when some are not permitted. `several` are the smallest
-    reasons if more than one is requested, `complete` is True if no others exist, `also` contains additional results.
+    reasons if several are requested, `complete` is True if no others exist, `also` contains additional results.
     """
 
     row: int

@@ -1,7 +1,7 @@
 """Decides VNN-LIB properties of ONNX tree ensembles by a verified counterexample or by the proof that none exists.
 
 A property becomes one question about one point. The inputs are float32 numbers within their bounds, because the graph reads
-float32. Outputs are those of the graph: scores, values, or probabilities. A counterexample counts if the outputs of onnxruntime
+float32. Outputs are the graph's own: scores, values, or probabilities. A counterexample counts if the outputs of onnxruntime
 also satisfy the property, compared exactly.
 """
 

@@ -41,7 +41,7 @@ TABLE: Table = {
         **optional("the columns are unknown", used("feature_infos"), since="3.0"),
         **optional("the categories have no names", used("pandas_categorical")),
         "tree_info": inside("json_tree"),
-        **irrelevant("the word `tree`, and how often features split", ("name", "feature_importances")),
+        **irrelevant("the word `tree`, and the split counts of features", ("name", "feature_importances")),
     },
     "json_tree": {
         **used("num_leaves", "num_cat"),

@@ -47,7 +47,7 @@ _LINKS = {
 
 @dataclass(frozen=True, eq=False)
 class LightGBMTree:
-    """One tree: n - 1 inner nodes and n leaves. A child is an inner node if it is >= 0, otherwise the leaf ~child.
+    """One tree: n - 1 inner nodes and n leaves. A child >= 0 is an inner node, any other child is the leaf ~child.
 
     `missing` contains the missing types, `codes` the categories that go left at categorical nodes.
     """
@@ -185,7 +185,7 @@ def _maybe_named(header: LightGBMHeader, counts: Mapping[int, int]) -> dict[int,
 
 
 def _columns_of_lists(header: LightGBMHeader, counts: Mapping[int, int]) -> list[tuple[int, int]]:
-    """The first and the last feature that each name list can belong to; empty if they fit no features.
+    """The first and the last feature that each name list can belong to; empty for lists that fit no features.
 
     Each column of pandas' type `category` has a list, in column order. The file does not state which columns have this type:
     integers may be categorical features without names, and ordered categories are numbers in the model. A column with a list

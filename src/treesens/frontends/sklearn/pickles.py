@@ -1,4 +1,4 @@
-"""Pickles and joblib files, which can run code when opened. They are opened only if the user declares them trusted."""
+"""Pickles and joblib files, which can run code when opened. Such files are opened only if the user declares them trusted."""
 
 from __future__ import annotations
 

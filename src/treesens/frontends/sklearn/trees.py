@@ -98,7 +98,7 @@ def histogram_nodes(
 ) -> Nodes:
     """The nodes of a TreePredictor. `columns` maps its features to the user's, `known` lists the categories that may occur.
 
-    A category goes left if the node lists it, right if it is known but not listed; all others follow NaN. In the columns
+    A category goes left if the node lists it, right if known but not listed; all other categories follow NaN. In the columns
     `nones`, the last category is None, the missing value.
     """
     nodes = predictor.nodes

@@ -2,8 +2,8 @@
 
 The text is laid out token by token, so no token is lost. Declarations start at the margin, the sentence of a query is indented
 by two spaces, its constraints by four, continuation lines by two more, and by two for every open bracket. At most one empty
-line separates two lines; the file has none at its beginning and end. A comment on its own line is indented like the following
-line.
+line separates two lines; the file has no empty lines at its beginning and end. A comment on its own line is indented like the
+following line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNIT: Final = 2
 
 
 def format_text(text: str, name: str = "<query>") -> str:
-    """The text in canonical layout. Raises `DiagnosticsError` if it does not parse: files are never formatted in part."""
+    """The text in canonical layout. Raises `DiagnosticsError` for an invalid text: files are never formatted in part."""
     tree = parse(text, name)
     from treesens.grammar.parsing import terminals
 
@@ -86,7 +86,7 @@ def _lines(tokens: Iterator[Token]) -> list[list[Token]]:
 
 
 def _starts(tree: ast.File) -> frozenset[int]:
-    """Offsets at which conjuncts start: they distinguish `-a.x <= 3` on its own line from a continued difference."""
+    """Offsets at which conjuncts start, to distinguish `-a.x <= 3` on its own line from a continued difference."""
     bodies = [query.body for query in tree.queries]
     return frozenset(c.span.start for b in bodies if isinstance(b, ast.Find | ast.Count) for c in b.constraints)
 

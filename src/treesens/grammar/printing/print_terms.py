@@ -16,7 +16,7 @@ class Unwritable(QueryError, ValueError):
 
 
 def name_text(name: ast.Name, *, but: str = "") -> str:
-    """A name where only names occur; quoted if it is not plain, is reserved, or is the word `but`."""
+    """A name where only names occur; quoted unless plain, not reserved, and not the word `but`."""
     plain = PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
     return name.text if plain else _quoted(name.text)
 

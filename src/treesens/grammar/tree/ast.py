@@ -257,7 +257,7 @@ class Point(Node):
 class Find(Node):
     """`find P, Q [in MODEL] [such that CONSTRAINTS] [OBJECTIVE] [top N] [share of MEASURE] [expect ..]`
 
-    The objective is required if there are no constraints.
+    The objective is required without constraints.
     """
 
     points: tuple[Point, ...]

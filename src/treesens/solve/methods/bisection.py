@@ -90,7 +90,7 @@ class Bisection:
         return -low if self.sign < 0 else high
 
     def _decide(self, mark: Fraction) -> bool:
-        """Decides whether `mark` is reached; False if the decision stays open."""
+        """Decides whether `mark` is reached; False for an open decision."""
         assert self.goal.reaching is not None
         wanted = (*self.query.constraints, self.goal.reaching(self.sign * mark))
         seconds = max(_LEAST, _SHARE * self.left())

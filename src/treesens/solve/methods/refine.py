@@ -233,7 +233,7 @@ class _Refinement:
 
 
 def _open(result: Result) -> ObjectiveValue | None:
-    """The objective of an answer whose value and bound are not close yet; None if they are close."""
+    """The objective of an answer whose value and bound are not close yet, or None."""
     objective = result.objective
     if result.verdict is not Verdict.FOUND or objective is None or objective.bound is None:
         return None
@@ -244,7 +244,7 @@ def _open(result: Result) -> ObjectiveValue | None:
 
 
 def _joined(one: Result, other: Result) -> Result:
-    """Both answers combined, or the first alone if the second has no bound, without which refinement cannot continue."""
+    """Both answers combined, or the first alone if the second lacks a bound, which refinement needs."""
     first, second = one.objective, other.objective
     if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
         return one
@@ -275,7 +275,7 @@ def search_refined(question: OpenQuestion, budget: Budget) -> Result:
 def stronger_questions(query: Query) -> Iterator[Query]:
     """Stronger questions that bound distances between two points feature by feature: evenly, then by one feature alone.
 
-    Yields nothing if there is no distance of that kind.
+    Yields nothing without a distance of that kind.
     """
     sums = [found for constraint in query.constraints for found in _distances(constraint)]
     if not sums:
@@ -316,7 +316,7 @@ def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> C
 
 
 def _bounds(query: Query, relation: ValueSum, terms: Sequence[DistanceTerm], moving: frozenset[int]) -> Constraint:
-    """The points agree on the distance's features, except that each of the `moving` ones gets an equal share of the limit."""
+    """The points agree on the distance's features, except that each of the `moving` features has an equal share of it."""
     counted = {term.feature for term in terms}
     moving_terms = [term for term in terms if term.feature in moving]
     if not moving_terms or relation.limit < 0:

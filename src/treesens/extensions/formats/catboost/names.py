@@ -13,7 +13,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
 
 
 def as_number(name: str) -> str | int:
-    """The name as a number if it is written as an integer, because the library converts integers to texts."""
+    """The name as a number if written as an integer, because the library converts integers to texts."""
     return int(name) if _WHOLE.fullmatch(name) else name
 
 

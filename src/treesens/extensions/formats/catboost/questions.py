@@ -152,7 +152,7 @@ def statistic(
         else:
             conditions.append(known.among(coded[number], element["value"].integer() & 0xFFFFFFFF))
     if not categories or len(set(categories)) < len(categories):
-        raise ctr["elements"].error("a combination has no categories, or one of them twice")
+        raise ctr["elements"].error("a combination has no categories, or repeats one")
     sizes = [len(known.hashes[column]) + 1 for column in categories] + [2] * len(conditions)
     if math.prod(sizes) > MAX_TABLE:
         raise ctr["elements"].error(

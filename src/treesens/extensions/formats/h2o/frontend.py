@@ -240,7 +240,7 @@ def _corrections(mojo: Mojo, classes: int) -> list[float]:
 
 
 def _plain(text: str) -> object:
-    """The text, or None if it marks an empty field."""
+    """The text, or None for the mark of an empty field."""
     return None if text in ("null", "[]", "") else text
 
 
@@ -316,7 +316,7 @@ def _labels(texts: tuple[str, ...]) -> tuple[str, ...] | tuple[int | float, ...]
 
 
 def _classes(mojo: Mojo) -> tuple[str | int, ...]:
-    """The classes; empty for a regressor. For two classes, the score is that of the second."""
+    """The classes; empty for a regressor. For two classes, the score is the second class's."""
     category, count = mojo.text("category"), mojo.count("n_classes", _MOST_CLASSES)
     if (category, count) == ("Regression", 1):
         return ()

@@ -1,12 +1,12 @@
 """Quotients of functions of several scores, as terms of a sum of probabilities.
 
 A calibration of several classes computes f_c(s_c) for the score of each class, and divides each value by the sum of all values.
-So a term is a mean of numbers w_c with the weights f_c(s_c). It increases in the scores whose w_c is above the mean, and
-decreases in the scores whose w_c is below it.
+So a term is a mean of numbers w_c with the weights f_c(s_c). Such a mean increases in the scores whose w_c is above the mean,
+and decreases in the scores whose w_c is below it.
 
 Over a box of scores let q be the quotient, U the sum of all f_c, between L and H, and M the sum of (w_c - t) f_c for any number
-t. Since q - t = M / U, q - t is at most M / H if M <= 0, and at most M / L otherwise, and it is never more than the greatest
-quotient of the box minus t. A line in M above these bounds is a sum of functions of one score each, which rows of scores bound
+t. Since q - t = M / U, q - t is at most M / H if M <= 0, and at most M / L otherwise, and never more than the greatest quotient
+of the box minus t. A line in M above these bounds is a sum of functions of one score each, which rows of scores bound
 (`curve_sums.py`). A line for a part of the box gives a row that holds unless some score is outside that part.
 """
 

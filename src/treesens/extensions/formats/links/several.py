@@ -46,7 +46,7 @@ _SIGMOID = Sigmoid(-1.0, 0.0)
 
 @dataclass(frozen=True)
 class Mean(Link):
-    """The weighted mean of the members' probabilities: one per class, or only that of the second of two classes."""
+    """The weighted mean of the members' probabilities: one per class, or only the second of two classes' probability."""
 
     name = "blended"
     advice = (
@@ -122,7 +122,7 @@ class Votes(Link):
         return members_of(ensemble).winners(np.asarray(scores, np.float64), len(ensemble.classes))
 
     def sure_winners(self, ensemble: Ensemble, scores: FloatArray) -> list[int | None] | None:
-        """Per row, the class that wins whatever the uncertain members predict; None if there is no such class."""
+        """Per row, the class that wins whatever the uncertain members predict, or None."""
         count = len(ensemble.classes)
         votes = [sure_classes(member, scores[:, first:end]) for member, first, end in members_of(ensemble).parts()]
         result: list[int | None] = []

@@ -34,7 +34,7 @@ class Behind:
 
 
 def parsed_model(data: bytes, place: str) -> Any:
-    """The ModelProto in a file. Raises ModelError if there is none."""
+    """The ModelProto in a file. Raises ModelError for other files."""
     onnx = onnx_library(place)
     from google.protobuf.message import DecodeError
 
@@ -45,7 +45,7 @@ def parsed_model(data: bytes, place: str) -> Any:
 
 
 def onnx_library(place: str) -> Any:
-    """The package onnx. Raises ModelError if it is not installed."""
+    """The package onnx. Raises ModelError if onnx is not installed."""
     try:
         import onnx
     except ImportError:

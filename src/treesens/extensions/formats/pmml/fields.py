@@ -29,7 +29,7 @@ from treesens.extensions.formats.pmml.xml import Element
 
 Function: TypeAlias = Callable[[Float64], Float64]
 Image: TypeAlias = str | float | None
-"""A value of a field: a text, a number, or None if it is missing."""
+"""A value of a field: a text, a number, or None for missing."""
 
 NUMBERS = ("double", "float", "integer")
 _NO_TRANSFORMATION = "move the transformation out of the file, or write it with constants and + - * / only"
@@ -130,7 +130,7 @@ class Fields:
         return Fields(self.columns, dict(self.known), dict(self.functions))
 
     def find(self, name: str, at: Element) -> Field:
-        """The field with this name. Raises ModelError if it is missing, or if it is the output of another model."""
+        """The field with this name. Raises ModelError for a missing field, and for the output of another model."""
         if name not in self.known:
             raise at.error(f"there is no field `{name[:60]}`")
         return self.known[name]

@@ -4,8 +4,8 @@ Each fold is such a model; the probabilities of several folds are averaged (`ble
 
 With more than two classes, each class has a score (its decision function or share of votes) and a calibrator. The probability
 of a class is its calibrated score divided by the sum over all classes; the class with the greatest probability is predicted.
-All classes have the same divisor, so this compares functions of one score each (`binder/scores.py`). Folds have different
-divisors: they are members of a mean (`blends.py`) whose probabilities are means of quotients (`quotients.py`).
+All classes have the same divisor, so the comparison is between functions of one score each (`binder/scores.py`). Folds have
+different divisors: folds are members of a mean (`blends.py`) whose probabilities are means of quotients (`quotients.py`).
 """
 
 from __future__ import annotations

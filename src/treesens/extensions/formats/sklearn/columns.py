@@ -243,7 +243,7 @@ def _filler(value: np.float64) -> Function:
 
 
 def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[Column, list[Any], int | None]]:
-    """For each column: the column, its categories without missing ones, and the position of NaN among all categories."""
+    """For each column: the column, its categories without missing values, and the position of NaN among all categories."""
     if getattr(step, "_infrequent_enabled", False):
         raise ModelError(
             f"{type(step).__name__} merges infrequent categories",
@@ -272,7 +272,7 @@ def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[
 
 
 def _encoded(column: Column, present: list[Any], images: Float64, missing: float) -> Column:
-    """A column with the images of its categories; imputed NaN gets the image of the imputed value."""
+    """A column with the images of its categories; imputed NaN has the image of the imputed value."""
     if column.filled is not None:
         place = present.index(column.filled) if column.filled in present else len(present)
         missing = float(images[place])

@@ -37,7 +37,7 @@ def command(
 ) -> int:
     """Write a first file of questions about MODEL, with the domains of the table DATA, and a first treesens.toml next to it.
 
-    Both files are full of comments: read them, and change them. Existing files are kept.
+    Both files are full of comments: read and change them. Existing files are kept.
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load

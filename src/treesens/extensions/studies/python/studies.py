@@ -207,7 +207,7 @@ class Diff(Columns):
 
     @property
     def sensitivities(self) -> list[dict[str, Any]] | None:
-        """One dict per set of features and gap: its sensitivity `appears`, `goes`, `stays`, is `never` there, or is `unknown`,
+        """One dict per set of features and gap: its sensitivity `appears`, `goes`, `stays`, `never` exists, or is `unknown`,
         with the findings about both versions; None without gaps.
         """
         known: list[dict[str, Any]] | None = self.record["sensitivities"]

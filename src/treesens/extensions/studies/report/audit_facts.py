@@ -45,7 +45,7 @@ class Audit:
     declared: set[str] = field(default_factory=set)
     """Features with a declared domain."""
     mending: list[dict[str, Any]] | None = None
-    """The estimated cost of repairing the model; None if it was not requested."""
+    """The estimated cost of repairing the model; None unless requested."""
     mending_gap: float = 0.0
 
 
@@ -140,7 +140,7 @@ _LISTED = 24
 
 
 def domain_records(query: Query, declared: set[str]) -> list[dict[str, Any]]:
-    """A record for each feature: its kind, its range or values, whether it may be missing, and the source of its domain.
+    """A record for each feature: its kind, its range or values, a flag for missing values, and the source of its domain.
 
     `declared` are the features with a declared domain; the others range over the data.
     """

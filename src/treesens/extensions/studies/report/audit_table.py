@@ -60,7 +60,7 @@ def swing_of(record: dict[str, Any]) -> str:
 
 
 def swing_units(records: Sequence[dict[str, Any]]) -> str:
-    """The units of the largest swings; empty if there are no swings."""
+    """The units of the largest swings; empty without swings."""
     return " or ".join(dict.fromkeys(one["max_swing_unit"] for one in records if one["max_swing_unit"] is not None))
 
 
@@ -80,7 +80,7 @@ def flips_of_words(record: dict[str, Any]) -> str:
 
 
 def distance_of(record: dict[str, Any]) -> str:
-    """The distance to the nearest row, with its proved bound if it may be smaller."""
+    """The distance to the nearest row, with its proved bound if that may be smaller."""
     near = record.get("nearest_row")
     if not near:
         return "–"
@@ -89,7 +89,7 @@ def distance_of(record: dict[str, Any]) -> str:
 
 
 def shape_of(record: dict[str, Any]) -> str:
-    """The direction of the score in the feature, and whether a declared direction holds."""
+    """The direction of the score in the feature, and the verdict on a declared direction."""
     known = record.get("shape")
     if known is None:
         return ""

@@ -246,8 +246,8 @@ def limits(records: Sequence[Record], facts: Record, domain: str = "the domain i
         f"Every proof and every bound is about {domain}, and states nothing about other inputs.",
         "One feature (or set) is changed at a time, and all others are fixed: features that change together in the "
         "real world are not modelled.",
-        "A pair is possible in the domain; its distance to the nearest row indicates whether it is likely.",
-        "The audit covers the behaviour of the model. It does not assess the data, the labels or the use of "
+        "A pair is possible in the domain; its distance to the nearest row indicates its likelihood.",
+        "The audit covers the behaviour of the model. The audit does not assess the data, the labels or the use of "
         "decisions, and is not a statement about compliance with any rule.",
     ]
     if any(r["verdict"] == "unknown" for r in records):

@@ -1,7 +1,7 @@
 """The first two pages of a report: the finding about every feature in a few words, and one example sentence.
 
-*On rows*: rows of the data flip. *On inputs only*: only other inputs of the domain flip; their rarity is stated. *None*: it is
-proved that no input flips. Signers have to distinguish rows from inputs: one row in ten is not one input in a billion.
+*On rows*: rows of the data flip. *On inputs only*: only other inputs of the domain flip; their rarity is stated. *None*: a
+proof shows that no input flips. Signers have to distinguish rows from inputs: one row in ten is not one input in a billion.
 """
 
 from __future__ import annotations

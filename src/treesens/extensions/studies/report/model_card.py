@@ -25,7 +25,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 
 def card_section(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
-    """The section, marks included. The section contains no times except the date in `facts`, if there is one."""
+    """The section, marks included. The section contains no times except the date in `facts`, if any."""
     groups = audit_words.grouped(records, Names.of_facts(facts))
     gaps = list(dict.fromkeys(gap_of(record) for record in records))
     lines = front_page.lines(groups, facts)
