@@ -48,11 +48,11 @@ def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> F
         present = column[np.isfinite(column)]
         width = Fraction(float(present.max())) - Fraction(float(present.min())) if len(present) else Fraction(1)
     if width is None:
-        message = f"nothing bounds `{spec.name}`, so a distance has no unit in it"
+        message = f"`{spec.name}` is unbounded, so its distances lack a unit"
         remedy = f"declare {declaration(spec.name, 'real in [lo, hi]')}, or `domain from DATA`"
         raise scope.fail("E312", message, span, remedy)
     if width > WIDEST:
-        message = f"the domain of `{spec.name}` is wider than the largest number, so a distance has no unit in it"
+        message = f"the domain of `{spec.name}` is wider than the largest number, so its distances lack a unit"
         remedy = f"declare a narrower domain, e.g. {declaration(spec.name, 'real in [lo, hi]')}"
         raise scope.fail("E312", message, span, remedy)
     return width or Fraction(1)

@@ -108,7 +108,7 @@ def _rectangles(occupied: BoolArray) -> Iterator[tuple[tuple[int, int], tuple[in
     """Yields maximal empty rectangles that bound both features and do not lie in a completely empty row or column.
 
     For every first row the last row moves down. The columns that are free in all rows between both form runs, and a run is
-    maximal if neither adjacent row is free over the whole run. All last rows are processed at once.
+    maximal if neither adjacent row is free over the whole run. One array operation handles every last row.
     """
     rows, columns = occupied.shape
     if rows > columns:

@@ -179,7 +179,7 @@ def with_zeros(table: Table, columns: Iterable[str]) -> Table:
 
 
 _MOST_DIGITS = 400
-"""Maximum digits before or after the point of a number as a category name, since its exact value has as many digits."""
+"""Maximum digits before or after the point of a category name that is a number: exact values need all these digits."""
 
 
 def decimal_of(text: str) -> Fraction | None:

@@ -30,10 +30,10 @@ class LoadedModel:
     """An ensemble with its library's functions.
 
     For X, float64[rows, features] with NaN for missing, `margins(X)` returns the library's raw output, [rows, n_outputs] in the
-    library's type, and `leaf_ids(X)` its leaf ids, [rows, trees] (None if the library has no leaf ids). Both import the library
-    on first use. `predicts(X)` returns the results of the library's predict and predict_proba (None without them); `inputs(X)`
-    converts the rows to predict's form (None if that is X). `notes` are sentences for the user, `meaning` is the user's
-    description of the features and classes.
+    library's type, and `leaf_ids(X)` its leaf ids, [rows, trees] (None if the library has no leaf ids). Both functions import
+    the library on first use. `predicts(X)` returns the results of the library's predict and predict_proba (None without them);
+    `inputs(X)` converts the rows to predict's form (None if that is X). `notes` are sentences for the user, `meaning` is the
+    user's description of the features and classes.
     """
 
     ensemble: Ensemble

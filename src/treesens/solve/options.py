@@ -1,7 +1,7 @@
 """The options of a question: backend, pipeline, limits, tolerances, second opinions, and known results.
 
-This is the only declaration of the options. The commands `check`, `compare` and `sweep`, the Python calls, SPEC files, journal
-keys and worker messages are generated from it (docs/adr/0039).
+Options are declared only here. The commands `check`, `compare` and `sweep`, the Python calls, SPEC files, journal keys and
+worker messages are generated from it (docs/adr/0039).
 """
 
 from __future__ import annotations

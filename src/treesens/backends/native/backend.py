@@ -37,7 +37,7 @@ from treesens.compiler.result import NearMiss
 class NativeArtifact(Artifact):
     """Contains the engine's problem; no text is written. `postsolve` undoes the merging of copies done here.
 
-    A module without variables needs no search, and is kept unchanged.
+    A module without variables is kept unchanged, without a search.
     """
 
     module: Module | None = None

@@ -51,8 +51,8 @@ _BYTES_PER_NODE = 50
 _UNKNOWN = (1 << 63) - 1
 """The engine's bound on a level without any proof."""
 _LOOK = 12
-"""Work of the local search before the first proof, per tree node. Most answers are found at once, and proving that no answer
-exists is often faster than a longer search.
+"""Work of the local search before the first proof, per tree node. Most answers are found at once, and proofs that no answer
+exists are often faster than a longer search.
 """
 _TREES = 1 << 20
 """Maximum number of trees of a model."""

@@ -240,7 +240,7 @@ def check_output(path: Path, needs: str | None = None) -> None:
 
 def make_folder(path: Path) -> None:
     """Creates a folder and its parents if they do not exist. Raises UsageError if this fails."""
-    with _told(path, "the folder cannot be made", "name another folder"):
+    with _told(path, "the folder cannot be created", "name another folder"):
         path.mkdir(parents=True, exist_ok=True)
 
 

@@ -117,7 +117,7 @@ def _names(root: Path) -> Iterator[str]:
 
 
 def _checked(name: str, root: Path) -> str:
-    """The name as `sha256sum` prints it. Raises ModelError if the name is not text, or if `sha256sum` would escape it."""
+    """The name as `sha256sum` prints it. Raises ModelError if the name is not text, or if `sha256sum` would escape the name."""
     if not name.isprintable() or "\\" in name:
         raise ModelError(
             f"a file has the name `{visible(name)[:80]}`, which is no plain text", place=str(root), remedy=_FOLDER

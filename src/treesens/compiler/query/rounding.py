@@ -95,8 +95,8 @@ def soften(query: Query) -> Query:
     """The question with every score constraint relaxed by its numerical band, and by the leads that probabilities do not
     resolve.
 
-    Every input that answers the original question by the library's own scores and classes answers the relaxed one. Every input
-    that answers the original question by probabilities does so too, unless its probabilities are too small to differ from 0.
+    Every input that answers the original question by the library's own scores and classes answers the relaxed one. Inputs that
+    answer the original question by probabilities also answer the relaxed one if those probabilities differ from 0.
     """
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:

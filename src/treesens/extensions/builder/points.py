@@ -98,7 +98,7 @@ class Point(Built):
                 raise wrong("the other side of =", "a point or a row", target, remedy)
 
     def __ne__(self, other: object) -> Constraint:  # type: ignore[override]
-        raise UsageError("two points can only be equal", remedy=f"write `{self}.changes(b) >= 1`")
+        raise UsageError("points can only be compared by `==`", remedy=f"write `{self}.changes(b) >= 1`")
 
     def except_(self, *features: str) -> Except:
         """The point without the features that may differ: `a == b.except_("sex", "race")`."""

@@ -238,7 +238,7 @@ def sensitive(
     kinds: tuple[Nearness, ...] = ("likelihood", "cavities", "both", "distance")
     assert kinds == NEARNESS
     if using is not None and table is None:
-        raise UsageError("`using` says how to be near data, and `near` is not given", remedy="give `near`")
+        raise UsageError("`using` requires `near`", remedy="give `near`")
     if flip is not None and (isinstance(flip, str) or len(flip) != 2):
         raise wrong("flip", "a pair of classes (from, to)", flip)
     body = ast.Sensitive(

@@ -196,7 +196,7 @@ def reason_claim(
             return open_claim(title, f"no input was found that shows that {name} cannot be left out")
         shown_apart.append(shown)
     if smallest and not _against_fewer(others, cells, len(features), shown_apart, ask):
-        return open_claim(title, "it was not shown that no reason has fewer features")
+        return open_claim(title, "a reason with fewer features was not excluded")
     parts += [part for part, _ in shown_apart]
     kept += [agreed for _, agreed in shown_apart]
     kind = "smallest" if smallest else "reason"

@@ -8,7 +8,7 @@ from treesens.extensions.conformance.cases import BIG, MAKERS, Case, Sketch, cas
 # --- blocks ------------------------------------------------------------------------------------------------------------
 
 
-@case("no variables, no blocks, no ops: satisfied")
+@case("no variables, blocks or ops: satisfied")
 def empty(s: Sketch) -> None:
     s.cells = ()
 

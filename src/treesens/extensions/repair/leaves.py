@@ -181,7 +181,7 @@ class LeafSearch:
 
     def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
         """The next leaves for the engine: a point between the mean and `outside`, or with `middle` the midpoint of `inside` and
-        `outside`; without climbers, `outside`. None if these leaves do not cost less than `inside`.
+        `outside`; without climbers, `outside`. None if these leaves cost at least as much as `inside`.
         """
         if not self.climbers:
             return self._between(inside, outside, 1.0)

@@ -701,7 +701,7 @@ def _as_people_write(distinct: FloatArray) -> bool:
 
 
 def _steps(distinct: FloatArray) -> int:
-    """The number of equal steps of the range such that every number lies within four floats of a step, or 0."""
+    """The number of equal steps of the range if every number is within four floats of a step, otherwise 0."""
     span = distinct[-1] - distinct[0]
     count = span / np.diff(distinct).min()
     if not 2 <= count <= _MOST_STEPS:

@@ -84,5 +84,5 @@ class FormulaBuilder(TermBuilder):
             return ast.PointsEqual(point, self.name(right), varied, span=span)
         if right.data == "bare" and self.span(right).text in self.points and point.text in self.points:
             remedy = f"write `{point.text} = {self.span(right).text} except {{..}}`, or `changes(..) >= 1`"
-            raise self.fail("S034", "two points can only be equal", span, remedy)
+            raise self.fail("S034", "points can only be compared by `=`", span, remedy)
         raise self.no_point(point)

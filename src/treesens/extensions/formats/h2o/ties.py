@@ -88,7 +88,7 @@ class HashedTies(Ties):
 class CutShares(Ties):
     """Predicts the second of two classes if its share of the sum of both scores reaches a cut-off t.
 
-    That is, (1 - t) times the second score is at least t times the first. `corrections` are factors of these scores for
+    In other words, (1 - t) times the second score is at least t times the first. `corrections` are factors of these scores for
     balanced classes. The share is rounded, so a decision by its last digits is open.
     """
 

@@ -315,7 +315,7 @@ def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
-_MIXED = ("it combines several columns", "give only the model after it, over the columns that this step makes")
+_MIXED = ("the step combines several columns", "give only the model after it, over the columns that this step makes")
 _SPREAD = ("it makes several columns of one, which are not step functions", _MIXED[1])
 _DIGITS = (
     "the last digits are not monotone, and differ between processors",

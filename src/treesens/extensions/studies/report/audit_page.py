@@ -35,7 +35,7 @@ _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
 def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any], *, force: bool = False) -> Path:
     """Writes all facts and records as JSON and, in the same folder, the page with their hash; returns the path of the JSON.
 
-    The records are written before the page, which may fail. Neither the records nor the page contains measured times.
+    The records are written before the page, which may fail. Measured times are neither in the records nor on the page.
     """
     attachment = attachment_of(path)
     facts, records = without_seconds(facts), without_seconds(records)
