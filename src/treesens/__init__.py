@@ -71,5 +71,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Only the public names."""
+    """Returns the public names only."""
     return sorted(__all__)

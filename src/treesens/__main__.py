@@ -1,4 +1,4 @@
-"""`python -m treesens` is the command `treesens`."""
+"""Runs the command `treesens` as `python -m treesens`."""
 
 from treesens.cli import main
 

@@ -31,16 +31,16 @@ STUDY_LINES: Final = {
     "gap": ("treesens.extensions.studies.gap:STUDY", "The largest gap of every feature, with its proof."),
     "count": (
         "treesens.extensions.studies.count:STUDY",
-        "How much of the inputs a feature flips, and who is concerned.",
+        "The share of inputs that a feature flips, and the affected inputs.",
     ),
     "sets": (
         "treesens.extensions.studies.sets:STUDY",
-        "Which sets of features flip the decision: all smallest, and all largest that do not.",
+        "All smallest sets of features that flip the decision, and all largest sets that do not.",
     ),
     "range": ("treesens.extensions.studies.range:STUDY", "The smallest and the largest score, with their proofs."),
     "shape": (
         "treesens.extensions.studies.shape:STUDY",
-        "In which features the score rises or falls, with proofs.",
+        "The features in which the score rises or falls, with proofs.",
     ),
     "groups": (
         "treesens.extensions.studies.groups:STUDY",
@@ -50,10 +50,10 @@ STUDY_LINES: Final = {
         "treesens.extensions.studies.reasons:STUDY",
         "The principal reasons of denials, with phrases and codes.",
     ),
-    "robust": ("treesens.extensions.studies.robust:STUDY", "How far rows are from another class, with proofs."),
+    "robust": ("treesens.extensions.studies.robust:STUDY", "The distances of rows from another class, with proofs."),
     "why": (
         "treesens.extensions.studies.why:STUDY",
-        "Which values of a row decide its class, and what would change it.",
+        "The values of a row that decide its class, and changes that flip the class.",
     ),
     "learn": (
         "treesens.extensions.studies.learn:STUDY",
@@ -61,7 +61,7 @@ STUDY_LINES: Final = {
     ),
     "diff": (
         "treesens.extensions.studies.diff:STUDY",
-        "Compare two models: equal, or how far apart, with proofs; which rows change.",
+        "Compare two models: equality or the largest difference, with proofs; the changed rows.",
     ),
     "repair": (
         "treesens.extensions.repair.study:STUDY",
@@ -86,7 +86,7 @@ COMMAND_LINES: Final = {
     ),
     "sweep": (
         "treesens.extensions.sweeps.commands.sweep:command",
-        "Ask thousands of questions, with a journal, on many processes or machines.",
+        "Answer thousands of questions, with a journal, on many processes or machines.",
     ),
     "bench": (
         "treesens.extensions.sweeps.commands.bench:command",
@@ -129,7 +129,7 @@ METHODS: Final = {
     "least radius": "treesens.extensions.methods.registered:RADIUS",
     "attainable sums": "treesens.extensions.methods.registered:SUMS",
 }
-"""Methods of answering, in addition to those of `solve/methods/registry.py`."""
+"""Methods of answering, in addition to `solve/methods/registry.py`."""
 SERVICES: Final = {
     "answers": "treesens.extensions.answers.service",
     "certificates": "treesens.extensions.certify.service",

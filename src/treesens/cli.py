@@ -23,13 +23,13 @@ from treesens.report.terminal import say, use_any_encoding
 
 CORE: dict[str, tuple[str, str]] = {
     "check": ("treesens.commands.check:command", "Answer the questions of a .sens file."),
-    "compare": ("treesens.commands.compare:command", "Ask many backends and pipelines the same questions."),
-    "explain": ("treesens.commands.explain:command", "Say what a question means and what the compiler makes of it."),
-    "emit": ("treesens.commands.emit:command", "Write what a solver would get."),
+    "compare": ("treesens.commands.compare:command", "Run the same questions on many backends and pipelines."),
+    "explain": ("treesens.commands.explain:command", "Show the meaning of a question and its compiled form."),
+    "emit": ("treesens.commands.emit:command", "Write a question in a solver's input format."),
     "opt": ("treesens.commands.opt:command", "Run passes and show the IR."),
     "info": ("treesens.commands.info:command", "Describe a model file."),
     "fmt": ("treesens.commands.fmt:command", "Format .sens files."),
-    "doctor": ("treesens.commands.doctor:command", "Say which solvers and libraries work here."),
+    "doctor": ("treesens.commands.doctor:command", "Check which solvers and libraries work here."),
     "schema": ("treesens.commands.schema:command", "Show the JSON Schema of the records of a command."),
 }
 BUILTIN = {**CORE, **STUDY_LINES, **COMMAND_LINES} if has_extensions() else CORE
@@ -44,11 +44,11 @@ INTERRUPTED = 130
 FAILED_OUTPUTS = "treesens.commands.common"
 """The key of the exit codes of failed outputs in a click context (commands/common.py)."""
 TRACEBACK = "TREESENS_TRACEBACK"
-"""An environment variable: if it is set, internal errors show a traceback."""
+"""An environment variable; with it, internal errors show a traceback."""
 SCHEDULE = "TREESENS_SCHEDULE"
 """An environment variable: parameters of the engine's schedule for this process (docs/engine.md)."""
 CLEANING_SECONDS = 0.7
-"""Seconds that libraries' exit handlers get after a Ctrl-C."""
+"""Time limit, in seconds, of libraries' exit handlers after a Ctrl-C."""
 COLLECT_EVERY = 50_000
 """Allocations between two garbage collections. The default, 700, costs a short command 8 % of its time."""
 
@@ -97,7 +97,7 @@ class LazyGroup(click.Group):
 
 
 def command_names() -> list[str]:
-    """The built-in commands, then those of other distributions. Raises UsageError if a name is used twice."""
+    """The built-in commands, then commands of other distributions. Raises UsageError if a name is used twice."""
     known, studies = COMMANDS.names(), STUDIES.names()[len(STUDY_LINES) :] if has_extensions() else []
     for name in set(known) & set(studies):
         raise UsageError(f"`{name}` of {STUDIES.owner(name)} has the name of another command", remedy="uninstall it")

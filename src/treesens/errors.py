@@ -103,7 +103,7 @@ class OverwriteError(UsageError):
 
 
 class ArgumentsError(UsageError, TypeError):
-    """A Python function was called with unknown arguments, or without a required one."""
+    """A Python function was called with unknown arguments, or lacks a required argument."""
 
     code = "U004"
 

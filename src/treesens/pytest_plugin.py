@@ -1,4 +1,4 @@
-"""The plug-in of pytest: that of the extension for CI, if it is installed."""
+"""The pytest plug-in of the extension for CI, if the extension is installed."""
 
 from treesens.builtin import SERVICES, has_extensions
 

@@ -18,7 +18,7 @@ _JOINERS = "\u200c\u200d"
 """Format characters that words of some languages contain."""
 _UNUSUAL = re.compile(r"[^\t -~]")
 _UNUSUAL_IN_LINES = re.compile(r"[^\t\n -~]")
-"""Characters that need a closer look; almost every text has none."""
+"""Characters that need a closer look, and that almost no text contains."""
 RESERVED = frozenset(("except", "of", "inf"))
 """Words of the language that need backquotes as names everywhere except after a dot."""
 PLAIN = re.compile(r"[^\W\d]\w*")
@@ -49,7 +49,7 @@ def declaration(feature: str, domain: str) -> str:
 
 
 def spreadsheet(text: str) -> str:
-    """A text as a CSV cell: text that a spreadsheet would parse as a formula gets a leading apostrophe."""
+    """A text as a CSV cell: a leading apostrophe precedes text that a spreadsheet would parse as a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else text
 
 

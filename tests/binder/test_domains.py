@@ -148,7 +148,7 @@ def test_rows_that_no_answer_can_be_are_counted() -> None:
     told = [(d.code, d.severity) for d in messages]
     assert told == [("E408", "warning"), ("E409", "note"), ("E401", "warning"), ("E402", "warning")]
     coded, endless, outside, lost = messages
-    assert coded.message.startswith("`rows` holds numbers in `town`, where the model has names of categories")
+    assert coded.message.startswith("`rows` contains numbers in `town`, where the model uses category names")
     assert "can be any number, also one that no row has" in endless.message
     assert endless.remedy.startswith("write `domain from rows`")
     assert outside.message == "1 of 8 rows of `rows` lie outside the domain, most often of `x`"
@@ -198,4 +198,4 @@ def test_values_that_the_model_cannot_hold_are_left_out_of_columns_that_no_quest
     assert "infinite" not in ran.output
     (tmp_path / "q.sens").write_text(f"{text} and a.y >= 0.5\n")
     ran = CliRunner().invoke(group, ["check", str(tmp_path / "q.sens")])
-    assert "column `y` holds" in str(ran.exception)
+    assert "column `y` contains" in str(ran.exception)

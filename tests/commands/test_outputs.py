@@ -229,5 +229,5 @@ def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path, command: 
     (tmp_path / "q.sens").write_text(f'model m from "m.json"\nquery q: {question}\nquery p: {question}\n')
     done = run_command(tmp_path, *FOLDERS[command], inside)
     assert done.returncode == 1, done.stderr
-    assert f"error[U001]: {inside}: the folder cannot be made: Not a directory" in done.stderr
+    assert f"error[U001]: {inside}: the folder cannot be created: Not a directory" in done.stderr
     assert (tmp_path / "d.csv").read_text().startswith("f0,f1")

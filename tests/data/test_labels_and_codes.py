@@ -76,7 +76,7 @@ def test_a_number_that_is_no_label_is_an_error_and_not_a_code(model: Any) -> Non
     with pytest.raises(TreesensError, match="no category"):
         ask(model, "find a such that a.grade = 0")
     frame, _ = table(20)
-    with pytest.raises(TreesensError, match="holds 0 in row 0, which is no category of the model") as caught:
+    with pytest.raises(TreesensError, match="contains 0 in row 0, which is no category of the model") as caught:
         ask(model, "find a such that a = row 0 of d", "", frame.assign(grade=0))
     assert "1, 2, 3, 4" in str(caught.value)
 

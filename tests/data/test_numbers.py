@@ -40,7 +40,7 @@ def test_no_such_text_is_a_number(text: str, tmp_path: Path) -> None:
         fraction_of(text)
     path = tmp_path / "d.csv"
     path.write_text(f"a,b\n{text},0\n1,1\n", encoding="utf-8")
-    with pytest.raises(DataError, match="holds the text"):
+    with pytest.raises(DataError, match="contains the text"):
         read_table(path).numbers("a")
 
 

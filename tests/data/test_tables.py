@@ -69,7 +69,7 @@ def test_dates_and_words_are_no_numbers_as_people_write_them(tmp_path: Path) -> 
 def test_a_token_of_a_missing_number_is_named(token: str, tmp_path: Path) -> None:
     """As UCI, SAS, MySQL and people write them; among categories the same text is one."""
     table = read_table(write(tmp_path / "t.csv", f"a,b,c\n1,own,0\n{token},{token},1\n"))
-    with pytest.raises(DataError, match="column `a` holds the text") as caught:
+    with pytest.raises(DataError, match="column `a` contains the text") as caught:
         table.numbers("a")
     assert caught.value.remedy == f"`{token}` looks like a missing value: leave such cells empty"
     with pytest.raises(DataError, match="declare its categories"):

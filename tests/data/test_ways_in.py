@@ -319,7 +319,7 @@ def test_infinite_values_are_refused_in_words(study: str, way: str, folder: Path
     if study == "learn":
         assert "debt" in ask(study, wrapped(columns, way, folder), folder)
         return
-    with pytest.raises(TreesensError, match="column `debt` holds infinite values") as caught:
+    with pytest.raises(TreesensError, match="column `debt` contains infinite values") as caught:
         ask(study, wrapped(columns, way, folder), folder)
     assert not isinstance(caught.value, InternalError)
     assert isinstance(caught.value, DataError) or study == "check_text"

@@ -79,7 +79,7 @@ def test_no_sample_of_a_box_flips_more_rows_than_are_counted(
 
 def test_a_frame_by_itself_is_a_message(page: tuple[dict[str, Any], list[tuple[str, str]]]) -> None:
     space = page[0]
-    with pytest.raises(UsageError, match="`data` maps the names of the text to objects, and is no DataFrame"):
+    with pytest.raises(UsageError, match="`data` maps names of the text to objects, and is not DataFrame"):
         ts.check_text(
             'model m from "m"\nquery q: find a maximize margin(a)', models={"m": space["booster"]}, data=space["frame"]
         )

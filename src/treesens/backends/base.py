@@ -75,8 +75,8 @@ class Limits:
     offset: float = 0.0
 
     def relative_gap(self, artifact: Artifact, least: float = 0.0) -> float:
-        """The relative gap for a solver, at least `least`: solvers ignore the offset and the constant of the objective, so if
-        either is non-zero, the tolerance would change its meaning and the exact optimum is required.
+        """The relative gap for a solver, at least `least`. Solvers ignore the objective's offset and constant, which would
+        change the meaning of a relative tolerance: if either is non-zero, the exact optimum is required.
         """
         knows_all = self.offset == 0.0 and artifact.objective_constant == 0
         return max(self.tolerance.relative if knows_all else 0.0, least)
@@ -84,7 +84,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """A backend's capabilities. Every field is read: by the driver, by `explain`, by the conformance kit."""
+    """A backend's capabilities. Every field has a reader: the driver, `explain` or the conformance kit."""
 
     proof: Proof
     warm_start: bool = False
@@ -160,7 +160,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def emit(self, module: Module, *, precision: int = 0) -> Artifact:
-        """The module in the solver's format; pure, and possible without the solver.
+        """Writes the module in the solver's format; pure, and does not need the solver.
 
         `precision` counts refinements: if a witness fails exact replay, the module is emitted again with more digits.
         """
@@ -211,7 +211,7 @@ BACKENDS: Final = Registry(
 
 
 def get_backend(name: str) -> Backend:
-    """An instance of a backend by name; raises `BackendError` if it is unknown."""
+    """An instance of a backend by name; raises `BackendError` for an unknown name."""
     made = BACKENDS.get(name)()
     if not isinstance(made, Backend):
         raise BackendError(f"the plug-in backend `{name}` is not a subclass of treesens.backends.base.Backend")
@@ -229,8 +229,8 @@ def packages_of(name: str) -> tuple[str, ...]:
 
 
 def missing_module(name: str, extra: str = "", package: str = "") -> str | None:
-    """None if the module `name` is installed, otherwise the reason and the remedy: the extra `extra`, or the distribution
-    `package`, which the full installation includes and a slim one omits.
+    """None if the module `name` is installed, otherwise the reason with its remedy: install the extra `extra`, or the
+    distribution `package`, which slim installations omit.
     """
     wanted = f"'treesens[{extra}]'" if extra else package or name
     return None if is_installed(name) else f"{name} is not installed: pip install {wanted}"

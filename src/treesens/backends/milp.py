@@ -1,7 +1,7 @@
-"""Common parts of the MILP backends: MPS in, a rounded assignment out, and the sign of the objective.
+"""Common parts of the MILP backends: MPS input, rounding of assignments, and the sign of the objective.
 
-MILP solvers work in floating point: their `infeasible` is a proof up to their tolerances, over rows relaxed by more than these
-(legalise/rounding.py), and their points are replayed exactly before they count as answers.
+MILP solvers work in floating point. Their `infeasible` is a proof up to their tolerances, over rows relaxed by more than these
+tolerances (legalise/rounding.py); their points are replayed exactly before they count as answers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MilpBackend(Backend):
         return 1
 
     def at_start(self, artifact: Artifact, limits: Limits) -> RawOutcome | None:
-        """The outcome with all columns fixed to the start; None if it is infeasible or missing, or if an optimum is required.
+        """The outcome with all columns fixed to the start; None without a feasible start, or if an optimum is required.
 
         Without this, a solver would use the start only after presolve, and would continue searching afterwards.
         """

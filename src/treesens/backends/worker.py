@@ -1,4 +1,4 @@
-"""Runs every solve in a separate process (`compiler/base/child.py`): hard limits on time and memory; a crash is a reason.
+"""Runs every solve in a separate process (`compiler/base/child.py`) with hard limits on time and memory; crashes are reasons.
 
 Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools have conflicting symbols, highspy >= 1.15 and
 OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit: a server process loads the
@@ -65,7 +65,7 @@ class Worker:
     incumbents: list[BoolArray] = field(default_factory=list)
     _killed: Termination | None = None
     _scratch: tempfile.TemporaryDirectory[str] | None = None
-    """Temporary files of the solve. Their folder belongs to this process, because a killed solver cannot remove its files."""
+    """Temporary files of the solve. This process owns the folder, because a killed solver cannot remove its files."""
 
     @staticmethod
     def start(backend: str, artifact: Artifact, limits: Limits) -> Worker:
@@ -105,7 +105,7 @@ class Worker:
             self._scratch.cleanup()
 
     def finish(self) -> RawOutcome:
-        """The outcome of a solve that has closed its pipe; if it sent none, its exit status gives the reason."""
+        """The outcome of a solve that has closed its pipe; if the solve sent no outcome, its exit status gives the reason."""
         last = self.incumbents[-1] if self.incumbents else None
         if self.outcome is not None:
             found = self.outcome
@@ -155,7 +155,7 @@ def run_all(
 
 
 def solve_isolated(backend: str, artifact: Artifact, limits: Limits, stop: Flag | None = None) -> RawOutcome:
-    """One solve in one worker."""
+    """Runs one solve in one worker."""
     worker = Worker.start(backend, artifact, limits)
     for _, outcome in run_all([worker], stop=stop):
         return outcome

@@ -32,9 +32,9 @@ def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
     point = scope.point(node.point)
     wanted = class_index(scope, point, node.label)
     if node.factor is not None and node.factor.value < 1:
-        raise scope.fail("E212", "a factor is at least 1", node.factor.span, "use a number of at least 1")
+        raise scope.fail("E212", "a factor must be at least 1", node.factor.span, "use a number of at least 1")
     if node.margin is not None and node.margin.value < 0:
-        raise scope.fail("E212", "a margin is not negative", node.margin.span, "use a number of at least 0")
+        raise scope.fail("E212", "a margin must not be negative", node.margin.span, "use a number of at least 0")
     factor = node.factor.value if node.factor else Fraction(1)
     margin = node.margin.value if node.margin else Fraction(0)
     link = scope.model(point).ensemble.link
@@ -133,7 +133,7 @@ def _past_score(scope: Scope, voter: ScorePlace, wanted: int, decides_at: float,
 
 
 def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margin: Fraction, positive: bool) -> Pending:
-    """Class `wanted` exceeds every other class; without a lead, ties are broken as in the library."""
+    """Class `wanted` may be predicted or, with `positive=False`, another class may be: at a tie both are possible."""
     ensemble, bounds = voter.model, _bounds(factor, margin)
     name = f"class.{scope.points[voter.point]}"
     first: ast.Operator = ">="
@@ -167,8 +167,8 @@ def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margi
 
 
 def _may_win(scope: Scope, voter: ScorePlace, ties: Ties, wanted: int, positive: bool) -> Pending:
-    """Class `wanted` may be predicted or, with `positive=False`, another class may be: at a tie both can hold. Replay requires
-    the class to exceed all others, so that no tie is returned.
+    """Replay requires a strict lead over all other classes, so ties are never returned. The required leads of a class:
+    ln(factor) and the margin, each only if positive.
     """
     name, classes = f"class.{scope.points[voter.point]}", range(voter.model.n_outputs)
     rest = [other for other in classes if other != wanted]
@@ -193,7 +193,7 @@ def _may_win(scope: Scope, voter: ScorePlace, ties: Ties, wanted: int, positive:
 
 
 def _bounds(factor: Fraction, margin: Fraction) -> list[LogRational]:
-    """The leads that a class must have: ln(factor) and the margin, each if it is above 0."""
+    """The leads that a class must have: ln(factor) and the margin, each only if positive."""
     return [*([LogRational.ln(factor)] if factor > 1 else []), *([LogRational(margin)] if margin else [])]
 
 

@@ -71,7 +71,7 @@ def _classes(scope: Scope, node: ast.Comparison, positive: bool) -> Pending:
             return classes.class_wins(scope, point, class_index(scope, point, right), positive=equal)
         case _:
             remedy = "compare with a class, or with `class(Q)`"
-            raise scope.fail("E205", f"a class is compared with `{right.span.text}`", node.span, remedy)
+            raise scope.fail("E205", f"a class cannot be compared with `{right.span.text}`", node.span, remedy)
 
 
 def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, span: Span) -> Pending:

@@ -78,7 +78,7 @@ def compare_likelihoods(
     elif len(atoms) == 1:
         ratio = number / factor
     else:
-        raise scope.fail("E215", "likelihoods are added up here", span, "multiply them, and compare with a number")
+        raise scope.fail("E215", "likelihoods cannot be added", span, "multiply them, and compare with a number")
     if ratio <= 0:
         raise scope.fail("E211", "a likelihood is always above 0", span, "compare with a positive number")
     bound = LogRational.ln(ratio)

@@ -101,7 +101,7 @@ class Declarations:
             raise self.fail("E118", said, where, remedy)
         if len(self.decisions) > 1:
             known = ", ".join(f"`{known}`" for known in self.decisions)
-            raise self.fail("E120", f"the file has the decisions {known}", span, "say which: `decision(P, DECISION)`")
+            raise self.fail("E120", f"the file has the decisions {known}", span, "name one: `decision(P, DECISION)`")
         return next(iter(self.decisions.values()))
 
     def column(
@@ -120,8 +120,8 @@ class Declarations:
             raise self.fail(error.code, f"{error.place}: {error.message}", span, error.remedy) from None
 
     def _text(self, error: TextError, span: Span) -> Unbound:
-        """The error for text in a column. Errors of one kind in one table share a message: if a model reads codes, and a table
-        has texts, most of its columns are wrong.
+        """The error for text in a column. Errors of one kind in one table share a message: a model that reads codes rejects
+        most columns of a table with texts.
         """
         items, key = self.diagnostics.items, (error.table, error.what, span)
         told, columns = self.texts.get(key, (None, {}))
@@ -134,7 +134,7 @@ class Declarations:
         if len(columns) > 1:
             listed = ", ".join(f"`{column}` (`{text[:40]}`)" for column, text in list(columns.items())[:_SHOWN])
             listed += ", …" if len(columns) > _SHOWN else ""
-            message = f"{error.table}: {len(columns)} columns hold text, {error.what}: {listed}"
+            message = f"{error.table}: {len(columns)} columns contain text, {error.what}: {listed}"
             items[place] = replace(items[place], message=message)
             self.texts[key] = items[place], columns
         return Unbound()
@@ -258,8 +258,8 @@ def asked_about(found: Declarations) -> set[str]:
 
 
 def _leave_out_unused(found: Declarations, file: ast.File) -> None:
-    """Sets text and values that the model cannot represent to 0, in columns on which no tree splits (a pipeline drops them) and
-    which no question names: no answer depends on these columns.
+    """Sets text and values that the model cannot represent to 0, in columns that no tree splits on and no question names: no
+    answer depends on these columns.
     """
     models = [model.ensemble for model in found.models.values() if model is not None]
     used = asked_about(found) | set(found.features)
@@ -272,7 +272,7 @@ def _leave_out_unused(found: Declarations, file: ast.File) -> None:
         text = [c for c in columns if table.columns[c].dtype == object]
         endless = [c for c in columns if c not in text and _is_endless(table.columns[c], unused[c])]
         zeros = frozen(np.zeros(table.rows))
-        for what, left_out in (("texts are", text), ("values that the model cannot hold are", endless)):
+        for what, left_out in (("texts are", text), ("values that the model cannot represent are", endless)):
             if left_out:
                 listed = ", ".join(f"`{c}`" for c in left_out[:8]) + (", …" if len(left_out) > 8 else "")
                 message = f"no tree splits on {listed}: {what} read as 0 in `{name}`"
@@ -302,7 +302,7 @@ def _note_codes(found: Declarations) -> None:
         if coded:
             listed = ", ".join(f"`{f}`" for f in coded[:8]) + (", …" if len(coded) > 8 else "")
             first = ", ".join(f"{code} is {label}" for code, label in enumerate((named[coded[0]] or ())[:3]))
-            message = f"`{name}` holds numbers in {listed}, where the model has names of categories: they are read as its codes"
+            message = f"`{name}` contains numbers in {listed}, where the model uses category names: they are read as its codes"
             remedy = f"check that in `{coded[0]}` {first}; or write the names"
             found.diagnostics.warning("E408", message, remedy=remedy)
 
@@ -313,7 +313,7 @@ def unknown_feature(found: Declarations, name: ast.Name, known: Iterable[str]) -
 
 
 def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: Sequence[FeatureSpec]) -> None:
-    """Notes features that are restricted to whole numbers without a declaration, and how to allow fractions."""
+    """Notes features that are restricted to whole numbers without a declaration, and the remedy that allows fractions."""
     whole = [
         spec.name
         for feature, spec in zip(features, specs, strict=True)
@@ -329,7 +329,7 @@ def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: 
 
 
 def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
-    """Notes features that may be any number although a table has their columns, and how to restrict them."""
+    """Notes features that may be any number although a table has their columns, and the remedy that restricts them."""
     tables = {name: table for name, table in found.tables.items() if table is not None}
     used = asked_about(found)
     open_ended = [

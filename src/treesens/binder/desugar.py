@@ -1,8 +1,8 @@
 """Expands `for each` and the shorthands `sensitive` and `increasing` to plain `find` questions (syntax trees).
 
-`for each f in ..` gives one question per choice, named NAME[choice]; `sensitive` becomes the `find` by which docs/language.md
-defines it, with points `a` and `b`. New nodes keep the source location of the words they come from, so that messages about an
-expansion point into the text.
+`for each f in ..` gives one question per choice, named NAME[choice]; `sensitive` becomes the `find` by which
+docs/language.md defines it, with points `a` and `b`. New nodes keep the source location of the words that they replace,
+so messages about an expansion point into the text.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _picks(
                 "E225",
                 "no feature is protected",
                 sweep.span,
-                'write protected = ["sex"] in treesens.toml beside the model',
+                'write protected = ["sex"] in treesens.toml next to the model',
             )
     else:
         groups = [item.names for item in sweep.choices]
@@ -120,7 +120,7 @@ def _picks(
 
 
 def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Name, ...]]) -> N:
-    """The tree with parameters replaced by their features. E221 if a parameter that must be one feature stands for several."""
+    """The tree with parameters replaced by their features. Reports E221 if a parameter for one feature stands for several."""
 
     def changed(item: object) -> object:
         if isinstance(item, ast.Features):
@@ -148,9 +148,9 @@ def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Nam
 
 
 def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
-    """The `find` of a shorthand; one for every ordered pair of classes if the model has several and the question names none.
+    """The `find` of a shorthand; one for every ordered pair of classes if the question names none of several classes.
 
-    Each is returned with the suffix of its question's name: empty, or `c1->c2`.
+    Each `find` is returned with the suffix of its question's name: empty, or `c1->c2`.
     """
     writer = _Writer(found, node, ensemble)
     if ensemble.task is Task.MULTICLASS and node.flip is None:

@@ -48,11 +48,11 @@ def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> F
         present = column[np.isfinite(column)]
         width = Fraction(float(present.max())) - Fraction(float(present.min())) if len(present) else Fraction(1)
     if width is None:
-        message = f"nothing bounds `{spec.name}`, so a distance has no unit in it"
+        message = f"`{spec.name}` is unbounded, so its distances lack a unit"
         remedy = f"declare {declaration(spec.name, 'real in [lo, hi]')}, or `domain from DATA`"
         raise scope.fail("E312", message, span, remedy)
     if width > WIDEST:
-        message = f"the domain of `{spec.name}` is wider than the largest number, so a distance has no unit in it"
+        message = f"the domain of `{spec.name}` is wider than the largest number, so its distances lack a unit"
         remedy = f"declare a narrower domain, e.g. {declaration(spec.name, 'real in [lo, hi]')}"
         raise scope.fail("E312", message, span, remedy)
     return width or Fraction(1)
@@ -176,7 +176,7 @@ def _changed_from_row(
 def changes_from_row(
     scope: Scope, atom: DistanceAtom, row: ast.Row, span: Span
 ) -> Callable[[q.Space, int], tuple[q.CellCost, ...]]:
-    """Makes the signed costs of cells: 1 if a cell does not contain the row's value. That value gets a cell of its own."""
+    """Makes the signed costs of cells: 1 if a cell does not contain the row's value. That value has a cell of its own."""
     del span
     values = scope.row(row)
     features = counted_features(scope)

@@ -40,10 +40,10 @@ class FeatureSpec:
 
     `unordered`: values are categories with names, or the model's categories, for which only equality is defined. `coded`: the
     model itself reads categories, whose cells are codes. `labels`: stored values by category name. `typed`: stored values of
-    numbers whose float is rounded (0.1). `codes`: codes of the model's categories with numbers as names; if there are any, no
-    other number is a category. `others`: codes by the model's names of all its categories; a table may contain more than the
-    domain. `steps`: whole numbers are stored as rounded fractions. `declared`: False if all floats are legal. For `unsure` and
-    `mark` see `Feature`."""
+    numbers whose float is rounded (0.1). `codes`: codes of the model's categories with numbers as names; if not empty, no other
+    number is a category. `others`: codes by the model's names of all its categories; a table may contain more than the domain.
+    `steps`: whole numbers are stored as rounded fractions. `declared`: False if all floats are legal. For `unsure` and `mark`
+    see `Feature`."""
 
     name: str
     number_type: NumberType
@@ -164,8 +164,8 @@ def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
 def coded_categories(feature: Feature, number_type: NumberType, seen: FloatArray | None = None) -> FeatureSpec:
     """A feature that the model reads as categories: codes 0..n-1, with the model's names.
 
-    `seen`, float64[rows], are the codes in a table used by `domain from`: its codes without a name, which the model does not
-    know, are legal too, and missing is legal if one of its values is missing.
+    `seen`, float64[rows], contains the codes in a table used by `domain from`: codes unknown to the model are legal too, and
+    missing is legal if a value is missing.
     """
     count, labels = feature.categories, feature.labels
     codes = np.arange(count, dtype=np.float64)
@@ -244,11 +244,11 @@ def steps_domain(
 
 
 def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> FeatureSpec:
-    """`domain from DATA`: [min, max] of the column, or its distinct values if they are few.
+    """`domain from DATA`: [min, max] of the column, or its distinct values if few.
 
-    "Few" means at most 12 whole values, or at most 12 of any kind in a column with at least four times as many rows (a short
-    table says little about a continuous feature). If the column has whole numbers only, so has the domain. Missing is allowed
-    if the column has missing values.
+    "Few" means at most 12 whole values, or at most 12 of any kind in a column with at least four times as many rows (a
+    short table says little about a continuous feature). A column of whole numbers gives a domain of whole numbers.
+    Missing is allowed if the column has missing values.
     """
     present = column[~np.isnan(column)]
     missing = len(present) < len(column)

@@ -95,7 +95,7 @@ def _declared_spec(found: Declarations, feature: Feature, node: ast.Feature, num
         unit.stored_low, unit.stored_high, low_open=False, high_open=False, number_type=number_type
     )
     if first_float > last_float:
-        raise found.fail("E301", f"the stored interval holds no {number_type.value}", node.stored.span, "widen it")
+        raise found.fail("E301", f"the stored interval contains no {number_type.value}", node.stored.span, "widen it")
     real = RealDomain(first_float, last_float, missing=node.missing, unit=unit)
     return FeatureSpec(feature.name, number_type, real, declared=True)
 
@@ -124,10 +124,10 @@ def _unscaled(
     )
     span = interval.span if interval else kind.span
     if low > high:
-        raise found.fail("E301", f"the interval holds no {number_type.value} number", span, "widen the interval")
+        raise found.fail("E301", f"the interval contains no {number_type.value} number", span, "widen the interval")
     whole = kind.kind == "integer"
     if whole and whole_range(low, high)[0] > whole_range(low, high)[1]:
-        raise found.fail("E302", "the interval holds no whole number", span, "widen the interval")
+        raise found.fail("E302", "the interval contains no whole number", span, "widen the interval")
     domain = RealDomain(low, high, whole=whole, missing=node.missing)
     return FeatureSpec(node.name.text, number_type, domain, declared=interval is not None)
 
@@ -140,7 +140,7 @@ def _ends(found: Declarations, interval: ast.Interval | None) -> tuple[Fraction 
 
 
 def interval_ends(found: Declarations, interval: ast.Interval) -> tuple[Fraction | None, Fraction | None]:
-    """Lower and upper end, None for an infinite one. E301 if they are in the wrong order."""
+    """Lower and upper end, None for an infinite one. E301 for ends in the wrong order."""
     low, high = interval.low, interval.high
     backwards = (isinstance(low, ast.Infinity) and not low.negative) or (
         isinstance(high, ast.Infinity) and high.negative
@@ -164,7 +164,7 @@ def _whole_ends(found: Declarations, kind: ast.Numeric, low: Fraction | None, hi
     assert kind.interval is not None
     first, last = -((-low).__floor__()), high.__floor__()
     if first > last:
-        raise found.fail("E302", "the interval holds no whole number", kind.interval.span, "widen the interval")
+        raise found.fail("E302", "the interval contains no whole number", kind.interval.span, "widen the interval")
     return first, last
 
 

@@ -1,6 +1,6 @@
 """Converts the syntax tree of a `.sens` file to typed questions: names, domains, grids, constraints, objectives.
 
-All errors in a file are collected; a file with errors gives no questions.
+All errors in a file are collected; a file with errors yields no questions.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ResolvedQuestion:
 
     `models[i]` is the loaded model of `query.models[i]`, with features and columns in the question's order. `find` is the
     question without shorthand (a `Count` is kept), `node` its source syntax. `tables` are the tables that the question uses, by
-    name. `rows` has their rows and those of the domains' tables, float64[rows, features] as the model stores them.
+    name. `rows` contains the rows of these and of the domains' tables, float64[rows, features] as the model stores them.
     """
 
     query: q.Query
@@ -121,8 +121,8 @@ def bind(
     """The typed questions of a file, whose paths are relative to `base`; if `names` are given, only these questions.
 
     `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to `read_table`.
-    Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` an invalid query does
-    not affect the others: it is in `broken`. Errors in declarations affect every query, and are raised.
+    Warnings are added to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going`, an invalid
+    query is recorded in `broken` and does not affect other queries. Errors in declarations affect every query, and are raised.
     """
     messages = diagnostics if diagnostics is not None else Diagnostics()
     found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)
@@ -377,7 +377,7 @@ def _about_row(
 
 
 def _rows_in_play(scope: Scope, used: Mapping[str, Table]) -> dict[str, FloatArray]:
-    """The rows of the tables that a question uses, and of the tables for domains if they have all features."""
+    """The rows of a question's tables, and of tables for domains with all features."""
     names = [ast.Name(name) for name in used]
     for source in scope.found.sources:
         table = scope.found.tables.get(source.data.text)
@@ -414,7 +414,7 @@ def _onehots(scope: Scope) -> list[Pending]:
         for f, name in zip(features, node.features, strict=True):
             if not scope.spec(f).allows(np.array([0.0, 1.0])).all():
                 remedy = "declare it `integer in [0, 1]`, or leave it undeclared"
-                raise scope.fail("E308", f"the domain of `{name.text}` does not hold both 0 and 1", name.span, remedy)
+                raise scope.fail("E308", f"the domain of `{name.text}` must contain 0 and 1", name.span, remedy)
         for point in range(len(scope.points)):
             ones = [region(scope, point, f, [scope.spec(f).only(1.0)]) for f in features]
             zeros = [region(scope, point, f, [scope.spec(f).only(0.0)]) for f in features]
@@ -441,7 +441,7 @@ def _cell_set(constraint: q.Constraint) -> q.CellSet:
 
 
 def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
-    """The rows that the first point ranges over: those inside the domain."""
+    """The table rows inside the domain, over which the first point ranges."""
     matrix = scope.matrix(node.data)
     legal = reduce(np.logical_and, (scope.spec(f).allows(matrix[:, f]) for f in range(matrix.shape[1])))
     index = np.flatnonzero(legal)

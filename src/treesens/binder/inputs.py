@@ -101,7 +101,7 @@ def no_order(scope: Scope, spec: FeatureSpec, span: Span) -> Exception:
 
 
 def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span) -> Run:
-    """The stored values of a typed number; an error if there are none."""
+    """The stored values of a typed number; raises an error if no value exists."""
     _check_meaning(scope, spec, span)
     if spec.unordered and spec.labels and number not in spec.typed:
         if str(number) in spec.labels:  # a number that is a category name, quoted or not

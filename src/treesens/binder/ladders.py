@@ -1,7 +1,7 @@
 """The linf distance as an objective: a ladder of levels, each reached or not.
 
 For a distance to a row, the levels are the distances of all cells, which makes the ladder exact. For two points the levels are
-evenly spaced, each a constraint on pairs of cells; the steps around the best answer are refined until they enclose it (`zoom`).
+evenly spaced, each a constraint on pairs of cells; `zoom` refines the steps until they enclose the optimum.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ from treesens.visible import declaration
 PendingObjective = Callable[[q.Space], q.Objective]
 
 _FORMS = (
-    "margins, probabilities, features, a product of likelihoods, typicalities, a distance to a row or to the nearest row, "
-    "or `changes(a, b)`"
+    "margins, probabilities, features, a product of likelihoods, typicalities, a distance to a row or to the nearest "
+    "row, or `changes(a, b)`"
 )
 
 
@@ -66,7 +66,7 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
         raise scope.fail("E218", "the objective does not depend on a point", span, f"use {_FORMS}")
     if any(isinstance(atom, LikelihoodAtom) for atom in atoms):
         raise scope.fail(
-            "E215", "likelihoods are added up here", span, "multiply them: `likelihood(a, D) * likelihood(b, D)`"
+            "E215", "likelihoods cannot be added", span, "multiply them: `likelihood(a, D) * likelihood(b, D)`"
         )
     if chances := form.only(LinkedAtom) or chances_of(scope, form):
         return _probability(scope, chances, form.constant, upwards, span)
@@ -86,7 +86,7 @@ def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, u
 def _probability(scope: Scope, terms: Chances, offset: Fraction, upwards: bool, span: Span) -> PendingObjective:
     if any(isinstance(atom, LinkedAtom) and atom.link.grows for atom in terms):
         name, sense = scope.points[next(iter(terms)).point], "maximize" if upwards else "minimize"
-        remedy = f"use the margin, which rises with it: `{sense} margin({name})`"
+        remedy = f"use the margin, which increases with the prediction: `{sense} margin({name})`"
         raise scope.fail("E209", "a prediction is not a linear objective", span, remedy)
     row = probability_sum(scope, terms, span)
     goal = q.Objective(q.LinearForm(), upwards, "probability", offset=offset, probability=row)
@@ -96,7 +96,7 @@ def _probability(scope: Scope, terms: Chances, offset: Fraction, upwards: bool, 
 def _features(
     scope: Scope, terms: dict[FeatureAtom, Fraction], offset: Fraction, upwards: bool, span: Span
 ) -> PendingObjective:
-    """A sum of features in typed units, (stored - stored(0)) / slope. The form is in widths of the widest feature."""
+    """A sum of features in typed units, (stored - stored(0)) / slope. The form's unit is the width of the widest feature."""
     specs = {atom: scope.spec(atom.feature) for atom in terms}
     for spec in specs.values():
         if spec.unordered:

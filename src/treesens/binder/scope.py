@@ -1,7 +1,7 @@
 """Name resolution inside one question, and the grid of cells that its constraints require.
 
-Binding has two steps. First every constraint is read: it registers the cuts it needs and becomes a function. The cuts define
-the grid, and the functions then create typed constraints over its cells.
+Binding has two steps. First every constraint is read, registers its cuts and becomes a function. The cuts define the grid, and
+the functions then create typed constraints over its cells.
 """
 
 from __future__ import annotations
@@ -183,14 +183,14 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
 
 
 def _over_one_type(models: Sequence[LoadedModel]) -> Sequence[LoadedModel]:
-    """Converts models that compare float32 to float64 if other models compare float64, the input type of their libraries."""
+    """Converts float32 models to float64 if other models compare float64, the input type of their libraries."""
     if len({model.ensemble.number_type for model in models}) == 1:
         return models
     return [replace(model, ensemble=widened(model.ensemble)) for model in models]
 
 
 def _have_predictions(found: Declarations, union: Sequence[Feature], specs: Sequence[FeatureSpec], span: Span) -> bool:
-    """Reports features whose values a library requires, but which may be missing in the domain; True if there are none."""
+    """Reports features whose values a library requires, but which may be missing in the domain; True without such features."""
     lost = [feature.name for feature, spec in zip(union, specs, strict=True) if feature.needs_value and spec.missing]
     if lost:
         names = ", ".join(f"`{name}`" for name in lost[:5]) + (" and others" if len(lost) > 5 else "")

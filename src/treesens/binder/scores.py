@@ -99,7 +99,7 @@ def compare_linked(
 def compare_one(
     scope: Scope, atom: LinkedAtom, operator: ast.Operator, number: Fraction, positive: bool, span: Span
 ) -> Pending:
-    """Compares one prediction with a number: by the score at which the prediction reaches it, if the link has one."""
+    """Compares one prediction with a number: by the score at which the prediction reaches it, if the link knows this score."""
     if (refusal := atom.link.refuse_number(number)) is not None:
         raise scope.fail("E211", refusal[0], span, refusal[1])
     if atom.link.least_score(number, strict=False) is None:
@@ -164,7 +164,7 @@ def _ratio(
 
 
 def chances_of(scope: Scope, form: Affine) -> dict[Chance, Fraction]:
-    """The terms of a sum of probabilities if some are scores (of forests) and others are not; otherwise empty."""
+    """The terms of a sum of probabilities with some scores (of forests) and some other terms; otherwise empty."""
 
     def is_chance(atom: Atom) -> bool:
         if isinstance(atom, ScoreAtom):

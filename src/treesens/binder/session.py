@@ -15,7 +15,7 @@ _SPACES = 32
 
 
 class Session:
-    """The questions of a file, bound on demand. Arguments and errors are those of `bind`; the first error is raised.
+    """The questions of a file, bound on demand. Arguments and errors are as for `bind`; the first error is raised.
 
     Warnings about single questions are dropped to bound memory; `warnings` contains those about the file.
     """

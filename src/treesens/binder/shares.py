@@ -52,7 +52,7 @@ _ENDS = "declare the feature with two ends, write `domain from DATA`, or measure
 
 
 def expected_words(expect: ast.Expect | ast.ExpectShare | None) -> str | None:
-    """A question's expectation as text, e.g. `none` or `share <= 0.01`; None without one."""
+    """A question's expectation as text, e.g. `none` or `share <= 0.01`; None without an expectation."""
     match expect:
         case ast.Expect(verdict):
             return verdict

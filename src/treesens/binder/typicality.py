@@ -43,13 +43,13 @@ class TypicalScore:
     held_out: Int64Array
 
     def least(self, outside: Fraction) -> Fraction | None:
-        """The least score in a region that a fresh input misses with probability at most `outside`; None for too few rows."""
+        """The least score of a region that a fresh input misses with probability at most `outside`; None for too few rows."""
         place = (outside * (len(self.held_out) + 1)).__floor__()
         return None if place < 1 else Unit(SHIFT).value(self.held_out[place - 1])
 
 
 def rows_needed(outside: Fraction) -> int:
-    """The minimum number of table rows for a region that a fresh input misses with a probability of at most `outside`."""
+    """The minimum number of table rows for a region that contains a fresh input with probability at least 1 - `outside`."""
     held_out = -((-1 / outside).__floor__()) - 1
     return 2 * max(1, held_out)
 

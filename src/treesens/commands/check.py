@@ -1,4 +1,4 @@
-"""`treesens check FILE.sens [QUERY…]`: answers."""
+"""`treesens check FILE.sens [QUERY…]`: answers questions."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Faults:
             self.note(query, error)
 
     def answer(self, query: ResolvedQuestion, options: Options, ask: Callable[[], Result]) -> Result:
-        """The answer of `ask`, or an open answer with the error as its reason: no question affects another's answer."""
+        """The answer of `ask`, or an open answer with the error as its reason: no question affects other answers."""
         from treesens.solve.question import result_of_error, result_of_interruption
 
         try:
@@ -141,7 +141,7 @@ def command(
     in_parts = None if processes is None else processes.in_parts(workers, on, jobs=jobs, confirm=options.confirm)
     if journal is not None and in_parts is None and certificates is not None:
         raise UsageError(
-            "certificates are made when a question is asked", remedy="leave out --journal or --certificate"
+            "certificates are made only when a question is solved", remedy="leave out --journal or --certificate"
         )
     started = time.perf_counter()
     with open_journal(journal) as kept, interruptible() as interruption:

@@ -1,4 +1,4 @@
-"""The journal of `check`: an unchanged question is answered from it."""
+"""The journal of `check`, which answers unchanged questions."""
 
 from __future__ import annotations
 

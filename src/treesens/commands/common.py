@@ -162,7 +162,7 @@ def checked_folder(certificates: Path | None, required: bool) -> Path | None:
 
 
 def certificate_summary(records: Iterable[dict[str, Any]]) -> str:
-    """The number of claims with certificates in some records, and the reasons why other claims have none."""
+    """The number of claims with certificates in some records, and the reasons for missing certificates."""
     claims = [c for record in records for c in record.get("certificates") or ()]
     reasons = sorted({c["reason"] for c in claims if not c["file"]})
     missing = sum(not c["file"] for c in claims)
@@ -203,7 +203,7 @@ class Pieces:
     code: int = EXPECTED
 
     def done(self, name: str, work: Callable[[], Made]) -> Made | None:
-        """The result of one piece, or None if it ran out of time; messages use its `name`."""
+        """The result of one piece, or None if the time ran out; messages use its `name`."""
         try:
             with nullcontext() if self.seconds is None else working_within(Budget.of(self.seconds)):
                 return work()
@@ -234,8 +234,8 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
     only if they are trusted.
 
-    Only the queries `names` are bound, all queries if there are no names. A mistake in a query does not affect the others: it
-    is shown, and `exit_code_of` makes the command end with 2.
+    Only the queries `names` are bound, all queries if there are no names. A mistake in a query does not affect other queries:
+    the mistake is shown, and `exit_code_of` makes the command end with 2.
     """
     from treesens.binder.file import bind
     from treesens.frontends.registry import load

@@ -68,8 +68,8 @@ def command(
     options: Options,
     as_json: bool,
 ) -> int:
-    """Ask many backends and pipelines the questions of FILE. A disagreement between verdicts is an error (exit code 6), shown
-    with both witnesses. Witnesses are replayed on the library itself.
+    """Run the questions of FILE on many backends and pipelines. A disagreement between verdicts is an error (exit code 6),
+    shown with both witnesses. Witnesses are replayed on the library itself.
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline

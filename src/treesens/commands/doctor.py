@@ -38,10 +38,10 @@ _PACKAGES = (
 
 
 @click.command("doctor")
-@click.option("--solve", is_flag=True, help="Solve the cases of the conformance kit that show a backend at work.")
+@click.option("--solve", is_flag=True, help="Solve a feasible, an infeasible and an optimal case with each backend.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def command(solve: bool, as_json: bool) -> int:
-    """Say which solvers and libraries work here.
+    """Check which solvers and libraries work here.
 
     Exit codes: 0 the default set of solvers works, 6 it does not.
     """

@@ -1,4 +1,4 @@
-"""`treesens emit FILE.sens --to FORMAT -o OUT`: the text that a solver would get; needs no solver."""
+"""`treesens emit FILE.sens --to FORMAT -o OUT`: writes a solver's input; needs no solver."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Target(click.Choice[str]):
 @trust_option
 @click.option("--to", "target", type=Target(list(FORMATS)), required=True)
 @click.option("--output", "-o", type=OutputFile(either=True), help="A file; with several questions, a folder.")
-@click.option("--force", is_flag=True, help="Replace files that are in the folder already.")
-@click.option("--legend", is_flag=True, help="Beside each file, FILE.legend.tsv: the meaning of every variable.")
+@click.option("--force", is_flag=True, help="Replace existing files in the folder.")
+@click.option("--legend", is_flag=True, help="Also write FILE.legend.tsv for each file: the meaning of every variable.")
 @option_like("time_limit", None, "Seconds to compile and write each question (default: no limit).")
 @option_like("pipeline", "independent")
 @click.option("--precision", type=Whole(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md.")
@@ -106,7 +106,7 @@ def command(
             continue
         text, module, names = done
         if names_probabilities(bound.query.constraints):
-            words = "nonlinear probabilities are replaced by rows that follow from them"
+            words = "nonlinear probabilities are replaced by implied rows"
             say(f"note: {bound.name}: {words}: a relaxation, for which only `infeasible` is an answer", err=True)
         path = paths.get(bound.name)
         if path is None:
@@ -135,7 +135,7 @@ def files_of(names: Sequence[str], output: Path | None, target: str, *, force: b
         other = next((known for known, taken in paths.items() if taken.name.lower() == path.name.lower()), None)
         if other is not None:
             raise UsageError(
-                f"`{other}` and `{name}` would both be written to {path}", remedy="ask for one of them, or rename it"
+                f"`{other}` and `{name}` would both be written to {path}", remedy="write one question, or rename it"
             )
         paths[name] = will_write(path, derived=True, force=force)
     return paths

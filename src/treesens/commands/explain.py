@@ -28,7 +28,7 @@ from treesens.visible import visible
 @click.argument("queries", nargs=-1)
 @trust_option
 @option_like("time_limit", None, "Seconds to compile each question (default: no limit).")
-@option_like("backend", "native", "Whose legalisations and methods are shown.")
+@option_like("backend", "native", "Backend whose legalisations and methods are shown.")
 @option_like("pipeline", "default")
 @json_option
 def command(
@@ -40,7 +40,7 @@ def command(
     pipeline: str,
     as_json: bool,
 ) -> int:
-    """Say what the questions of FILE mean, in English and in formulas, and what the compiler makes of them. Solves nothing."""
+    """Explain the questions of FILE, in English and in formulas, and show their compiled form. Solves nothing."""
     from treesens.backends.base import get_backend
     from treesens.compiler.pipeline import Pipeline, pipeline_for
     from treesens.records.answers import envelope

@@ -14,7 +14,7 @@ from treesens.report.terminal import say
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--check", is_flag=True, help="Change nothing; exit with 10 if a file would change.")
 def command(files: tuple[Path, ...], check: bool) -> int:
-    """Format .sens files in place (`-`: standard input to standard output). A file that does not parse is left as it is."""
+    """Format .sens files in place (`-`: standard input to standard output). A file that does not parse is not changed."""
     from treesens.grammar.parsing.parser import load
     from treesens.grammar.printing.formatter import format_text
 

@@ -18,7 +18,7 @@ from treesens.report.terminal import say_json, say_wrapped
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--format", "-f", "format_name", help="Name of the format, if the content does not determine it.")
 @trust_option
-@click.option("--check", is_flag=True, help="Compare with the library that made it, on and around every threshold.")
+@click.option("--check", is_flag=True, help="Compare with the model's own library, on and around every threshold.")
 @click.option("--rows", type=Whole(min=1), default=1000, show_default=True, help="Random rows of --check.")
 @option_like("seed", 0, "Seed of these rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -27,8 +27,8 @@ def command(
 ) -> int:
     """Describe a model file: trees, features, guards, outputs, arithmetic.
 
-    Exit codes: 0, 2 the file is no model that can be represented, and with --check: 10 the library contradicts what was
-    read, 5 nothing could be checked.
+    Exit codes: 0, 2 the model cannot be represented, and with --check: 10 the library contradicts what was read, 5 nothing
+    could be checked.
     """
     from treesens.frontends.registry import load
     from treesens.records.model import model_record
@@ -69,7 +69,7 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
 
 
 def _off(band: list[float] | None) -> str:
-    """The bound on the error of sums, in words; empty if it depends on domains."""
+    """The bound on the error of sums, in words; empty if the bound depends on domains."""
     return "" if band is None else "; off the exact sum by at most " + ", ".join(f"{b:.2g}" for b in band)
 
 

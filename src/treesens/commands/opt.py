@@ -109,7 +109,7 @@ def read_module(path: Path) -> Module:
     except OSError as error:
         raise IRError(f"the module cannot be read: {error.strerror}", place=str(path)) from None
     except UnicodeDecodeError as error:
-        raise IRError(f"byte {error.start} is not UTF-8", place=str(path), remedy="give a text of opt --full") from None
+        raise IRError(f"byte {error.start} is not UTF-8", place=str(path), remedy="pass opt --full output") from None
     module = parse_module(text)
     verify(module)
     return module

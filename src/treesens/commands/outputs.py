@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class OutputFile(click.Path):
-    """A file to write, a `folder`, or (`either`) one of the two. Raises OverwriteError if it is an input of the command, or
+    """A file to write, a `folder`, or (`either`) one of the two. Raises OverwriteError for an input of the command, or a path
     inside one (`will_write`). Obstacles are reported before the work: an unwritable file or folder, a missing package that the
-    output `needs`, or a missing extension that it is `made_by`. The command itself checks a path that may be either.
+    output `needs`, or the missing extension that writes it (`made_by`). The command itself checks a path that may be either.
     """
 
     name = "output"
@@ -53,7 +53,7 @@ class OutputFile(click.Path):
 journal_option = click.option(
     "--journal",
     type=OutputFile(),
-    help="An SQLite file with every answer as it comes; the same command answers from it, and goes on.",
+    help="An SQLite file that stores every answer at once; the same command reads it and continues.",
 )
 
 

@@ -17,9 +17,9 @@ from treesens.report.terminal import say, say_json
 @click.command("schema")
 @click.argument("record", required=False)
 def command(record: str | None) -> int:
-    """Show the JSON Schema (draft 2020-12) of what `treesens RECORD --json` prints; without RECORD, the commands that have one.
+    """Show the JSON Schema (draft 2020-12) of `treesens RECORD --json`; without RECORD, list the commands that have a schema.
 
-    Exit codes: 0, or 1 for a command without one.
+    Exit codes: 0, or 1 for a command without a schema.
     """
     if record is None:
         say("\n".join(schema_names()))

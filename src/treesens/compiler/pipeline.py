@@ -50,9 +50,9 @@ _HELPED = frozenset({"bounded", "default"})
 
 
 def pipeline_for(backend: str, pipeline: str) -> str:
-    """The pipeline for a backend. The engine does not use its own help, and needs leaves that cover the whole space.
+    """The pipeline for a backend. The engine skips the passes that use it, and needs leaves that cover the whole space.
 
-    The portfolio (`auto`) starts with the engine; if it needs solvers, it compiles the question again with `pipeline`.
+    The portfolio (`auto`) starts with the engine; for solvers, it compiles the question again with `pipeline`.
     """
     return "native" if backend in {"native", "auto"} and pipeline in _HELPED else pipeline
 
@@ -216,7 +216,7 @@ def _make(name: str, options: str) -> Pass:
         key, equals, value = (part.strip() for part in item.partition("="))
         if key not in known:
             raise PipelineError(
-                f"`{name}` has no option `{key}`", remedy=did_you_mean(key, known) or "it takes no options"
+                f"`{name}` has no option `{key}`", remedy=did_you_mean(key, known) or "this pass takes no options"
             )
         if not equals:
             raise PipelineError(f"option `{key}` of `{name}` has no value", remedy=f"write `{name}{{{key}=…}}`")
@@ -243,7 +243,7 @@ def _convert(name: str, key: str, value: str, hint: Any) -> Any:
 
 @dataclass
 class Compilation:
-    """A question after lowering and a pipeline, with the seconds that each took."""
+    """A question after lowering and a pipeline, with the seconds of both steps."""
 
     query: Query
     compiled: Compiled
@@ -278,7 +278,7 @@ class Contradiction:
 
 
 def decide_at_compile_time(compilation: Compilation) -> Contradiction | None:
-    """The compiler's own contradiction, if it carries over to the question."""
+    """The compiler's own contradiction, if valid for the question."""
     if not (compilation.module.contradictory and compilation.compiled.none_survives):
         return None
     if not compilation.compiled.proof_dependencies:

@@ -38,7 +38,7 @@ class Proof(StrEnum):
     TOLERANCE = "tolerance"
     """Floating-point arithmetic of a solver, with its tolerances."""
     BOUND = "bound"
-    """The proved bound of another question, by which no input satisfies this question."""
+    """The proved bound of another question, which excludes every input of this question."""
     LIBRARY = "library"
     """The library's rounded sums: inputs exist in exact arithmetic only, within the numerical band."""
 
@@ -139,8 +139,8 @@ class Attempt:
 class Ranked:
     """The answers to a question with `top`, the best first.
 
-    `complete` is True if it is proved (`proof`) that no answer lies outside the regions of these answers; `reason` explains why
-    there are no more.
+    `complete` is True if no answer lies outside the regions of these answers, as proved by `proof`; `reason` explains why there
+    are no more answers.
     """
 
     answers: tuple[Result, ...]
@@ -265,7 +265,7 @@ class Certified:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The answer to one question; if there are several (`ranked`), the first answer."""
+    """The answer to one question; of several (`ranked`), the first."""
 
     query: str
     verdict: Verdict
@@ -317,8 +317,8 @@ def afterwards(result: Result, step: str, work: Callable[[], Result]) -> Result:
 
 
 def answered(about: str, work: Callable[[], _Answer], otherwise: Callable[[str], _Answer]) -> _Answer:
-    """One of several answers. If treesens itself fails, `otherwise` makes an open answer from the reason, so that other answers
-    are kept. The user's errors, and interruptions, are not caught.
+    """Computes one of several answers. If treesens itself fails, `otherwise` makes an open answer from the reason, so that
+    other answers are kept. The user's errors, and interruptions, are not caught.
     """
     try:
         return work()

@@ -1,7 +1,7 @@
 """Cavities: boxes of a few features that contain no row of a table (paper, section 4, "clause summaries").
 
 The paper finds cavities one by one with an SMT solver, clauses of one feature first, each with the lowest lower and the highest
-upper guard. Here they are taken from the joint histogram of cells: a box is maximal if no side can be extended by a cell
+upper guard. Here cavities are taken from the joint histogram of cells: a box is maximal if no side can be extended by a cell
 without reaching a row. As in the paper, boxes are ordered by the number of features, and then by size (cells, summed over the
 features).
 
@@ -108,7 +108,7 @@ def _rectangles(occupied: BoolArray) -> Iterator[tuple[tuple[int, int], tuple[in
     """Yields maximal empty rectangles that bound both features and do not lie in a completely empty row or column.
 
     For every first row the last row moves down. The columns that are free in all rows between both form runs, and a run is
-    maximal if neither adjacent row is free over the whole run. All last rows are processed at once.
+    maximal if neither adjacent row is free over the whole run. One array operation handles every last row.
     """
     rows, columns = occupied.shape
     if rows > columns:
@@ -167,7 +167,7 @@ def _groups(column: Int32Array, size: int) -> Int64Array:
 
 
 def _grown(occupied: BoolArray, box: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """The box with every side extended outwards as far as it stays empty, feature by feature."""
+    """The box with every side extended outwards until it reaches a row, feature by feature."""
     runs = list(box)
     for axis in range(len(runs)):
         slices = tuple(slice(None) if i == axis else slice(low, high + 1) for i, (low, high) in enumerate(runs))
@@ -197,7 +197,7 @@ def learn_at(cavities: Cavities, cells: Int32Array) -> int:
 
 
 def grown(cavities: Cavities, cells: Int32Array, order: tuple[int, ...]) -> Box:
-    """The box around a point on features on which no row agrees with the point, with all sides extended until a row is reached.
+    """The box around a point, bounded on features in which no row agrees with it; all sides are extended up to a row.
 
     The features are extended in order, so that the first features become the widest.
     """

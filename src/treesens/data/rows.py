@@ -67,7 +67,7 @@ def fine_runs(coarse: FeatureGrid, fine: FeatureGrid) -> tuple[Int64Array, Int64
 
 def changes_from_value(domain: Domain, grid: FeatureGrid, legal: BoolArray, value: float) -> Int64Array:
     """1 for every cell whose legal value nearest to `value` differs from it, int64[n_cells]; missing (NaN) is a separate value.
-    Present cells without a legal value get 0, unless `value` is missing.
+    Present cells without a legal value cost 0, unless `value` is missing.
     """
     changes = legal.astype(np.int64)
     if grid.missing:

@@ -50,7 +50,7 @@ _HEAD_BYTES = 1 << 16
 
 
 class TextError(DataError):
-    """Raised if a column contains text where the model reads something else, which `what` describes."""
+    """Raised if a column contains text where the model expects another kind of value, described by `what`."""
 
     table: str
     column: str
@@ -110,7 +110,7 @@ class Table:
             )
         if known.mark is not None and (other := self.marks.get(column, frozenset()) - {known.mark}):
             raise DataError(
-                f"column `{column}` holds {min(other)}, which the model treats as an unknown category",
+                f"column `{column}` contains {min(other)}, which the model treats as an unknown category",
                 place=f"{self.name}, column `{column}`",
                 remedy=f"write missing values as {known.mark}, as in training",
             )
@@ -133,7 +133,7 @@ class Table:
         if lost:
             row = int(np.flatnonzero(values == lost[0])[0])
             raise DataError(
-                f"column `{column}` holds {lost[0]:g} in row {row}, which is no category of the model",
+                f"column `{column}` contains {lost[0]:g} in row {row}, which is no category of the model",
                 place=f"{self.name}, row {row}, column `{column}`",
                 remedy=f"the model calls its categories {_listed(known)}: write these, not codes, or leave such rows out",
             )
@@ -149,7 +149,7 @@ class Table:
         more = f" (and text in {others} more row{'s' if others > 1 else ''})" if others else ""
         what = "which is no category of the model" if known.names else "where the model reads a number"
         error = TextError(
-            f"column `{column}` holds the text `{text[:40]}` in row {row}{more}, {what}",
+            f"column `{column}` contains the text `{text[:40]}` in row {row}{more}, {what}",
             place=f"{self.name}, row {row}, column `{column}`",
             remedy=_text_remedy(text, column, values, known.names),
         )
@@ -179,7 +179,7 @@ def with_zeros(table: Table, columns: Iterable[str]) -> Table:
 
 
 _MOST_DIGITS = 400
-"""Maximum digits before or after the point of a number as a category name, since its exact value has as many digits."""
+"""Maximum digits before or after the point of a category name that is a number: exact values need all these digits."""
 
 
 def decimal_of(text: str) -> Fraction | None:
@@ -234,8 +234,8 @@ def _text_remedy(text: str, column: str, values: Column, known: Mapping[str, flo
         return f"`{text[:40]}` looks like a number with a unit: write the number alone, in the unit of training"
     named = declaration(column, "category {NAME = code, ..}")
     return (
-        f"declare its categories in a `.sens` file, {named} (audit and its like read it with --domain), or encode it as "
-        "for training"
+        f"declare its categories in a `.sens` file, {named} (audit and its like read it with --domain), or encode it "
+        "as for training"
     )
 
 
@@ -455,7 +455,7 @@ def blanks_replaced(model: LoadedModel) -> Collection[str]:
 def as_named(table: Table, features: Collection[str]) -> tuple[Table, dict[str, str]]:
     """The table with columns renamed to feature names in which `_` replaces each blank, and the renamed columns.
 
-    A column with the feature's exact name has priority, and if two columns could get one name, neither is renamed.
+    A column with the feature's exact name has priority, and if two columns map to one name, neither is renamed.
     """
     sought = set(features) - set(table.columns)
     spelled: dict[str, list[str]] = {}
@@ -474,7 +474,7 @@ def check_range(table: Table, name: str, values: FloatArray, number_type: Number
         beyond = np.flatnonzero(np.isinf(number_type.cast(values)))
     if len(beyond):
         raise DataError(
-            f"column `{name}` holds infinite values, or ones past the range of {number_type.value}, in "
+            f"column `{name}` contains infinite values, or values beyond the range of {number_type.value}, in "
             f"{len(beyond)} of {table.rows} rows",
             place=f"{table.name}, row {int(beyond[0])}, column `{name}`",
             remedy="leave fields empty where the value is missing, or give the largest value that can be meant",

@@ -19,7 +19,7 @@ _MOST_BYTES = 1 << 30
 
 
 def zip_of(head: bytes) -> str | None:
-    """The format of a zip archive that starts with these bytes, `spark`, `h2o` or `sklearn`; None if it is not a zip."""
+    """The format of a zip archive that starts with these bytes, `spark`, `h2o` or `sklearn`; None for other files."""
     names = list(_names(head))
     if not names:
         return None

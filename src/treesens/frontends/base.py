@@ -30,10 +30,10 @@ class LoadedModel:
     """An ensemble with its library's functions.
 
     For X, float64[rows, features] with NaN for missing, `margins(X)` returns the library's raw output, [rows, n_outputs] in the
-    library's type, and `leaf_ids(X)` its leaf ids, [rows, trees] (None if the library has no leaf ids). Both import the library
-    on first use. `predicts(X)` returns the results of the library's predict and predict_proba (None if it has only margins);
-    `inputs(X)` converts the rows to the form that predict takes (None if that is X). `notes` are sentences for the user,
-    `meaning` is the user's description of the features and classes.
+    library's type, and `leaf_ids(X)` its leaf ids, [rows, trees] (None if the library has no leaf ids). Both functions import
+    the library on first use. `predicts(X)` returns the results of the library's predict and predict_proba (None without them);
+    `inputs(X)` converts the rows to predict's form (None if that is X). `notes` are sentences for the user, `meaning` is the
+    user's description of the features and classes.
     """
 
     ensemble: Ensemble
@@ -150,7 +150,7 @@ _OF_NODES = ("node_feature", "threshold", "default_left", "category_set", "zero_
 
 
 def output_named(variant: str) -> int | None:
-    """The number in `output=K`; None for other variants. Raises ModelError if it is not a number."""
+    """The number in `output=K`; None for other variants. Raises ModelError unless it is a number."""
     if not variant.startswith(_PREFIX):
         return None
     text = variant[len(_PREFIX) :]
@@ -168,7 +168,7 @@ def check_output(output: int, count: int, place: str) -> None:
 
 
 def source_of_output(source: ModelSource, output: int) -> ModelSource:
-    """The model's source with the output recorded, so that reports and certificates do not take it for the whole file."""
+    """The model's source with the output recorded, so that reports and certificates do not mistake it for the whole file."""
     return replace(source, format=f"output {output} of {source.format}")
 
 

@@ -1,7 +1,7 @@
 """Converts the nodes of a file, in any order, to the columns of an Ensemble.
 
-`Nodes` holds the nodes of all trees as columns; `Growing` collects the nodes of one tree. Monotone constraints give a direction
-per feature, by position or name.
+`Nodes` stores the nodes of all trees as columns; `Growing` collects the nodes of one tree. Monotone constraints give a
+direction per feature, by position or name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_FEATURES = 100_000
 MAX_CATEGORIES = 100_000
 # Maximum bytes of all category sets; a larger total means a damaged file or needs another representation.
 MAX_SET_BYTES = 1 << 26
-_DAMAGED = "the file is damaged or not what its name says; save the model again"
+_DAMAGED = "the file is damaged or of another format; save the model again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Nodes:
 
 
 class Growing:
-    """A tree that a reader builds node by node, the root first; leaves hold `width` values."""
+    """A tree that a reader builds node by node, the root first; leaves contain `width` values."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -67,11 +67,11 @@ class Growing:
         return len(self.left)
 
     def inner(self, feature: int, threshold: float, *, missing_left: bool) -> int:
-        """Adds a node that splits on a feature. The caller sets its children and, if it splits by category, its set."""
+        """Adds a node that splits on a feature. The caller sets its children and, for a split by category, its set."""
         return self._add(feature, threshold, missing_left, np.zeros(self.width), -1)
 
     def leaf(self, values: Sequence[float] | NDArray[np.float64], leaf_id: int = -1) -> int:
-        """Adds a leaf; `leaf_id` is its number in the library, if it has one."""
+        """Adds a leaf; `leaf_id` is its number in the library, if any."""
         return self._add(-1, 0.0, False, values, leaf_id)
 
     def _add(
@@ -140,7 +140,7 @@ def check_set_bytes(total: int, place: str) -> None:
         raise ModelError(
             f"the category sets of all splits take {total} bytes",
             place=place,
-            remedy="fewer categories per feature help",
+            remedy="use fewer categories per feature",
         )
 
 
@@ -229,7 +229,7 @@ def feature_tuple(names: Sequence[str], place: str) -> tuple[Feature, ...]:
 def as_categorical(
     feature: Feature, count: int, labels: Sequence[object] | None, truncates: bool = False, mark: str | None = None
 ) -> Feature:
-    """The feature with codes 0..count-1; labels are kept if they fit the count."""
+    """The feature with codes 0..count-1; labels that fit the count are kept."""
     named = plain_labels(labels) if labels is not None and len(labels) == count else None
     return replace(
         feature, kind=FeatureKind.CATEGORICAL, categories=count, labels=named, truncates=truncates, mark=mark

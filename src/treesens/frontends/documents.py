@@ -87,7 +87,7 @@ def _to_float32(text: str) -> float:
 
 
 _LARGEST = 2**62
-_DAMAGED = "the file is damaged or not what its name says; save the model again"
+_DAMAGED = "the file is damaged or of another format; save the model again"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Field:
         return Field(self.value[key], self.place, path)
 
     def get(self, key: str) -> Field | None:
-        """The field, or None if it is absent."""
+        """The field, or None."""
         return self[key] if isinstance(self.value, dict) and key in self.value else None
 
     def items(self) -> Iterator[Field]:
@@ -235,7 +235,7 @@ def irrelevant(because: str, names: Iterable[str]) -> dict[str, Meaning]:
 
 
 def refused(because: str, names: Iterable[str]) -> dict[str, Meaning]:
-    """Fields that are refused unless they are empty."""
+    """Fields that are refused unless empty."""
     return dict.fromkeys(names, Meaning("refused", because))
 
 
@@ -276,7 +276,7 @@ def check_names(table: Table, fields: Mapping[str, Any], place: str, kind: str, 
             raise ModelError(
                 f"this field is not known here: `{name[:60]}`",
                 place=at,
-                remedy="it may change the model's meaning; report the version",
+                remedy="the field may change the model's meaning; report the version",
             )
         if meaning.what == "refused" and not _is_empty(value):
             raise ModelError(f"`{name}` is not supported: {meaning.why}", place=at, remedy="train the model without it")

@@ -1,11 +1,11 @@
-"""Facts about a model's use that affect answers: protected features, class names, the favourable class. They are read from a
-TOML file next to the model, `NAME.treesens.toml` for the model NAME or `treesens.toml` for all models in the folder:
+"""Facts about a model's use that affect answers: protected features, class names, the favourable class. These facts are read
+from a TOML file next to the model, `NAME.treesens.toml` for the model NAME or `treesens.toml` for all models in the folder:
 
 protected = ["sex", "age"]
 classes = {0 = "granted", 1 = "refused"}
 favourable = "granted"
 
-The terms are those of the fairness literature (Barocas, Hardt and Narayanan, Fairness and Machine Learning, 2023).
+The terms are from the fairness literature (Barocas, Hardt and Narayanan, Fairness and Machine Learning, 2023).
 """
 
 from __future__ import annotations

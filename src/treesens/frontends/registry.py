@@ -66,7 +66,7 @@ def frontend_names() -> list[str]:
 
 
 def frontend(name: str) -> Frontend:
-    """The frontend with this name. Raises ModelError if it is unknown, cannot be imported or is not a frontend."""
+    """The frontend with this name. Raises ModelError if the name is unknown, cannot be imported or is not a frontend."""
     made = FORMATS.get(name)
     if isinstance(made, type):
         made = made()
@@ -91,8 +91,8 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
     `FORMAT:VARIANT` selects one of the models in a file: `xgboost:best` is the model chosen by early stopping.
     `FORMAT:output=K` selects output K, from 0, of a file or object that predicts several outputs at once.
 
-    A pickle can run code; it is opened only with `trust_pickle`. The file with the model's meaning (`meaning.py`) is read, too.
-    Raises ModelError with location and remedy for everything that cannot be read exactly.
+    A pickle can run code, and is opened only with `trust_pickle`. The file with the model's meaning (`meaning.py`) is read,
+    too. Raises ModelError with location and remedy for everything that cannot be read exactly.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
@@ -123,7 +123,7 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
 
 
 def _all() -> list[Frontend]:
-    """Every frontend that can be imported; a broken plug-in does not affect the others."""
+    """Every frontend that can be imported; a broken plug-in does not affect other frontends."""
     found = []
     for name in frontend_names():
         try:

@@ -1,4 +1,4 @@
-"""The identity: scores are predictions. With one output per class they are probabilities, which forests average."""
+"""The identity: scores are predictions. With one output per class, scores are probabilities, which forests average."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A link maps a model's raw scores to predictions, and states provable facts about predictions in terms of scores: the score at
 which a prediction reaches a number (`least_score`), a prediction as a sum of functions that the compiler can bound
-(`summands`), and the classes that follow from predictions (`class_rules`). The defaults are for models of which only raw
-scores are known.
+(`summands`), and the classes that follow from predictions (`class_rules`). The defaults suit models of which only raw scores
+are known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Require = Callable[[object, str], None]
 
 @dataclass(frozen=True)
 class ScorePlace:
-    """The scores of a model at a point: all scores of `whole`, or those of its member `model`, starting at `first`."""
+    """The scores of a model at a point: all scores of `whole`, or the scores of its member `model`, starting at `first`."""
 
     point: int
     whole: Ensemble
@@ -76,7 +76,7 @@ class Link:
     name: ClassVar[str]
     """The name of the link in records and messages."""
     advice: ClassVar[str] = ""
-    """The questions supported by models with this link, for `treesens info`; empty if all are."""
+    """The questions supported by models with this link, for `treesens info`; empty if all questions are."""
 
     is_known: ClassVar[bool] = True
     """False if predictions are not a known function of the scores."""
@@ -154,7 +154,7 @@ class Link:
         return scores
 
     def winners(self, ensemble: Ensemble, scores: FloatArray) -> Int64Array | None:  # noqa: ARG002
-        """The predicted classes int64[rows] for scores float64[rows, n_outputs]; None if they follow from predictions."""
+        """The predicted classes int64[rows] for scores float64[rows, n_outputs]; None if predictions define the classes."""
         return None
 
     def sure_winners(self, ensemble: Ensemble, scores: FloatArray) -> list[int | None] | None:  # noqa: ARG002
@@ -183,7 +183,7 @@ class Link:
         return 0
 
     def probability_of(self, ensemble: Ensemble, wanted: int) -> tuple[int, bool] | None:  # noqa: ARG002
-        """The prediction that gives a class's probability, and True if it is subtracted from 1; None if there is none."""
+        """The prediction that gives a class's probability, and True if it is subtracted from 1; or None."""
         return None
 
     def least_score(self, number: Fraction, *, strict: bool) -> LogRational | bool | None:  # noqa: ARG002
@@ -198,11 +198,11 @@ class Link:
         return number
 
     def refuse_number(self, number: Fraction) -> Refusal | None:  # noqa: ARG002
-        """The reason why no prediction equals `number`; None if one may."""
+        """The reason why no prediction equals `number`; None if some prediction may."""
         return None
 
     def refuse_margin(self, point: str) -> Refusal | None:  # noqa: ARG002
-        """The reason why a question cannot use a point's margin; None if it can."""
+        """The reason why a question cannot use a point's margin, or None."""
         return None
 
     def refuse_probability(self, point: str) -> Refusal:
@@ -210,7 +210,7 @@ class Link:
         return "the model predicts a raw margin, not a probability", f"write `margin({point})`"
 
     def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
-        """The reason why a class cannot lead by this factor of probabilities and this margin; None if it can."""
+        """The reason why a class cannot lead by this factor of probabilities and this margin, or None."""
         if margin and not self.leads_by_margin:
             message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
             return message, "write `by factor g`, or compare `prob(P)` with a number"
@@ -223,7 +223,7 @@ class Link:
         return None
 
     def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending | None:  # noqa: ARG002
-        """The constraint that a class is predicted (or not), from constraints on members; None if it follows from scores."""
+        """The constraint that a class is predicted (or not), from constraints on members; None if scores determine it."""
         return None
 
     def class_rules(self, ensemble: Ensemble, wanted: int, factor: Fraction) -> tuple[ClassRule, ...] | None:  # noqa: ARG002
@@ -263,7 +263,7 @@ def decimal(number: Fraction) -> str:
 
 
 def second_class_rules(link_cut: Fraction | None, wanted: int, factor: Fraction) -> tuple[ClassRule, ...]:
-    """The rules for two classes by the probability of the second one: above 1/2, or from a cut-off on."""
+    """The rules for two classes by the probability of the second class: above 1/2, or from a cut-off on."""
     past: Operator = ">" if link_cut is None else ">="
     below: Operator = "<=" if link_cut is None else "<"
     cut = Fraction(1, 2) if link_cut is None else link_cut

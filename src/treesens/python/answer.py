@@ -118,7 +118,7 @@ def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
 
 
 class Answers(InNotebook, Mapping[str, Answer]):
-    """Answers by the name of their question. `errors` has the errors of the other queries by name; access to such a query
+    """Answers by the name of their question. `errors` contains the errors of the other queries by name; access to such a query
     raises its error.
     """
 
@@ -147,7 +147,7 @@ class Answers(InNotebook, Mapping[str, Answer]):
 
 
 class Info(InNotebook, dict[str, Any]):
-    """The record of `treesens info --json` for a model; in a notebook, a table of the model and one of its features."""
+    """The record of `treesens info --json` for a model; in a notebook, a table of the model and a table of its features."""
 
     def __repr__(self) -> str:
         return f"<model: {self['format']}, {self['trees']} trees, {len(self['features'])} features, {self['task']}>"

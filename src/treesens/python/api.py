@@ -40,8 +40,8 @@ def check(
 ) -> Answers:
     """Answers the questions of a `.sens` file; only `queries` if some are named.
 
-    A mistake in one query does not affect the others: see `Answers.errors`. If all queries have mistakes, or declarations do,
-    the errors are raised.
+    A mistake in one query does not affect other queries: see `Answers.errors`. If all queries, or the declarations, have
+    mistakes, the errors are raised.
     """
     path = path_of("file", file)
     asking, diagnostics = checked_options(options), Diagnostics()
@@ -63,7 +63,7 @@ def check_text(
     """Answers questions given as text, or as objects of `treesens.query`, over live models and frames.
 
     In a text, `model m from "NAME"` and `data d from "NAME"` refer to entries of `models` and `data`; objects use the names in
-    their questions. Options are those of `check`.
+    their questions. Options are as for `check`.
     """
     if not isinstance(text, str | Composed):
         raise UsageError(
@@ -96,8 +96,8 @@ def explain(
 ) -> Explanations:
     """The meaning and compilation of questions, by name (`treesens explain`). Solves nothing.
 
-    `question` is a `.sens` file; with `models` it is a text or an object, as in `check_text`. `queries` selects some. Raises
-    the errors of the first invalid question.
+    `question` is a `.sens` file; with `models` it is a text or an object, as in `check_text`. `queries` selects some of them.
+    Raises the errors of the first invalid question.
     """
     from treesens.backends.base import get_backend
     from treesens.compiler.pipeline import pipeline_for

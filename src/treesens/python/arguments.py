@@ -53,7 +53,7 @@ def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict
 def bound_arguments(
     call: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]
 ) -> inspect.BoundArguments:
-    """The arguments of a call, without defaults. Raises ArgumentsError if they do not fit the signature."""
+    """The arguments of a call, without defaults. Raises ArgumentsError for arguments that do not fit the signature."""
     own = renamed(call, named, signature.parameters)
     try:
         return signature.bind(*positional, **own)
@@ -87,7 +87,7 @@ def public(call: _Call) -> _Call:
 
 
 def with_options(call: _Call) -> _Call:
-    """A call whose `**options` are those of a question: its signature shows each option with its type and default."""
+    """A call whose `**options` are a question's options: its signature shows each option with its type and default."""
     signature = inspect.signature(call)
     own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     types = {name: getattr(kind, "__forward_arg__", kind) for name, kind in CallOptions.__annotations__.items()}

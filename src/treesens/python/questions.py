@@ -55,11 +55,11 @@ def load(
     classes: Mapping[str | int, str] | None = None,
     favourable: str | int | None = None,
 ) -> LoadedModel:
-    """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly.
+    """A model from a file or a live object; raises `treesens.errors.ModelError` for anything that cannot be read exactly.
 
     Opening a pickle runs code, and needs `trust_pickle`. `protected` names features that are listed first and never suggested
-    as something to change, `classes` names the labels ({0: "granted", 1: "refused"}), `favourable` is the desired class; the
-    others are read from `treesens.toml` next to a file (docs/protected.md).
+    as something to change, `classes` names the labels ({0: "granted", 1: "refused"}), `favourable` is the desired class;
+    missing facts are read from `treesens.toml` next to a file (docs/protected.md).
     """
     model = source if isinstance(source, LoadedModel) else load_model(source, format, trust_pickle=trust_pickle)
     given = {"protected": protected, "classes": classes, "favourable": favourable}
@@ -114,7 +114,7 @@ def bound_tree(
         if given is not None and not isinstance(given, Mapping):
             remedy = f'write `{argument}={{"NAME": ..}}`'
             raise UsageError(
-                f"`{argument}` maps the names of the text to objects, and is no {type(given).__name__}", remedy=remedy
+                f"`{argument}` maps names of the text to objects, and is not {type(given).__name__}", remedy=remedy
             )
     tables, loaded = dict(data or {}), {name: model for name, model in models.items() if isinstance(model, LoadedModel)}
 
@@ -175,7 +175,7 @@ def answer_file(
 class Session:
     """Questions about the model `m`, and the table `d` if given, in the language without declarations.
 
-    `declarations` are lines of a file (`feature age: real in [0, 120]`, `domain from d`); without them domains come from the
+    `declarations` are lines of a file (`feature age: real in [0, 120]`, `domain from d`); without any, domains come from the
     table. Options are those of `check`. Answers have no widened region and, unless `regions` is set, no nearest row: a question
     costs little more than its search, since shared parts are bound, laid on their grid and compiled once.
 
@@ -215,10 +215,10 @@ class Session:
         Raises UsageError for a text with several questions, and after the session has been closed.
         """
         if self._declared is None:
-            raise UsageError("the session is closed", remedy="ask within `with ts.session(..) as s:`")
+            raise UsageError("the session is closed", remedy="use it within `with ts.session(..) as s:`")
         queries = parse(f"query q: {question}", "<question>").queries
         if len(queries) != 1:
-            raise UsageError("the text contains several questions", remedy="ask them one by one")
+            raise UsageError("the text contains several questions", remedy="pass them one by one")
         return self._answered(queries[0], dict(options))
 
     def _answered(self, node: ast.Query, options: dict[str, Any]) -> Answer:

@@ -16,7 +16,7 @@ LIBRARIES = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "catboost", "
 
 
 def package_version(name: str) -> str | None:
-    """The version of a distribution; None if it is not installed."""
+    """The version of a distribution, or None."""
     try:
         return version(name)
     except PackageNotFoundError:

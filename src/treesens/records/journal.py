@@ -48,8 +48,8 @@ CREATE INDEX IF NOT EXISTS parts_of_a_question ON parts (key);
 """
 
 NO_PART_OF_A_KEY = frozenset({"time_limit", "optimal", "confirm", "core", "regions"})
-"""Options that do not change the content of an answer, or (`optimal`) are implied by others. The journal compares time limits
-itself; `check` adds the other options to its keys.
+"""Options that do not change the content of an answer, or (`optimal`) that other options imply. The journal compares time
+limits itself; `check` adds the other options to its keys.
 """
 
 
@@ -155,7 +155,7 @@ class Journal:
                     one.close()
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
-        """Changes the file; if it can no longer be written, warns and changes this run's memory instead."""
+        """Changes the file or, with a warning, this run's memory if the file can no longer be written."""
         values = [v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v for v in values]  # any name
         try:
             (self._late or self._db).execute(statement, values)
@@ -171,12 +171,12 @@ class Journal:
         self._late.execute(statement, values)
         if self._tell is not None:
             self._tell(
-                f"warning: {self.path}: the journal can no longer be written: {why}. The run continues without it; answers "
-                "that were stored before remain there"
+                f"warning: {self.path}: the journal can no longer be written: {why}. The run continues without it; "
+                "answers that were stored before remain there"
             )
 
     def _found(self, statement: str, values: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
-        """The rows of a statement in the file, and those kept in memory. Raises DataError if the file is damaged."""
+        """The rows of a statement in the file, and the rows kept in memory. Raises DataError if the file is damaged."""
         try:
             rows = self._db.execute(statement, values).fetchall()
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
@@ -193,7 +193,7 @@ class Journal:
         return late + kept
 
     def known(self, key: str, time_limit: float) -> Entry | None:
-        """The known answer: a verdict is valid for every time limit, an `unknown` only for its own."""
+        """The known answer: a verdict is valid for every time limit, an `unknown` only for its own limit."""
         rows = self._rows(
             f"SELECT {_ENTRY} FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
             "ORDER BY verdict = 'unknown' LIMIT 1",
@@ -266,7 +266,7 @@ class KeptAnswers:
     time_limit: float
 
     def known(self, question: str) -> dict[str, Any] | None:
-        """The stored record. A verdict is valid for every time limit, an `unknown` only for its own."""
+        """The stored record. A verdict is valid for every time limit, an `unknown` only for its own limit."""
         return self.journal.record(self._key(question), self.time_limit)
 
     def keep(self, question: str, verdict: str, record: dict[str, Any]) -> None:

@@ -110,7 +110,7 @@ def document_schema(kind: Any, title: str) -> dict[str, Any]:
 
 
 def schema_of_type(hint: Any) -> dict[str, Any]:
-    """The schema of the values of a type: plain ones, records, and lists, dictionaries and unions of them."""
+    """The schema of the values of a type: plain types, records, and lists, dictionaries and unions of them."""
     origin, parts = get_origin(hint) or hint, get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return _schema_of_union([part for part in parts if part is not Absent])

@@ -45,15 +45,15 @@ class Names:
         return cls(labels, meaning.get("classes", {}), meaning.get("favourable"), model.get("cutoff") is None)
 
     def name_of(self, label: object) -> str:
-        """The name of a class; its label if it has none."""
+        """The name of a class, or its label if the class has no name."""
         return self.classes.get(str(label), str(label))
 
 
 def change_words(record: Mapping[str, Any], row: int | None = None, names: Names | None = None) -> str:
     """`sex M → F: prob 0.653 → 0.324, row 161`, from a record with `points` and `scores`; empty without two points.
 
-    `row` is the table row that equals one of the two. If the classes have names, it is `granted 0.653 → refused 0.324`, with
-    the probability of the favourable class.
+    `row` is the table row that equals one of the points. If the classes have names, the result is `granted 0.653 → refused
+    0.324`, with the probability of the favourable class.
     """
     points = record.get("points")
     if not points or len(points) != 2:
@@ -79,7 +79,7 @@ def in_names(words: str, names: Names) -> str:
 
 
 def decision_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
-    """`refer → decline`: the outcomes of a question's only decision for two points; empty if it has none or several."""
+    """`refer → decline`: the outcomes of a question's only decision for two points; empty for other questions."""
     outcomes = [score.get("decision") for score in scores.values()]
     return "" if None in outcomes else " → ".join(visible(str(outcome)) for outcome in outcomes)
 
@@ -91,7 +91,7 @@ def changed_features(points: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def equal_words(points: Mapping[str, Mapping[str, Any]]) -> str:
-    """The features in which two points agree, with their values; empty if there are no such features."""
+    """The features in which two points agree, with their values; may be empty."""
     first, changed = next(iter(points.values())), set(changed_features(points))
     return ", ".join(f"{visible(f)} {value_words(v)}" for f, v in first.items() if f not in changed)
 
@@ -117,7 +117,7 @@ def _named(scores: Mapping[str, Mapping[str, Any]], names: Names | None) -> str:
 
 
 def score_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
-    """The predictions for two points: `prob 0.653 → 0.324`; for several classes, the predicted ones with probabilities."""
+    """The predictions for two points: `prob 0.653 → 0.324`; for several classes, the predicted classes with probabilities."""
     first, second = scores.values()
     if "class" in first and isinstance(first.get("prob"), Mapping):
         named = [str(one.get("class")) for one in (first, second)]
@@ -148,8 +148,8 @@ def number(value: Any) -> str:
 
 
 def value_words(value: Any) -> str:
-    """A feature's value for display: `missing`, a name, or a number with its significant digits. A number close to a short one
-    is described as just below or above it: trees split between them.
+    """A feature's value for display: `missing`, a name, or a number with its significant digits. A number close to a short
+    number is described as just below or above it: trees split between them.
     """
     if value is None:
         return "missing"
@@ -164,7 +164,7 @@ def value_words(value: Any) -> str:
 
 
 def row_of(bound: ResolvedQuestion, witness: Witness) -> int | None:
-    """The first table row that equals one of the two inputs; None if there is no such row."""
+    """The first table row that equals one of the two inputs, or None."""
     for rows in bound.rows.values():
         for values in witness.values:
             if rows.shape[1] == len(values):

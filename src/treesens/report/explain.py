@@ -111,7 +111,7 @@ def formulas(query: Query) -> list[str]:
 
 
 def cells_record(query: Query) -> list[dict[str, Any]]:
-    """For each feature: the models' guards, the cells after also cutting at the question's constants, and the legal cells."""
+    """For each feature: the models' guards, the cells refined by the question's constants, and the legal cells."""
     space = query.space
     guards = [{f["name"]: f["guards"] for f in features_record(m.ensemble)} for m in query.models]
     result = []
@@ -181,7 +181,7 @@ def row_formulas() -> dict[str, str]:
 
 
 def legalisation(module: Module, backend: Backend) -> dict[str, Any]:
-    """The forms that a backend supports directly, the forms that are rewritten and how, and the rounding."""
+    """The forms that a backend supports directly, the rewriting of all other forms, and the rounding."""
     known = row_formulas()
     capabilities = backend.capabilities
     counts: dict[str, int] = {}
@@ -208,7 +208,7 @@ def legalisation(module: Module, backend: Backend) -> dict[str, Any]:
 
 
 def rounding_text(artifact: Artifact, backend: Backend) -> str:
-    """The rounding of an artifact, and how it is compensated."""
+    """The rounding of an artifact, and its compensation."""
     if not artifact.relaxed:
         return "none: every coefficient is written exactly"
     if backend.capabilities.proof is Proof.EXACT:

@@ -31,7 +31,7 @@ def number(value: Fraction) -> str:
 
 
 def bound_text(bound: LogRational) -> str:
-    """rational + sum of c ln(x), then its decimals if it is irrational."""
+    """rational + sum of c ln(x), then its decimals if irrational."""
     parts = [f"{_coefficient(c)}ln({_plain(a) if isinstance(a, Fraction) else bound_text(a)})" for c, a in bound.logs]
     if not parts:
         return number(bound.rational)

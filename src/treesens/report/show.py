@@ -34,7 +34,7 @@ COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "mag
 
 
 def out() -> Console:
-    """The console for tables; wide if standard output is not a terminal, so that a file or a pipe gets all columns."""
+    """The console for tables; wide if standard output is not a terminal, so that a file or a pipe receives all columns."""
     return console(soft_wrap=True, width=terminal_width() or _WIDE, quiet=is_quiet())
 
 
@@ -124,7 +124,7 @@ def _log_of(what: str, total: int) -> Callable[..., None]:
 def show_result(bound: ResolvedQuestion, result: Result) -> None:
     """Prints one answer: the verdict, the pair with the changed values marked, the scores, the objective, the reason.
 
-    This uses only click: most answers arrive faster than table libraries can be imported.
+    The display uses only click: most answers arrive faster than table libraries can be imported.
     """
     query = bound.query
     line: list[str] = [styled(f"{result.query}: ", bold=True)]
@@ -227,7 +227,7 @@ def _counted(count: RowCount) -> str:
 
 
 def _how_many(ranked: Ranked) -> str:
-    """The number of answers, and why there are no more."""
+    """The number of answers, with the reason if there are no more."""
     found, regions = len(ranked.answers), "region" if len(ranked.answers) == 1 else "regions"
     if found == ranked.wanted:
         return f"{found} answers, each in a region of its own"
@@ -317,7 +317,7 @@ def _score(value: Any) -> str:
 
 
 ALL_SHOWN = 4
-"""Maximum number of classes that all get a line; of more classes, only those named in the question or predicted get one."""
+"""Maximum number of classes that are all shown; of more classes, only those named in the question or predicted are shown."""
 
 
 def score_rows(bound: ResolvedQuestion, witness: Witness) -> list[tuple[str, list[Any]]]:
@@ -354,7 +354,7 @@ def _labels(node: ast.Node) -> Iterator[ast.Label]:
 
 
 def _shown(scores: dict[str, Any], classes: Sequence[str | int], labels: Sequence[ast.Label]) -> set[str]:
-    """The classes of one point that get a line."""
+    """The classes of one point that are shown."""
     names = list(next((score for score in scores.values() if isinstance(score, dict)), ()))
     if len(names) <= ALL_SHOWN:
         return set(names)
@@ -363,7 +363,7 @@ def _shown(scores: dict[str, Any], classes: Sequence[str | int], labels: Sequenc
 
 
 def _flat(scores: dict[str, Any], wanted: set[str], shown: set[str]) -> dict[str, Any]:
-    """A point's scores with a line for each displayed class, of the requested kinds if there are several."""
+    """A point's scores with a line for each displayed class, of the requested kinds."""
     known = {kind for kind, score in scores.items() if isinstance(score, dict)}
     kinds = known & wanted or known
     result: dict[str, Any] = {}

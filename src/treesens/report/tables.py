@@ -78,7 +78,7 @@ class Table(RichTable):
         return widths
 
     def _print_blocks(self, console: Console) -> None:
-        """Prints every row as lines: its first cell, then the others, each with its column name."""
+        """Prints every row as lines: its first cell, then the other cells, each with its column name."""
         first, *others = self.columns
         for number, cell in enumerate(first.cells):
             for line in wrapped(str(cell), console.width, 2):

@@ -13,7 +13,7 @@ from treesens.errors import InternalError
 from treesens.values.objective_ranges import objective_range
 
 CLOSE = 1e-4
-"""A distance counts as equal to its bound if they differ by at most this many widths."""
+"""A distance that differs from its bound by at most this many widths counts as equal."""
 
 
 class ContradictoryBound(InternalError):
@@ -72,7 +72,7 @@ def of_form(objective: Objective | None, tolerance: Tolerance) -> tuple[Toleranc
 
 
 def left_open(result: Result, close: float = 0.0, tolerance: Tolerance = EXACT) -> bool:
-    """True if there is no verdict, or if an optimum is not proved within the tolerance.
+    """True without a verdict, or if an optimum is not proved within the tolerance.
 
     With a tolerance, a distance may be `close` to its bound, which the engine computes in its own units. Any other value may
     differ from its bound by 1e-9 of the value, however small the tolerance is.

@@ -1,7 +1,7 @@
 """Merges two results of one question by one rule.
 
 The better value is kept with its point, the tighter bound with its evidence, and the attempts and notes of both. Results that
-contradict each other are an internal error: one of the two is wrong, and it is unknown which.
+contradict each other are an internal error: one of the two results is wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TWO_ARITHMETICS = (
 
 
 def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
-    """The weakest of the proofs that the parts have no answer: together they prove that the whole question has none.
+    """The weakest of the proofs that the parts have no answer: together they prove that the whole question has no answer.
 
     None if the proofs are about two arithmetics: an input near a tie may belong to one part in the library's arithmetic and to
     another in exact arithmetic, and both proofs would miss it.
@@ -37,9 +37,9 @@ def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
 
 
 def combine(one: Result, other: Result) -> Result:
-    """Merges two search results of one question; of two equally good points, the first result's is kept.
+    """Merges two search results of one question; of two equally good points, the first result's point is kept.
 
-    Raises `InternalError` if one result proves what the other refutes.
+    Raises `InternalError` if one result proves the opposite of the other.
     """
     check_agreement(one, other)
     attempts = (*one.attempts, *other.attempts)
@@ -144,7 +144,7 @@ def leans_on(result: Result, backend: str) -> bool:
 
 
 def join_opinions(first: Result, second: Result, backend: str) -> Result:
-    """Merges two opinions. Raises `InternalError` if they contradict each other."""
+    """Merges two opinions. Raises `InternalError` for contradictory opinions."""
     attempts = (*first.attempts, *second.attempts)
     if leans_on(first, backend):
         # A backend cannot confirm itself.

@@ -105,7 +105,7 @@ class Facts:
     """The facts of one search: `cells` int32[points, features] of a point, or `none` if a proof shows that no point exists.
 
     `ended` is a termination. `rounded` is True if the point may pass only because rows were rounded. `bound` is a proved bound
-    on the objective's form (an upper bound if it is maximised), or None.
+    on the objective's form (an upper bound for a maximum), or None.
     """
 
     cells: Int32Array | None
@@ -127,13 +127,13 @@ def conclude_facts(
 ) -> Result | Rejected:
     """The result that the facts support, or the reason why the point is not a witness.
 
-    `near` is the row that values are chosen close to, by default that of the options; `reach` returns the witness's objective
-    value with the proved bound, or the reason for a rejection.
+    Values are chosen close to the row `near`, by default that of the options; `reach` returns the witness's objective value
+    with the proved bound, or the reason for a rejection.
     """
     if facts.none:
         return conclude_infeasible(query.name)
     if facts.rounded:
-        return Rejected("the rounded rows hold, but the exact ones do not")
+        return Rejected("the rounded rows are satisfied, but the exact rows are not")
     if facts.cells is None:
         return leave_open(query.name, facts.ended, near_miss=facts.near_miss)
     near = options.near if near is None else near
@@ -198,7 +198,7 @@ class Incumbent:
     near_miss: NearMiss | None = None
     """The best attempt of the last search and what the search excluded, if it ended without an answer."""
     rounded: bool = False
-    """True if rows were rounded for the engine: a point that passes the rounded rows may violate the exact ones."""
+    """True if rows were rounded for the engine: a point that passes the rounded rows may violate the exact rows."""
 
     @property
     def wants_clearance(self) -> bool:

@@ -103,7 +103,7 @@ class Ledger:
         )
 
     def unknown(self, compilation: Compilation) -> Result:
-        """An `unknown` result with the best reason: why a candidate was rejected, else how the attempts ended."""
+        """An `unknown` result with the best reason: the rejection of a candidate, else the ends of the attempts."""
         name, rejected = compilation.query.name, self.best.rejected
         if rejected is not None:
             return replace(leave_rejected(name, rejected), refuted=tuple(self.best.refuted))
@@ -205,7 +205,7 @@ def ended_early(budget: Budget) -> str:
 
 def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
     """The solver input for a backend, with the module's start if it is a solution and the backend accepts a start; the native
-    engine gets the inputs worth trying first instead.
+    engine receives the inputs worth trying first instead.
     """
     if isinstance(backend, InProcessBackend):
         module = compilation.module

@@ -68,7 +68,7 @@ def names_forests(query: Query) -> bool:
 
 
 def sums_scores(goal: Objective | None) -> bool:
-    """True if there is no objective, or if it is a sum of scores."""
+    """True without an objective, or for a sum of scores."""
     if goal is None:
         return True
     form, beside = goal.form, goal.nearest is not None or bool(goal.values)

@@ -62,8 +62,8 @@ class Method:
     """One way to answer a question, as data.
 
     `fits` decides from the question and the options alone whether the method is tried; `questions` describes this condition in
-    words, `proves` names the claims that the method's answers prove. `run` is "module:function", imported on first use: the
-    function takes `OpenQuestion` and a `Budget`, and returns a result, or None if it declines. A plug-in method returns
+    words, `proves` the claims that the method's answers prove. `run` is "module:function", imported on first use: the function
+    takes `OpenQuestion` and a `Budget`, and returns a result, or None if it declines. A plug-in method returns
     `solve.conclude.Facts` instead, so that its points are verified like all others, and is tried before the built-in method
     named by `before`.
     """

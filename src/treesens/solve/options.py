@@ -1,7 +1,7 @@
 """The options of a question: backend, pipeline, limits, tolerances, second opinions, and known results.
 
-This is their only declaration. The commands `check`, `compare` and `sweep`, the Python calls, SPEC files, journal keys
-and worker messages are generated from it (docs/adr/0039).
+Options are declared only here. The commands `check`, `compare` and `sweep`, the Python calls, SPEC files, journal keys and
+worker messages are generated from it (docs/adr/0039).
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ BACKEND = Option(
 )  # fmt: skip # `compare` takes several
 PIPELINE = Option(
     Passes(), "kant, ensense, independent, bounded, default, or passes.", short="-p", door=EVERYWHERE,
-    more="[Encodings](encodings.md) has them; passes are written as `share-copies,order-predicates{by=gain}`.",
+    more="[Encodings](encodings.md) lists them; passes are written as `share-copies,order-predicates{by=gain}`.",
 )  # fmt: skip
 TIME_LIMIT = Option(
     Seconds(), "Seconds for each question.", short="-t", door=EVERYWHERE,
-    more="The answer and each requested extra (second opinion, certificates, core, share) get an equal part, and each step may "
-    "use the time left over by those before it. Reading, compiling and replay are not counted.",
+    more="The answer and each requested extra (second opinion, certificates, core, share) have an equal part, and each"
+    " step may use the time left over by earlier steps. Reading, compiling and replay are not counted.",
 )  # fmt: skip
 THREADS = Option(
     Whole(1, 4096), "Threads of one solver.", door=EVERYWHERE & ~Door.SWEEP,
-    more="Under `auto`, of the native engine and of every solver that races it.",
+    more="Under `auto`, the native engine and every racing solver use this number.",
 )  # fmt: skip
 MEMORY_LIMIT = Option(Bytes(), "Memory per solver process (megabytes; bytes in Python).", door=EVERYWHERE & ~Door.SWEEP)
 SEED = Option(Whole(0, 2**31 - 1), None, door=EVERYWHERE)
@@ -68,10 +68,10 @@ ABSOLUTE = Option(Number(0.0, 1e300), "The same gap in the units of the objectiv
 OPTIMAL = Option(Flag(), "Optima to the last unit: both tolerances are 0.", door=Door.COMMAND | Door.COMPARE)
 CONFIRM = Option(
     Solver(or_library=True),
-    "Ask this backend too; its proof upgrades the answer, a contradiction is an error. `library`: a `none` must hold "
+    "Run this backend too; its proof upgrades the answer, a contradiction is an error. `library`: a `none` must hold "
     "however the library rounds.",
     metavar="BACKEND|library",
-    more="The engine gives it no help. See [proof classes](semantics.md#proof-classes).",
+    more="This backend runs without the engine's help. See [proof classes](semantics.md#proof-classes).",
 )
 CORE = Option(Flag(), "Name the constraints that clash for every none; needs further searches.")
 CERTIFICATE = Option(
@@ -86,7 +86,7 @@ REQUIRE = Option(
     "Claims whose proof lacks an accepted certificate become unknown.",
     door=Door.COMMAND | Door.SWEEP,
     last=True,
-    more="Bounds, shares and cores without one are left out, and so are regions and nearest rows.",
+    more="Bounds, shares and cores without a certificate are left out, and so are regions and nearest rows.",
 )
 REGIONS = Option(Flag(), "Compute a witness's region even if no table needs it; only records show it.", door=Door.NAMED)
 
@@ -114,7 +114,7 @@ class Options:
     """The options of a question. Times are in seconds, memory is in bytes.
 
     An optimum may differ from its bound by `tolerance` of its value, or by `absolute_tolerance`; 0 for both requires equality,
-    and `optimal` sets both to 0. `library_predict` holds the library's own predict per model, for replay.
+    and `optimal` sets both to 0. `library_predict` contains the library's own predict per model, for replay.
     """
 
     backend: str = given(BACKEND, "auto")

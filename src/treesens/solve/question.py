@@ -34,7 +34,7 @@ from treesens.values.verify import Witness
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""
 LEAST_OTHER = 0.0005
-"""Seconds outside all named phases are recorded if they exceed this limit, the resolution of a record's times."""
+"""Seconds outside all named phases are recorded above this limit, the resolution of a record's times."""
 SHARE_SECONDS = 0.2
 """Minimum seconds for a share, so that its bounds are meaningful."""
 
@@ -68,7 +68,7 @@ class Answers(Protocol):
         """The answer to a question with `rows`; `pinned(N)` is the question about row N."""
 
     def answer_top(self, query: Query, one: Callable[[Query, Budget], Result], budget: Budget) -> Result:
-        """The first answer, with all `query.top` of them in `ranked`."""
+        """The first answer, with all `query.top` answers in `ranked`."""
 
 
 class Certificates(Protocol):
@@ -82,7 +82,7 @@ class Certificates(Protocol):
     def certified_share(
         self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
     ) -> Result:
-        """The result with its share's certificates added. If certificates are required, the share is the proved one."""
+        """The result with its share's certificates added. If certificates are required, the share is the proved share."""
 
 
 def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
@@ -105,7 +105,7 @@ def answer(
 ) -> Result:
     """Answers one typed question that has a single answer, by the methods that fit it.
 
-    The default budget is that of the options. `solve/methods/registry.py` lists the methods.
+    By default, the options set the budget. `solve/methods/registry.py` lists the methods.
     """
     budget = budget or options.budget()
     try:
@@ -130,8 +130,8 @@ def answer_question(
     """The answer to one question of a file; `progress` is called during long work.
 
     `options.confirm` names a second backend (without help from the engine), or is `library`: a `none` must then hold however
-    the library rounds (solve/tasks/in_library.py). The default budget is that of the options. The answer, its confirmation, its
-    certificates and its share get equal parts of the budget, and each may use the time its predecessors left.
+    the library rounds (solve/tasks/in_library.py). By default, the options set the budget. The answer, its confirmation, its
+    certificates and its share have equal parts of the budget, and each may use the time its predecessors left.
 
     If the question uses a table, its rows are tried first (`auto`), and every witness has its region and its nearest row.
     """
@@ -292,7 +292,7 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
 
 
 def located(query: ResolvedQuestion, result: Result, options: Options) -> Result:
-    """The answer with its region and its nearest row; unchanged, with a note, if they cannot be computed."""
+    """The answer with its region and its nearest row, or unchanged, with a note, if their computation fails."""
     return afterwards(result, "region", partial(locate, query, result, options))
 
 
@@ -312,7 +312,7 @@ def explain_none(
     """Adds the conjuncts that clash to a `none`, if the compiler found the contradiction in the constraints, or with
     `options.core`.
 
-    The searches get the time that the answer leaves; without `options.core`, only a little of it.
+    The searches use the time that the answer leaves; without `options.core`, only a little of it.
     """
     always = options.core
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
@@ -342,7 +342,7 @@ UNSPLIT: Final = "E502"
 
 
 def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] | None = None) -> Result:
-    """Tries the methods that fit (of all, by default) in order until the question is closed; each gets the result so far."""
+    """Tries the methods that fit (of all, by default) in order until the question is closed; each uses the result so far."""
     for method in all_methods() if methods is None else methods:
         if not method.fits(question.query, question.options):
             continue
@@ -382,13 +382,13 @@ def search_cells(
     """One search over cells; `refuted` lists candidates that failed for lack of values."""
 
     def ask(*_: object, **__: object) -> Result:
-        raise InternalError("a search over cells cannot ask other questions", remedy="please report this with the file")
+        raise InternalError("a search over cells runs no other question", remedy="please report this with the file")
 
     return ask_methods(OpenQuestion(query, options, ask, on_better), budget, cell_searches())
 
 
 def as_asked(query: Query, options: Options) -> Query:
-    """The question in the form that methods get: without alternatives that cannot hold.
+    """The question in the form for methods: without impossible alternatives.
 
     With a named pipeline, scores that two points share count as two: encodings are measured on unmodified questions.
     """
@@ -398,7 +398,7 @@ def as_asked(query: Query, options: Options) -> Query:
 
 
 def note_on_cases(query: Query) -> str | None:
-    """The note on a disjunction too long to split; None if there is no such disjunction."""
+    """The note on a disjunction too long to split, or None."""
     alternatives = too_many_to_split(query)
     if not alternatives:
         return None

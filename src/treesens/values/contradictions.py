@@ -28,7 +28,7 @@ class _Sum:
     high: tuple[Fraction, bool] | None = None
 
     def ratio(self, other: dict[object, Fraction]) -> Fraction | None:
-        """The factor between this sum and another one; None if they are not multiples of each other."""
+        """The factor between this sum and another one; None unless one is a multiple of the other."""
         if other.keys() != self.factors.keys():
             return None
         ratios = {other[key] / self.factors[key] for key in other}
@@ -49,7 +49,7 @@ class _Sum:
 
 
 def without_clashes(query: Query, *, across: bool = True) -> Query:
-    """The question without alternatives that cannot hold; a contradictory question gets NEVER as a constraint.
+    """The question without impossible alternatives; a contradictory question receives NEVER as a constraint.
 
     Scores that two points share count as one score, unless `across` is False.
     """
@@ -83,7 +83,7 @@ class _Known:
 
 
 def _with(known: _Known, constraints: Sequence[Constraint]) -> _Known | None:
-    """The bounds after adding constraints; None if they contradict each other."""
+    """The bounds after adding constraints; None for contradictory constraints."""
     sums = _joined(known.sums, stated_relations(constraints))
     scores = narrowed(known.scores, constraints, known.equal)
     return None if sums is None or scores is None else replace(known, sums=sums, scores=scores)
@@ -102,7 +102,7 @@ def _reduced(constraint: Constraint, known: _Known) -> Constraint:
 
 
 def _joined(sums: list[_Sum], relations: Iterable[ValueSum]) -> list[_Sum] | None:
-    """The bounds after adding relations; None if they contradict each other."""
+    """The bounds after adding relations; None for contradictory relations."""
     sums = list(sums)
     for relation in relations:
         factors = factors_of(relation.terms)

@@ -1,6 +1,6 @@
 """Bounds by cells on a term of a `ValueSum`: the least value over a cell, or over a pair of cells, as an integer.
 
-Costs never exceed the true value (for maximised terms, they are never below the true value), so refutations by costs are valid.
+Costs never exceed the true value (for maximised terms, the true value never exceeds costs), so refutations by costs are valid.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[
 def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool, most: int) -> list[Fraction] | None:
     """The best distances of all cells, or pairs of cells, ascending; None if more than `most` have to be examined.
 
-    The largest of several distances is one of these if values can be as good as their cells allow.
+    The largest of several distances is one of these distances if values can be as good as their cells allow.
     """
     cells = [len(space.legal[term.feature]) ** len(term.places) for term in terms]
     if sum(cells) > most:
@@ -81,7 +81,7 @@ def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) 
 
     None if more than `most` have to be examined, or if a feature may be a fraction.
 
-    The largest of several distances is one of these, whatever the relations.
+    The largest of several distances is one of these distances, whatever the relations.
     """
     found: set[Fraction] = set()
     left = most
@@ -142,7 +142,7 @@ def pair_cost(space: Space, term: DistanceTerm) -> PairCost:
 
 
 def _between(ranges: list[ValueRange | None], width: Fraction, shift: int, near: bool) -> Int64Array:
-    """The least (or greatest) distances of all pairs of cells; cells without values copy those of a neighbour."""
+    """The least (or greatest) distances of all pairs of cells; cells without values copy a neighbour's distances."""
     low, high = np.zeros(len(ranges), np.int64), np.zeros(len(ranges), np.int64)
     present = [i for i, r in enumerate(ranges) if r is not None]
     for i in present:

@@ -210,7 +210,7 @@ class _Boxes:
         self.relations = [(self.factors(relation.terms), relation.limit) for relation in linear]
 
     def factors(self, terms: Sequence[Term]) -> dict[Place, Fraction]:
-        """The factors in a sum by place, where the first place stands for each group of equal places."""
+        """The factors in a sum by place, where the first place represents each group of equal places."""
         merged = canonical_terms(terms, self.roots)
         return {term.places[0]: term.factor for term in merged if isinstance(term, LinearTerm) and term.factor}
 

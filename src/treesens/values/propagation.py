@@ -1,8 +1,8 @@
-"""Finds legal values in cells that satisfy all relations between the values, or proves that there are none.
+"""Finds legal values in cells that satisfy all relations between the values, or proves that none exist.
 
 Bounds are propagated through the relations exactly, over legal floats; then values are fixed one by one, close to preferred
 values, and ranges are halved if this fails. An empty range before any choice is a proof, and the excluded box of cells is
-extended as far as the proof holds.
+extended while the proof remains valid.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _keep(
 
 @dataclass
 class Choice:
-    """Fixes values one by one. If no values are found, `proved` is True if none exist."""
+    """Fixes values one by one. If no values are found, `proved` is True if no values exist."""
 
     relations: Sequence[ValueSum]
     pulls: Sequence[Term]
@@ -284,7 +284,7 @@ class Choice:
         return reach.nearest(shown)
 
     def _target(self, place: Place, reach: ValueRange, ranges: Ranges) -> Fraction | None:
-        """The preferred value: close to (or far from) the target of the first term, or else the one in `preferred`."""
+        """The preferred value: close to (or far from) the target of the first term, or else the value in `preferred`."""
         for term in self.toward.get(place, ()):
             near = term.factor > 0
             if isinstance(term, LinearTerm):

@@ -50,7 +50,7 @@ def reach_of(space: Space, feature: int) -> _Reach:
 @dataclass(frozen=True, eq=False)
 class Layout:
     """The concatenated cells of some features: for each, `term`, `cell`, the ends of its legal values, and True in `legal` if
-    there are any; `offset`, int64[features + 1], delimits the features.
+    it has any; `offset`, int64[features + 1], delimits the features.
     """
 
     offset: Int64Array

@@ -63,7 +63,7 @@ def canonical_terms(terms: Sequence[Term], roots: dict[Place, Place]) -> tuple[T
 
 
 def places_named(constraint: Constraint) -> set[Place] | None:
-    """The points and features that a constraint depends on; None if it depends on scores or on whole points."""
+    """The points and features that a constraint depends on; None for scores and whole points."""
     match constraint:
         case CellSet(point, feature):
             return {(point, feature)}

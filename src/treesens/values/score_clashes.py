@@ -24,7 +24,7 @@ _BITS = 128
 
 Form: TypeAlias = tuple[tuple[int, int, Fraction], ...]
 End: TypeAlias = tuple[LogRational, bool]
-"""A bound, and True if it is never reached."""
+"""A bound, and True for a bound that is never reached."""
 ScoreEnds: TypeAlias = Mapping[Form, tuple[End | None, End | None]]
 """For each sum of scores, its greatest lower and its least upper bound."""
 Score: TypeAlias = tuple[int, int]
@@ -56,7 +56,7 @@ def _unmoved_outputs(model: CellEnsemble, varied: frozenset[int]) -> list[int]:
 
 
 def narrowed(known: ScoreEnds, constraints: Iterable[Constraint], equal: Mapping[Score, Score]) -> ScoreEnds | None:
-    """The bounds on sums of scores after constraints are added; None if they contradict each other.
+    """The bounds on sums of scores after constraints are added; None for contradictory constraints.
 
     `equal` maps scores to the equal score of an earlier point.
     """
@@ -120,7 +120,7 @@ def _empty(low: End, high: End) -> bool:
 
 
 def _sign(number: LogRational) -> int | None:
-    """The sign of a number; None if it is not certain."""
+    """The sign of a number; None for an uncertain sign."""
     logs: dict[Fraction | LogRational, Fraction] = {}
     for coefficient, argument in number.logs:
         logs[argument] = logs.get(argument, Fraction(0)) + coefficient

@@ -46,7 +46,7 @@ def changes_wanted(query: Query) -> ChangesWanted | None:
 
 
 def _features_counted(goal: Objective) -> frozenset[int] | None:
-    """The features whose changes between points 0 and 1 an objective minimises; None if it has other terms."""
+    """The features whose changes between points 0 and 1 an objective minimises; None for other objectives."""
     if goal.maximize or not goal.counts or goal.unit != 1 or goal.offset or goal.nearest is not None:
         return None
     form = goal.form
@@ -66,7 +66,7 @@ def _features_counted(goal: Objective) -> frozenset[int] | None:
 
 
 def implied_changes(constraints: Iterable[Constraint]) -> Iterator[Least]:
-    """Yields what a conjunction of constraints implies about changes; for alternatives, only what all of them imply."""
+    """Yields the implications of a conjunction of constraints for changes; for alternatives, only their common implications."""
     given = tuple(constraints)
     yield from _apart_by_cells(given)
     for constraint in given:

@@ -76,7 +76,7 @@ def verify_values(
 ) -> Witness | Rejected:
     """Checks concrete points float64[points, features], exactly and in the library's arithmetic.
 
-    A value that the model reads as a legal float is legal, even if it is itself outside the domain.
+    A value that the model reads as a legal float is legal, even if the value itself is outside the domain.
     """
     outside = _outside(query, values)
     if outside is not None:
@@ -171,7 +171,7 @@ def _probabilities(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | 
 
 
 def _class_of(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | None) -> int | None:
-    """A point's class: the library's prediction, or the class by margins if the library certainly separates these."""
+    """A point's class: the library's prediction, or the class by margins if the library certainly separates the margins."""
     if not ensemble.classes:
         return None
     if said is not None and said.classes is not None:
@@ -269,9 +269,9 @@ class Witness:
     """Verified concrete points.
 
     `values`, float64[points, features], are passed to the model; `cells`, int32, have the same shape; `margins[point]` are the
-    library's own raw outputs, `exact` the exact ones; `in_band` is True if a constraint holds by less than the numerical band.
-    `classes[point]` is the position of the library's predicted class: None for a regressor, and if emulation cannot determine
-    which of two classes the library's rounding chooses.
+    library's own raw outputs, `exact` the exact outputs; `in_band` is True if a constraint holds by less than the numerical
+    band. `classes[point]` is the position of the library's predicted class: None for a regressor, and if emulation cannot
+    determine which of two classes the library's rounding chooses.
     """
 
     values: FloatArray

@@ -277,7 +277,7 @@ WRONG: list[tuple[str, Callable[[], Any]]] = [
     ("`features[1]` must be a name", lambda: q.sensitive("m", ["sex", 3])),  # type: ignore[list-item]
     ("`features` names nothing", lambda: q.sensitive("m", [])),
     ("`using` must be one of .*did you mean `cavities`", lambda: q.sensitive("m", "s", near="d", using="cavity")),  # type: ignore[arg-type]
-    ("`using` says how to be near data", lambda: q.sensitive("m", "s", using="both")),
+    ("`using` requires `near`", lambda: q.sensitive("m", "s", using="both")),
     ("`norm` must be one of", lambda: A.distance(B, "l3")),  # type: ignore[arg-type]
     ("`target` must be a point or a row", lambda: A.distance("b", "l1")),  # type: ignore[arg-type]
     ("`width` must be a whole number", lambda: q.avoid_cavities(A, data="d", width=2.5)),  # type: ignore[arg-type]
@@ -287,7 +287,7 @@ WRONG: list[tuple[str, Callable[[], Any]]] = [
     ("must be a finite number, not float nan.*is_missing", lambda: A["x"] >= NAN),
     ("finitely many decimals, not Fraction", lambda: A["x"] >= Fraction(1, 3)),
     ("must be a number, not bool", lambda: A["x"] >= True),
-    ("two points can only be equal.*changes", lambda: A != B),
+    ("points can only be compared by `==`.*changes", lambda: A != B),
     ("must be a point or a row, not float 3.0", lambda: A == 3.0),
     ("has no truth value.*x & y", lambda: A["x"] >= 1 and A["x"] <= 2),
     ("has no truth value", lambda: 0 <= A["x"] <= 1),

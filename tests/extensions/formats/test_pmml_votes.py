@@ -137,7 +137,7 @@ DECIMALS = vote(*[stump(n, "a", "b") for n in NAMES], method="weightedMajorityVo
         (vote(stump("x", "a", "b"), weights=("x",), method="weightedMajorityVote"), "`weight` is not a finite number"),
         (vote(stump("x", "1", "1.0")), "the same class, written in two ways"),
         (vote(stump("x", "a", "a")), "fewer than two classes"),
-        (vote(stump("x", "a", "b"), stump("y", "a", "b").replace(' score="b"', "")), "has no vote"),
+        (vote(stump("x", "a", "b"), stump("y", "a", "b").replace(' score="b"', "")), "casts no vote"),
         (vote(vote(stump("x", "a", "b")), stump("y", "a", "b")), "a vote inside a vote is not supported"),
         (vote(DECIMALS, stump("y", "a", "b")), "a vote inside a vote is not supported"),
         (DECIMALS, None),

@@ -158,7 +158,7 @@ def test_numbers_that_no_model_reads_are_refused_with_a_count() -> None:
         column = np.array(rows.columns["f3"])
         column[[4, 9]] = value
         beyond = Table("small", {**rows.columns, "f3": column}, rows.rows, "label")
-        with pytest.raises(DataError, match=r"`f3` holds infinite values.* in 2 of 614 rows") as error:
+        with pytest.raises(DataError, match=r"`f3` contains infinite values.* in 2 of 614 rows") as error:
             align_table(loaded, beyond)
         assert "row 4" in (error.value.place or "")
     words = np.array(rows.columns["f3"]).astype(object)

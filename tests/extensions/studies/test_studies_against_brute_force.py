@@ -37,7 +37,7 @@ def test_a_domain_says_what_the_names_in_a_column_are(study: str, tmp_path: Any)
         return [[record.get(field) for field in fields] for record in found]
 
     assert verdicts(named) == verdicts(x)
-    with pytest.raises(TreesensError, match="holds the text `"):
+    with pytest.raises(TreesensError, match="contains the text `"):
         getattr(ts, study)(model, named, **sizes)
 
 

@@ -38,7 +38,7 @@ class Adapted:
     objective_shift: int
     objective_constant: int
     gap_shift: int
-    """The finest unit of score rows is 2**-gap_shift; if all score rows share a unit, it is this one."""
+    """The finest unit of score rows, shared or not, is 2**-gap_shift."""
     coarsest_shift: int
     """The coarsest unit of score rows, before rounding, is 2**-coarsest_shift."""
     objective_dropped: int = 0
@@ -59,7 +59,7 @@ class Adapted:
 def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = False) -> Adapted:
     """The problem of a module without `Equal` ops. `hints`, int32[H, points, features], are the cells of promising inputs.
 
-    With `alike` the score rows get one common unit, so that their slacks can be compared.
+    With `alike` the score rows have one common unit, so that their slacks can be compared.
     """
     places = places_of(module)
     groups = tree_groups(module)
@@ -142,7 +142,7 @@ def _clauses(module: Module, places: Places, boxes: Boxes) -> dict[str, Any]:
 
 
 def _forbid_leaf(leaf: int, places: Places, boxes: Boxes, out: list[tuple[int, int, int]], counts: list[int]) -> None:
-    """Adds the clauses for a leaf that must not be reached: the input lies outside each of its boxes in some variable."""
+    """Adds clauses that forbid a leaf: for each of the leaf's boxes, some variable is outside the box."""
     for box in range(*boxes.of[leaf].tolist()):
         before = len(out)
         for i in range(boxes.box_offset[box], boxes.box_offset[box + 1]):

@@ -35,9 +35,9 @@ from treesens.compiler.result import NearMiss
 
 @dataclass(frozen=True)
 class NativeArtifact(Artifact):
-    """The problem itself; no text is written. `postsolve` undoes the merging of copies done here.
+    """Contains the engine's problem; no text is written. `postsolve` undoes the merging of copies done here.
 
-    A module without variables needs no search; it is kept unchanged.
+    A module without variables is kept unchanged, without a search.
     """
 
     module: Module | None = None

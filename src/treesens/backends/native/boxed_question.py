@@ -33,7 +33,7 @@ _Facts_co = TypeVar("_Facts_co", bound="Ended", covariant=True)
 
 @dataclass(frozen=True)
 class LevelOutcome:
-    """The least level of a solution: at least `low`, and at most `high`, that of `cells`. `none` is True if none exists."""
+    """The least level of a solution: between `low` and `high`, the level of `cells`. `none` is True if no solution exists."""
 
     cells: Int32Array | None
     low: int

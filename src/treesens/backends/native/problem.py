@@ -136,12 +136,12 @@ class Places:
     position: Int32Array
     """int32[module variables]: position of a predicate in its order block."""
     member: dict[int, BoolArray]
-    """Per member, the positions of its engine variable at which it is true."""
+    """Per member, the positions of its engine variable at which the member is true."""
     size: list[int] = dataclasses.field(default_factory=list)
     feature: list[int] = dataclasses.field(default_factory=list)
 
     def ranges(self, literal: int) -> tuple[int, list[tuple[int, int]]]:
-        """The engine variable of a literal and the runs of positions at which it is true."""
+        """The engine variable of a literal and the runs of positions at which the literal is true."""
         v = literal >> 1
         variable = int(self.variable[v])
         if variable < 0:

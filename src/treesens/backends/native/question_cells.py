@@ -36,7 +36,7 @@ class QuestionCells:
             self._first = np.concatenate([firsts[f] + self.start[v] for v, f in enumerate(feature.tolist())])
 
     def allowed(self) -> BoolArray | None:
-        """The allowed cells of each variable, bool[cells of all variables]; None if a variable has none."""
+        """The allowed cells of each variable, bool[cells of all variables]; None if some variable has no allowed cell."""
         allowed = np.ones(int(self.start[-1]), bool)
 
         def restrict(point: int, feature: int, mask: Any) -> None:
@@ -52,7 +52,7 @@ class QuestionCells:
         return allowed if np.logical_or.reduceat(allowed, self.start[:-1]).all() else None
 
     def coarse_allowed(self, allowed: BoolArray) -> BoolArray:
-        """For each coarse cell, True if it contains an allowed cell."""
+        """For each coarse cell, True if an allowed cell is inside."""
         return allowed if self._first is None else np.logical_or.reduceat(allowed, self._first)
 
     def coarse_costs(self, cost: Int64Array) -> Int64Array:

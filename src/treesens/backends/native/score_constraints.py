@@ -73,10 +73,10 @@ def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConst
 
 @dataclass(frozen=True, eq=False)
 class IntegerRow:
-    """A bound on a sum of scores in integers: the leaves' terms by point, and the construction of the bound.
+    """An integer bound on a sum of scores: the leaves' terms by point, and the methods that build the bound.
 
-    If leaf values were `rounded`, the exact sum exceeds the rounded sum by at most `slack`: a point that the row excludes is
-    excluded, but a point that the row allows has to be checked. (No slack is needed if the exact sum is smaller.)
+    If leaf values were `rounded`, the exact sum exceeds the rounded sum by at most `slack`: points that the row excludes are
+    proved to be excluded, but points that the row allows must be checked. (No slack is needed if the exact sum is smaller.)
     """
 
     values: dict[int, Int64Array]
@@ -132,7 +132,7 @@ def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: in
 def _values_by_point(
     query: Query, forests: Sequence[Forest], parts: Sequence[tuple[int, Forest | None, Int64Array, int]]
 ) -> dict[int, Int64Array]:
-    """The terms of every leaf of a point's trees: first the trees of its model, then those of all forests."""
+    """The terms of every leaf of a point's trees: first the trees of the point's model, then the trees of all forests."""
     counts = [query.models[query.points[p].model].n_leaves for p in range(len(query.points))]
     starts = np.cumsum([0, *(forest.ensemble.n_leaves for forest in forests)])
     values: dict[int, Int64Array] = {}

@@ -24,7 +24,7 @@ class Rows:
     """Constraints and the objective as coefficients of leaves and terms of cells."""
 
     def __init__(self, module: Module, places: Places, groups: Groups, *, alike: bool = False) -> None:
-        """With `alike`, all score rows get one unit, 2**-shift, so that their slacks can be compared: the finest of their
+        """With `alike`, all score rows have one unit, 2**-shift, so that their slacks can be compared: the finest of their
         units, or a coarser one in which every row fits.
         """
         self.relaxed = False
@@ -61,11 +61,11 @@ class Rows:
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
     def _scores(self, row: Linear) -> bool:
-        """True if the row is about scores, whose slack counts; rows of forests have other units, and only need to hold."""
+        """True if the row bounds scores, so its slack counts; rows of forests have other units, and must only be satisfied."""
         return bool(np.any(self.leaf_of[row.variables] >= 0)) and row.name != FOREST_ROW
 
     def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:
-        """The coefficients in int64; rounded outward if they do not fit."""
+        """Converts coefficients to int64, rounding outward if necessary."""
         rounded = round_row(coefficients, bound, bits=_BITS, at_least=at_least)
         self.relaxed = self.relaxed or not rounded.exact
         return replace(rounded, coefficients=rounded.coefficients.astype(np.int64))

@@ -283,7 +283,7 @@ class Solver:
 
 
 def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callable[[], None]) -> ProofFacts:
-    """A proof made within `seconds`. The first moment runs without a thread, which costs as much as most proofs."""
+    """A proof made within `seconds`. The proof starts without a thread, because a thread costs as much as most proofs."""
     found = prove(min(seconds, MOMENT))
     if found["complete"] or found["reason"] != "time" or seconds <= MOMENT:
         return found

@@ -1,9 +1,9 @@
 """Questions about scores only, passed to the engine without the IR: no lowering, no passes.
 
-Such a question may have points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores,
-and one such sum as the objective. The engine gets the models' trees unchanged and drops dead leaves itself (`engine/levels`).
-Scores whose sums are too long are rounded outward, so that a proof holds, and a point is checked exactly. All other questions
-take the compiled path, which has the same semantics.
+Such a question may contain points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of
+scores, and one such sum as the objective. The engine receives the models' trees unchanged and drops dead leaves itself
+(`engine/levels`). Scores whose sums are too long are rounded outward, so that a proof holds, and a point is checked
+exactly. All other questions take the compiled path, which has the same semantics.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 _BYTES_PER_NODE = 50
 """Bytes per node in the engine's representation of a question's trees."""
 _UNKNOWN = (1 << 63) - 1
-"""The engine's bound on a level of which nothing is proved."""
+"""The engine's bound on a level without any proof."""
 _LOOK = 12
-"""Work of the local search before the first proof, per tree node. Most answers are found at once, and a proof that there is
-none often takes less time than a longer search.
+"""Work of the local search before the first proof, per tree node. Most answers are found at once, and proofs that no answer
+exists are often faster than a longer search.
 """
 _TREES = 1 << 20
 """Maximum number of trees of a model."""
@@ -267,8 +267,8 @@ def decide_on_trees(
     look: int | None = None,
     threads: int = 1,
 ) -> TreeOutcome | None:
-    """Decides a question without an objective; None if it needs the compiled path. The engine searches locally for `look` units
-    of work (None: in proportion to the trees) before the first proof.
+    """Decides a question without an objective; None if the question needs the compiled path. The engine searches
+    locally for `look` units of work (None: in proportion to the trees) before the first proof.
     """
     shared = not is_reused()
     try:
@@ -343,8 +343,8 @@ def ask(
     look: int | None = None,
     threads: int = 1,
 ) -> RunningSearch | None:
-    """The search for a question; None if it needs the compiled path. With `shared`, its trees are shared with other questions,
-    and its proofs are not about the question's own cells.
+    """The search for a question; None if the question needs the compiled path. With `shared`, the search uses trees that other
+    questions share, and its proofs are not about the question's own cells.
     """
     question = None if query.objective is not None else bound_question(query, shared=shared)
     if question is None:
@@ -406,9 +406,9 @@ def _build(
 
 
 def bound_question(query: Query, *, shared: bool = True, optimises: bool = False) -> BoundQuestion | None:
-    """The constraints of a question, from the cache or new; None if they need the compiled path.
+    """The constraints of a question, from the cache or new; None for the compiled path.
 
-    If it `optimises`, the trees also include its objective, a sum of scores.
+    If the question `optimises`, the trees also include its objective, a sum of scores.
     """
     parts = score_constraints_of(query, optimises=optimises)
     if parts is None or query.rows is not None or query.explained is not None:

@@ -29,7 +29,7 @@ class Z3Backend(Backend):
         proof=Proof.EXACT,
         warm_start=True,
         native_ops=frozenset({"LeafImplies", "Equal", "Clauses", "Facts", "Linear"}),
-        rewrites={"LeafSum": "l -> g for every leaf of a row; exactly one leaf per tree says the rest"},
+        rewrites={"LeafSum": "l -> g for every leaf of a row; exactly one leaf per tree implies the rest"},
     )
 
     def available(self) -> str | None:

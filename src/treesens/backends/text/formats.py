@@ -44,7 +44,7 @@ PLUGINS: Final = Registry(kind="format", group="treesens.targets", builtin=dict.
 
 
 def format_named(name: str) -> TextFormat:
-    """The format with this name. Raises UsageError if it is unknown."""
+    """The format with this name. Raises UsageError for an unknown name."""
     found: TextFormat = FORMATS[name] if name in FORMATS else PLUGINS.get(name)
     return found
 

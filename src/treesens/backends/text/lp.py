@@ -15,7 +15,7 @@ from treesens.compiler.legalise.rows import to_rows
 
 _PER_LINE = 12
 _NOTHING = f"0 {variable_names('lp', 1)[0]}"
-"""A sum without terms, which readers reject; the variable need not be one of the module's."""
+"""Replaces a sum without terms, which readers reject; the variable need not belong to the module."""
 
 
 def _sum(x: list[str], variables: list[int], values: list[float]) -> str:

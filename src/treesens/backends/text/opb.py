@@ -1,6 +1,6 @@
 """OPB, the format of pseudo-Boolean solvers: exact integers of any size, nothing rounded. Variables are x1, x2, …
 
-Guides are omitted: the format cannot tell a solver to stop at the first solution, so it would optimise the guide.
+Guides are omitted: a solver would optimise them, because the format cannot request the first solution only.
 """
 
 from __future__ import annotations

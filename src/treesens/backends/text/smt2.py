@@ -1,8 +1,8 @@
 """SMT-LIB 2: Booleans and clauses for Boolean constraints, exact integers for linear ones.
 
-Clauses and implications stay clauses; exactly-one is a disjunction plus pairwise exclusions through the guards (two leaves of a
-tree part at a node, so their guards exclude each other), written out for pairs that no guard separates. Rows are multiplied by
-2**shift, so all numbers are integers; the logic is QF_LIA.
+Clauses and implications stay clauses. Exactly-one is a disjunction plus pairwise exclusions: these follow from the
+guards (two leaves of a tree part at a node), and are written out only for pairs that no guard separates. Rows are
+multiplied by 2**shift, so all numbers are integers; the logic is QF_LIA.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _guards_of(module: Module) -> dict[int, set[int]]:
 
 
 def overlapping(leaves: list[int], guards: dict[int, set[int]]) -> list[tuple[int, int]]:
-    """Pairs of leaves of a tree that no guard separates; a freshly lowered tree has none."""
+    """Pairs of leaves of a tree that no guard separates; freshly lowered trees have no such pairs."""
     negated = [{g ^ 1 for g in guards.get(leaf, ())} for leaf in leaves]
     found: list[tuple[int, int]] = []
     for i, a in enumerate(leaves):

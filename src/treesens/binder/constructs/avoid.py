@@ -36,7 +36,7 @@ def bind(scope: Scope, node: Avoid | AvoidListed, positive: bool) -> Pending:
 
 
 def _without_rows(scope: Scope, node: Avoid, positive: bool) -> Pending:
-    """No point lies in a box of at most `width` features without a row. Boxes consist of the models' own cells."""
+    """The point avoids every box of at most `width` features that contains no row. Boxes consist of the models' own cells."""
     points = scope.every(scope.point, node.points)
     if node.width.value < 1:
         raise scope.fail("E212", "a cavity bounds at least one feature", node.width.span, "write `width = 1` or more")
@@ -59,7 +59,7 @@ def _without_rows(scope: Scope, node: Avoid, positive: bool) -> Pending:
 
 
 def _all_cavities(scope: Scope, node: Avoid, cells: Int32Array, point: int) -> Pending:
-    """The point lies in no box of at most `width` features without a row; all questions about the table share learnt boxes."""
+    """The point avoids boxes of at most `width` features without a row; all questions about the table share learnt boxes."""
     scope.found.service("answers", node.span)
     n_cells = scope.inputs.base.n_cells
     key = ("all cavities", node.data.text, min(node.width.value, len(n_cells)))

@@ -39,7 +39,7 @@ def _is_one_of(scope: Scope, node: Decided, positive: bool) -> Pending:
 
 
 def _alike(scope: Scope, node: DecidedAlike, positive: bool) -> Pending:
-    """Two decisions have the same outcome, or different ones. Different decisions may be about one point."""
+    """Requires that two decisions have the same outcome, or different outcomes. Different decisions may be about one point."""
     sides = ((node.left, node.left_decision), (node.right, node.right_decision))
     (one, inner), (other, beside) = scope.every(lambda side: about(scope, *side, node.span), sides)
     if one is other and inner.aliases == beside.aliases:
@@ -76,7 +76,7 @@ def about(scope: Scope, name: ast.Name, decision: ast.Name | None, span: Span) -
 def _reached(scope: Scope, decision: ast.Decision, names: frozenset[str], positive: bool) -> Pending:
     """The decision is one of the outcomes `names` or, with `positive=False`, another outcome.
 
-    Built from the last case to the first: a case holds and has a wanted outcome, or it fails and the later cases give one.
+    The formula is built from the last case on: a case holds and has a wanted outcome, or a later case gives one.
     """
     if not positive:
         names = frozenset(outcomes(decision)) - names

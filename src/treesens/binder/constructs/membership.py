@@ -47,4 +47,4 @@ def _in_set(scope: Scope, node: InSet, positive: bool) -> Pending:
             for label in values.values
         ]
         return (any_of if positive else all_of)(wins)
-    raise scope.fail("E205", "only a feature or a class lies in a set", node.span, "write an interval `in [lo, hi]`")
+    raise scope.fail("E205", "only features and classes may be in a set", node.span, "write an interval `in [lo, hi]`")

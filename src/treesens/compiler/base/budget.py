@@ -1,6 +1,6 @@
 """The budget of a piece of work: a deadline in seconds, and a stop event.
 
-Searches enforce a budget themselves. Other long work (lowering, a pass, a writer) runs within `working_within`: it calls
+Searches enforce a budget themselves. Other long work (lowering, a pass, a writer) runs within `working_within`: such work calls
 `check_in`, or iterates with `steadily`, and is aborted by `OutOfTime` once its result would be useless. Outside such a block
 both functions do nothing, so that a pass or a writer needs no parameter for the budget.
 """
@@ -80,8 +80,8 @@ class OutOfTime(Exception):
 
 @contextmanager
 def working_while(may_go_on: Callable[[], bool]) -> Iterator[None]:
-    """A block of work that `OutOfTime` aborts once the condition, or that of an enclosing block, no longer holds. New threads
-    start without conditions.
+    """A block of work that `OutOfTime` aborts once its condition, or the condition of an enclosing block, no longer holds. New
+    threads start without conditions.
     """
     token = _CONDITIONS.set((*_CONDITIONS.get(), may_go_on))
     try:

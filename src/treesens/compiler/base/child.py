@@ -1,12 +1,12 @@
 """Runs a function in a child process, and returns the messages that it sends and its value, or the reason for a missing value.
 
-On Linux the process is a fork of a server that has loaded the function's modules (`fork_server.py`): it starts within
-milliseconds, while starting Python and loading a library take 0.4 to 1 s. On other systems, or if no server can be started,
-the child is a new interpreter.
+On Linux the process is a fork of a server that has loaded the function's modules (`fork_server.py`): the fork starts within
+milliseconds, while starting Python and loading a library take 0.4 to 1 s. On other systems, or if no server can be started, the
+child is a new interpreter.
 
-Messages are pickled and preceded by their size. The parent writes them to the child's standard input. The child writes them to
-a private pipe, since libraries print to standard output; that is redirected to standard error, whose last lines are kept. A
-child ends with its parent, and Ctrl-C is handled by the parent.
+Messages are pickled and preceded by their size. The parent writes them to the child's standard input. The child writes messages
+to a private pipe, because libraries print to standard output, which is redirected to standard error; the last lines of standard
+error are kept. A child ends with its parent, and Ctrl-C is handled by the parent.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Value:
 
 
 class NoValue(Exception):
-    """The reason why a function returned no value: it was `late`, or its process ended. `words` are the last lines of the
+    """The reason why a function returned no value: it was `late`, or the process ended. `words` are the last lines of the
     process's standard error.
     """
 

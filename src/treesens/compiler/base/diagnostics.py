@@ -153,7 +153,7 @@ class Diagnostics:
         self.items.append(Diagnostic(code, message, span, remedy, "warning"))
 
     def note(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
-        """Adds information for readers of the answers, which needs no correction."""
+        """Adds a note for readers of the answers, which requires no correction."""
         self.items.append(Diagnostic(code, message, span, remedy, "note"))
 
     @property
@@ -170,8 +170,8 @@ _NEAR = 0.6
 
 
 def _means(name: str, other: str) -> bool:
-    """True if one name may be a misspelling of the other: it is part of the other, or both are similar and of similar length,
-    unlike `target` and `Age`.
+    """True if one name may be a misspelling of the other: a part of the other name, or similar and of similar length, unlike
+    `target` and `Age`.
     """
     short, long = sorted((name.lower(), other.lower()), key=len)
     alike = difflib.SequenceMatcher(None, short, long).ratio() >= _NEAR

@@ -93,7 +93,7 @@ def _largest(values: NDArray[Any]) -> float:
 
 
 def largest_magnitude(values: NDArray[Any]) -> int:
-    """The greatest absolute value of integers, exact; 0 if there are none."""
+    """The greatest absolute value of integers, exact; 0 without integers."""
     return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
 
 
@@ -142,7 +142,7 @@ def to_scaled(values: object, shift: int | None = None) -> ScaledIntegers:
     if shift is None:
         shift = needed
     elif needed > shift:
-        raise ValueError(f"a value is not a multiple of 2**-{shift}; it needs shift {needed}")
+        raise ValueError(f"a value is not a multiple of 2**-{shift}, but needs shift {needed}")
     with np.errstate(over="ignore"):
         total = float(np.ldexp(np.abs(array), shift).sum())
     # The margin covers the rounding of the float sum: results in int64 certainly fit.

@@ -66,7 +66,7 @@ def _real(path: str | os.PathLike[str]) -> Path:
 
 
 def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO:
-    """Opens a file for reading. Raises OSError if it is not a regular file: a pipe would block, a device may never end.
+    """Opens a file for reading. Raises OSError for irregular files: a pipe would block, a device may never end.
 
     The file becomes an input of this run, unless it is a treesens file (`own`) that the run continues.
 
@@ -103,7 +103,7 @@ def will_read_folder(path: str | os.PathLike[str]) -> None:
 
 
 def read_regular(path: str | os.PathLike[str], most: int, *, own: bool = False) -> bytes:
-    """The content of a file. Raises OSError if it is not regular, or has more than `most` bytes."""
+    """The content of a file. Raises OSError for an irregular file, or more than `most` bytes."""
     with open_regular(path, own=own) as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -166,7 +166,7 @@ def _writes_into(path: Path) -> OverwriteError:
 
 def _overwrites(path: Path) -> OverwriteError:
     return OverwriteError(
-        "the file is an input of this run, and would be written over", place=str(path), remedy="name another output"
+        "the file is an input of this run, and would be overwritten", place=str(path), remedy="name another output"
     )
 
 
@@ -240,7 +240,7 @@ def check_output(path: Path, needs: str | None = None) -> None:
 
 def make_folder(path: Path) -> None:
     """Creates a folder and its parents if they do not exist. Raises UsageError if this fails."""
-    with _told(path, "the folder cannot be made", "name another folder"):
+    with _told(path, "the folder cannot be created", "name another folder"):
         path.mkdir(parents=True, exist_ok=True)
 
 

@@ -120,7 +120,7 @@ _WHOLE = 1 << 24
 
 
 def ceil_to(value: Fraction | float, number_type: NumberType) -> float:
-    """The smallest finite value of the type that is >= `value`; infinity if there is none."""
+    """The smallest finite value of the type that is >= `value`, or infinity."""
     if isinstance(value, float) and not math.isfinite(value):
         return -number_type.max if value < 0 else math.inf
     numerator, denominator = value.as_integer_ratio()
@@ -146,7 +146,7 @@ def ceil_to(value: Fraction | float, number_type: NumberType) -> float:
 
 
 def floor_to(value: Fraction | float, number_type: NumberType) -> float:
-    """The largest finite value of the type that is <= `value`; -infinity if there is none."""
+    """The largest finite value of the type that is <= `value`, or -infinity."""
     return 0.0 - ceil_to(-value if isinstance(value, float) else -Fraction(value), number_type)
 
 
@@ -225,7 +225,7 @@ _INFINITY = np.int64(0x7FF0_0000_0000_0000)
 
 
 def largest_true(holds: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
-    """For `count` monotone predicates, the largest float at which each is true (-infinity if there is none)."""
+    """For `count` monotone predicates, the largest float at which each is true (or -infinity)."""
     low, high = np.full(count, -_INFINITY), np.full(count, _INFINITY)
     while (low < high).any():
         # Half of the sum, rounded up, without overflow.

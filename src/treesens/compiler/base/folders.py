@@ -1,7 +1,7 @@
 """Reads users' folders (regular files only, with limits on number, depth and size), and computes their digests.
 
 The SHA-256 of a folder is computed from the `sha256sum` lines of its files, sorted by the bytes of their names. Names that
-begin with `.` or `_` are excluded: they belong to file systems and copying programs. In the folder, this prints the digest:
+begin with `.` or `_` are excluded: they belong to file systems and copying programs. `{text[:40]}` is not a number
 
     find . -type f -not -path '*/[._]*' -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum
 """
@@ -24,7 +24,7 @@ MOST_FILES = 10_000
 """Maximum entries in a folder, including excluded files and subfolders."""
 MOST_BYTES = 1 << 30
 _DEEPEST = 24
-_FOLDER = "give exactly the folder that the library has written"
+_FOLDER = "give exactly the folder that the library wrote"
 
 
 def read_folder(path: Path) -> dict[str, bytes]:
@@ -106,7 +106,7 @@ def _names(root: Path) -> Iterator[str]:
                         raise ModelError(
                             f"`{name[:80]}` is a link, which may lead to any other place",
                             place=str(root),
-                            remedy="copy the folder with what its links name: cp -rL FOLDER COPY",
+                            remedy="copy the folder with the targets of its links: cp -rL FOLDER COPY",
                         )
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(f"{name}/")
@@ -117,7 +117,7 @@ def _names(root: Path) -> Iterator[str]:
 
 
 def _checked(name: str, root: Path) -> str:
-    """The name as `sha256sum` prints it. Raises ModelError if `sha256sum` would escape the name, or it is not text."""
+    """The name as `sha256sum` prints it. Raises ModelError if the name is not text, or if `sha256sum` would escape the name."""
     if not name.isprintable() or "\\" in name:
         raise ModelError(
             f"a file has the name `{visible(name)[:80]}`, which is no plain text", place=str(root), remedy=_FOLDER

@@ -2,7 +2,7 @@
 
 Starting Python and loading a library takes 0.3 to 1 s. Forking a process that has done both takes milliseconds, and gives a
 separate process with its own limits, crashes and exit. The server itself does no work, so that all forks start in the same
-state. This is the idea of `multiprocessing.forkserver`, but here each fork has its own pipes, like a `Popen`.
+state. Unlike `multiprocessing.forkserver`, each fork has its own pipes, like a `Popen`.
 
 Protocol: the client sends `fork` with three file descriptors (input, output, errors of the new process), and the server replies
 with the process id; or the client sends `wait` and an id, and the server replies with the state, `RUNNING` or the exit code,
@@ -31,7 +31,7 @@ _REQUEST = struct.Struct("<cq")
 _ANSWER = struct.Struct("<qd")
 _FORK, _WAIT = b"f", b"w"
 PATIENCE = 20.0
-"""Seconds without a reply after which a server is abandoned. Loading a library takes only a few, even on a busy machine."""
+"""Seconds without a reply after which a server is abandoned. Loading a library takes a few seconds on a busy machine."""
 RUNNING = 1 << 32
 """The state of a running process; any other state is the process's return code, as in `subprocess`."""
 
@@ -112,7 +112,7 @@ class ForkServer:
 
     @staticmethod
     def start(module: str, arguments: Sequence[str], place: Place) -> ForkServer:
-        """Runs a module with these arguments and the descriptor of its end of the socket; it then calls `serve`."""
+        """Runs a module with these arguments and the descriptor of its end of the socket; the module then calls `serve`."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(
@@ -138,7 +138,7 @@ class ForkServer:
                 socket.send_fds(self.channel, [_REQUEST.pack(_FORK, 0)], [their_in, their_out, their_err])
                 answer = self.channel.recv(_ANSWER.size)
             if len(answer) != _ANSWER.size:
-                raise BrokenPipeError("the server of processes is gone")
+                raise BrokenPipeError("the process server has ended")
         except BaseException:
             for pipe in mine:
                 pipe.close()
@@ -174,8 +174,8 @@ class ForkServer:
 
 @dataclass
 class Servers:
-    """The servers of this process that run one module, by key. A fork of this process starts without servers, because it must
-    neither use its parent's servers nor keep them alive.
+    """The servers of this process that run one module, by key. A fork of this process starts without servers, so that it does
+    not use its parent's servers or keep them alive.
     """
 
     module: str
@@ -214,7 +214,7 @@ class Servers:
         return None
 
     def _drop(self, key: Hashable, server: ForkServer | None) -> None:
-        """Ends an unresponsive server, and removes it if it is still the one for the key."""
+        """Ends an unresponsive server, and unregisters it unless the key already has a new server."""
         with self.lock:
             if server is not None and self.servers.get(key) is server:
                 del self.servers[key]

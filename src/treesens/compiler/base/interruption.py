@@ -1,8 +1,8 @@
-"""Ctrl-C: the first one requests the best answer so far; the second one ends the program.
+"""Ctrl-C: the first signal requests the best answer so far; the second ends the program.
 
-Most work checks the event from time to time. Other work (the first import of a library, a parser, a pass) has
-`PATIENCE_SECONDS` to return by itself, and is then aborted by an exception, so that the command ends promptly with its results
-so far, even on a busy machine.
+Most work checks the event periodically. Other work (the first import of a library, a parser, a pass) has `PATIENCE_SECONDS` to
+return by itself, and is then aborted by an exception: the command ends promptly with its results so far, even on a busy
+machine.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 Value = TypeVar("Value")
 
 _ROOM = 1 << 27
-"""Maximum bytes of all kinds together, as far as sizes are known. The latest entry of every kind is kept, whatever its size."""
+"""Maximum total bytes of all kinds, counting entries of known size. The latest entry of every kind is always kept."""
 
 
 class Kept(Generic[Value]):
@@ -102,7 +102,7 @@ atexit.register(forget)
 Result = TypeVar("Result")
 _Known = dict[tuple[Any, ...], tuple[object, Any]]
 _MOST = 4
-"""Maximum number of results, of which the first is the question's compilation; later steps of a bisection are not cached."""
+"""Maximum number of results: the first is the question's compilation; later steps of a bisection are not cached."""
 _KNOWN: ContextVar[_Known | None] = ContextVar("known", default=None)
 
 

@@ -181,8 +181,8 @@ REQUIRED = MISSING
 
 
 class Door(enum.Flag):
-    """Where an option can be given: on the command line of its study or of `check`, of `compare`, or of `sweep`; in the SPEC of
-    a sweep; in Python as a parameter of the call, or only by keyword (NAMED).
+    """The places where an option can be given: on the command line of its study or of `check`, of `compare`, or of `sweep`; in
+    the SPEC of a sweep; in Python as a parameter of the call, or only by keyword (NAMED).
     """
 
     COMMAND = enum.auto()

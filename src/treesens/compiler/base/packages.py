@@ -33,7 +33,7 @@ def imported(module: str, purpose: str, *, place: str = "", installed_by: str | 
     """A module of a package that may be missing, such as `sklearn.ensemble`.
 
     `purpose` is the first part of the message of `MissingPackageError`, e.g. "reports are written with jinja2". `installed_by`
-    is the argument of `pip install`, if it differs from the one in `INSTALLED_BY`.
+    is the argument of `pip install`, if different from `INSTALLED_BY`.
     """
     package = module.partition(".")[0]
     try:

@@ -43,7 +43,7 @@ class Registry:
         return self.aliases.get(name, name)
 
     def get(self, name: str) -> Any:
-        """The object behind a name. Raises the registry's error if it is unknown or cannot be imported."""
+        """Returns the object with this name. Raises the registry's error if the name is unknown or cannot be imported."""
         name = self.canonical(name)
         if name in self.builtin:
             module, _, attribute = self.builtin[name].partition(":")
@@ -96,7 +96,7 @@ def may_have_plugins() -> bool:
     """False if no installed distribution has an entry point of treesens.
 
     `importlib.metadata` parses every distribution, which takes a tenth of a second in a full environment; here the text of each
-    `entry_points.txt` is searched once per process, in milliseconds. With archives and finders of other kinds this is True.
+    `entry_points.txt` is searched once per process, in milliseconds. Archives and other finders give True.
     """
     finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
     if any(getattr(finder, "__name__", "") != "PathFinder" for finder in finders):

@@ -164,7 +164,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     levels = [variables for variables, _ in choices]
     too_many = UsageError(
         f"brute force over more than {limit:,} combinations of cells",
-        remedy="it is an oracle for small modules; use a backend",
+        remedy="brute force is for small modules; use a backend",
     )
     if _combinations(module, levels, [len(values) for _, values in choices]) > limit:
         raise too_many
@@ -173,7 +173,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     visited = 0
 
     def descend(level: int, rows: BoolArray) -> Iterator[BoolArray]:
-        """Yields assignments that are extended level by level, in the order in which they are completed."""
+        """Yields assignments, extended level by level, in order of completion."""
         nonlocal visited
         if level == len(choices):
             yield rows

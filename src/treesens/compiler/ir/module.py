@@ -124,9 +124,9 @@ class Order(ArrayRecord):
 class ExactlyOne(ArrayRecord):
     """Leaf indicators of trees for one or more points: exactly one per tree by type (eq. leaf_consistency_1).
 
-    `tree`, int32[T], are the numbers of trees in model `model`. `offset`, int64[T+1], delimits the leaves of each; `leaf`,
-    int32[L], are their numbers in the ensemble, and `variables`, int32[L], their indicators. A variable that indicates the same
-    leaf for two points may be in two exactly-one blocks.
+    `tree`, int32[T], are the numbers of trees in model `model`. `offset`, int64[T+1], delimits the leaves of each tree; `leaf`,
+    int32[L], are the leaves' numbers in the ensemble, and `variables`, int32[L], their indicators. A variable that indicates
+    the same leaf for two points may be in two exactly-one blocks.
     """
 
     model: int

@@ -25,7 +25,7 @@ class LeafSum(ArrayRecord):
 
     `indptr` int64[r+1], `leaves` int32[nnz], `literals` int32[r]; `equality`, bool[r], marks rows whose sum equals the literal.
     All leaves in a row belong to one tree and one point, so that the sum is 0 or 1. Equalities are at roots and come in pairs:
-    the leaves left of the root add up to its guard, those right of the root to its negation.
+    the leaves left of the root add up to its guard, and the leaves right of the root to its negation.
     """
 
     indptr: Int64Array
@@ -56,7 +56,7 @@ class Linear(ArrayRecord):
 
     `variables`, int32[n], are distinct; `coefficients` are int64[n] (Python integers where int64 is not exact); `bound` is an
     integer. If `when` is a literal (not -1 = TRUE), the row is required only if that literal is true. `implied` rows follow
-    from others: they help solvers, and a backend may omit them.
+    from other rows: they help solvers, and a backend may omit them.
     """
 
     name: str

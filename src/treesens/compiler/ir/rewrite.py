@@ -1,7 +1,7 @@
 """Substitution of variables, used by all passes that merge or fix variables.
 
-A substitution maps every old variable to a literal over new variables or to a constant. `recover` maps back: from an assignment
-of the new variables, it reads the value of every old variable.
+A substitution maps every old variable to a literal over new variables or to a constant. `recover` maps back: it reads the value
+of every old variable from an assignment of the new variables.
 """
 
 from __future__ import annotations

@@ -6,18 +6,18 @@ Source: sum c_i x_i >= b with exact integers over 0/1 variables. Target, for a d
     restrict:  sum floor(c_i / 2**d) x_i >= ceil(b / 2**d)
 
 Relaxing keeps every solution, because sum ceil(c_i / 2**d) x_i >= sum c_i x_i / 2**d >= b / 2**d and the left side is an
-integer. Restricting adds no solution. With d = 0 both are the row itself.
+integer. Restricting adds no solution. With d = 0 both equal the row.
 
-MILP solvers get rows of doubles, relaxed by more than the maximum effect of rounding and tolerances (`float_rows`). A
+MILP solvers receive rows of doubles, relaxed by more than the maximum effect of rounding and tolerances (`float_rows`). A
 coefficient c * 2**-s becomes the nearest double, so the error of the whole row is at most 2**-53 * sum |c| 2**-s. A row is
 relaxed by this error plus `MARGIN` times its scale, which exceeds the primal feasibility tolerance (1e-6 at most) set by the
-backends. A point that satisfies the exact row then satisfies the written row by a margin, and an infeasible written model means
-an infeasible question if the solver's own arithmetic is sound (proof: tolerance). From precision 1 on, rows are tightened by
-the same amount instead, so that points accepted by the solver pass exact replay.
+backends. Then points that satisfy the exact row satisfy the written row by a margin. If the solver's own arithmetic is sound,
+an infeasible written model proves the question infeasible (proof: tolerance). From precision 1 on, rows are tightened by the
+same amount instead, so that points accepted by the solver pass exact replay.
 
 Rows with large numbers are first divided by a power of two: then an absolute tolerance has the same meaning in every row, and
-no coefficient reaches 1e15, which solvers refuse. CBC does not scale the rows of its cuts and nodes: with rows of 0 and 1 and
-one row of numbers up to 10**6, it reported a value as optimal that was not.
+no coefficient reaches 1e15, which solvers refuse. CBC does not scale the rows of its cuts and nodes: given rows of 0 and 1 and
+one row of numbers up to 10**6, CBC reported a suboptimal value as optimal.
 """
 
 from __future__ import annotations

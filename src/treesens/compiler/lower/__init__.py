@@ -1,7 +1,7 @@
 """Lowering: a typed question becomes a module, by the paper's base encoding (eqs. predicate_consistency to Gap).
 
-Every point has its own copy of all variables and rows; lowering shares and omits nothing. This is the baseline of Kantchelian
-et al., which the paper calls Kant; every improvement on the baseline is a pass.
+Every point has its own copy of all variables and rows; lowering shares and omits nothing. This encoding is the baseline of
+Kantchelian et al., which the paper calls Kant; every improvement on the baseline is a pass.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["lower"]
 
 
 def lower(query: Query) -> Module:
-    """The module of a question. It is exact: an assignment satisfies the module iff its cells satisfy the question.
+    """The module of a question. The module is exact: an assignment satisfies it iff its cells satisfy the question.
 
     Raises `QueryError` if the question needs several searches: to count rows, or for the distance to the nearest of many rows.
     """
@@ -49,12 +49,12 @@ def _refuse_other_searches(query: Query) -> None:
     if query.rows is not None:
         raise QueryError(
             f"query `{query.name}` counts rows, which takes one question per row",
-            remedy="it is answered row by row; for one row write `a = row N of DATA`",
+            remedy="a count is answered row by row; for one row write `a = row N of DATA`",
         )
     if query.explained is not None:
         raise QueryError(
             f"query `{query.name}` explains a row, which takes one question per set of features",
-            remedy="it is answered set by set; for one set write `a = row N of DATA except F`",
+            remedy="an explanation is answered set by set; for one set write `a = row N of DATA except F`",
         )
     if query.objective is not None and query.objective.probability is not None:
         raise QueryError(

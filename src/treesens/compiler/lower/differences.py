@@ -1,8 +1,8 @@
 """Relations between two features (of two points or of one): low <= p x - q y <= high, on cells.
 
 Two cells are compatible if some legal values in them satisfy the relation. Since cells are ranges, the extremes of p x - q y
-are monotone in the cell of y, so that compatibility is a staircase: for every cell of x the compatible cells of y form one run,
-whose ends are monotone. A staircase is a set of clauses over order predicates, two per cell.
+are monotone in the cell of y. So compatibility is a staircase: for every cell of x, the compatible cells of y form one run with
+monotone ends. A staircase is a set of clauses over order predicates, two per cell.
 
 The number of features in which two points differ is a sum of literals over cells. Values in different cells differ. Values in
 one cell may be equal, and may differ if the cell contains several: for an upper bound they count as equal (`Changes.most` is
@@ -35,7 +35,7 @@ _Range = tuple[Fraction, Fraction]
 
 
 def cell_extremes(domain: Domain, grid: FeatureGrid, cell: int) -> tuple[Fraction, Fraction] | None:
-    """The smallest and the largest legal value of a cell; None if the cell has none."""
+    """The smallest and the largest legal value of a cell; None if the cell has no legal value."""
     if isinstance(domain, ValueDomain):
         inside = domain.values[grid.cell_of(domain.values) == cell]
         return (Fraction(float(inside[0])), Fraction(float(inside[-1]))) if len(inside) else None

@@ -1,8 +1,8 @@
 """Lowers sums over values to rows over cells; also costs of pairs of cells, and ladders.
 
 Cells satisfy a sum of terms <= limit only if the sum of the least values does. If U is the greatest of a term's least values,
-that is a covering row: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and rounded up,
-so that the row never excludes a solution; points that it wrongly admits are refuted when the values are chosen.
+the covering row is: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and rounded up, so
+that the row never excludes a solution; points that it wrongly admits are refuted when the values are chosen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treesens.values.distance_costs import cell_reaches, least_of_cells, pair_co
 from treesens.values.relations import canonical_terms, equal_groups, merged_mask
 
 _BITS = 30
-"""Bits of the bound of a row whose exact coefficients are too long: they are scaled to integers up to this size."""
+"""Bits of the bound of a row whose exact coefficients are too long, and are scaled to integers up to this size."""
 
 _EXACT = 1 << 40
 _LONGEST = 1 << 56
@@ -147,7 +147,7 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
 def _scale(
     slack: Fraction, unary: list[tuple[Term, list[Fraction | None]]], pairs: list[tuple[Fraction, q.PairCost]]
 ) -> Fraction:
-    """The factor that scales gains to integers: exact if it is short enough, and always exact for pairs."""
+    """The factor that scales gains to integers: exact if short enough, and always exact for pairs."""
     if pairs:
         return lcm(*(factor.denominator for factor, _ in pairs)) / Unit(max(c.shift for _, c in pairs)).size
     if slack == 0:

@@ -1,7 +1,7 @@
 """Trees: leaf indicators and the rows of eqs. root_const and non_root_const of the paper.
 
-For an inner node with guard literal p, TSet the leaves under its left child and FSet those under its right child:
-sum(TSet) <= p and sum(FSet) <= not p, with equality at the root.
+Let TSet and FSet be the leaves under the left and the right child of an inner node with guard literal p: sum(TSet) <= p and
+sum(FSet) <= not p, with equality at the root.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def lower_trees(builder: Builder) -> None:
 
 
 def forest_unit(builder: Builder, term: ForestTerm) -> ExactlyOne:
-    """The leaves of a forest at a point. The trees are added when first used, and numbered like those of one more model."""
+    """The leaves of a forest at a point. The trees are added when first used, and numbered as a further model's trees."""
     key = term.point, term.forest
     if key not in builder.forest_units:
         known = {forest: unit.model for (_, forest), unit in builder.forest_units.items()}

@@ -19,8 +19,8 @@ from treesens.compiler.model.grid import Grid
 class CellTrees:
     """Trees with cell comparisons: an inner node sends a cell left iff cell <= cut.
 
-    Node arrays [nodes] have children after parents and feature -1 at leaves; `leaf` is the leaf number or -1. `default_left`
-    says where the missing cell goes. A node with s = category_set >= 0 looks up the cell in
+    Node arrays [nodes] have children after parents and feature -1 at leaves; `leaf` is the leaf number or -1. `default_left` is
+    true where the missing cell goes left. A node with s = category_set >= 0 looks up the cell in
     set_member[set_offset[s]:set_offset[s + 1]], one byte per cell of its feature, including the missing cell. All arrays are
     read-only: the engine reads them without a copy."""
 

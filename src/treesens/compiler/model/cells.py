@@ -45,7 +45,7 @@ class LeafBoxes:
     grid: Grid
 
     def allowed(self, literal: int) -> Bools:
-        """The cells of the literal's feature that it allows, bool[n_cells]."""
+        """The cells of the literal's feature that the literal allows, bool[n_cells]."""
         feature = self.grid[int(self.feature[literal])]
         mask = int(self.mask[literal])
         if mask >= 0:
@@ -189,7 +189,7 @@ class CellEnsemble(CellTrees):
             at = up
 
     def _masks(self, node: Int32, went_left: Bools, start: Int64) -> tuple[Int32, list[Bytes]]:
-        """Byte masks of the literals that use category sets. Few models have many, so a loop is fast enough."""
+        """Byte masks of the literals that use category sets. Few models have many category sets, so a loop is fast enough."""
         mask = np.full(len(start), -1, dtype=np.int32)
         masks: list[Bytes] = []
         end = np.append(start[1:], len(node))

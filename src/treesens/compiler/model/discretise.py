@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
-    """The ensemble over `grid`, whose cuts and categories must include those of the ensemble; the grid may be finer."""
+    """The ensemble over `grid`, which must include all cuts and categories of the ensemble; the grid may be finer."""
     if len(grid) != ensemble.n_features:
         raise ModelError(f"the grid has {len(grid)} features, `{ensemble.name}` has {ensemble.n_features}")
     for feature, cells in zip(ensemble.features, grid, strict=True):
@@ -66,7 +66,7 @@ def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
 
 
 def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:
-    """The last cell below the strict cut of every node; -1 or the feature's last cell if the node always goes one way."""
+    """The last cell below the strict cut of every node; -1 or the feature's last cell if the node sends all cells one way."""
     cut = np.zeros(ensemble.n_nodes, dtype=np.int32)
     ordered = np.flatnonzero(~np.isnan(ensemble.node_cut))
     order = ordered[np.argsort(ensemble.node_feature[ordered], kind="stable")]

@@ -1,4 +1,4 @@
-"""Evaluates an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and bounds on the difference of both.
+"""Evaluates an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and bounds on their difference.
 
 The class of an input is the library's prediction. `Ensemble.predicted_classes` emulates the library's rule, and `LibraryReplay`
 calls the library itself, so that a wrong emulation is noticed.
@@ -142,8 +142,8 @@ def sum_exact(ensemble: Ensemble, reached: NDArray[np.int32]) -> ScaledIntegers:
 def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
     """Bounds on |library's sum - exact sum| per output.
 
-    This is standard error analysis with the actual ranges: each rounding to nearest moves a value v by at most u |v| (plus
-    half the smallest denormal for a product). Partial sums lie between the running sums of the smallest and the largest
+    The method is standard error analysis with the actual ranges: each rounding to nearest moves a value v by at most u |v|
+    (plus half the smallest denormal for a product). Partial sums lie between the running sums of the smallest and the largest
     leaf of each tree, widened by the error so far. A fused multiply-add, which rounds only once, has a smaller error.
     """
     kind = ensemble.accumulation.number_type
@@ -229,7 +229,7 @@ def _summed(
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
-    """Predictions for margins [rows, n_outputs] through the link; with one margin for two classes, those of the second."""
+    """Predictions for margins [rows, n_outputs] through the link; for two classes with one margin, of the second class."""
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
     with np.errstate(over="ignore", under="ignore"):
@@ -275,7 +275,7 @@ class Predicted:
 class LibraryReplay:
     """Replay in the library: `margins` calls it for margins [rows, n_outputs], and `predicts` calls its own predict.
 
-    `predicts` is None if a frontend has margins only; classes then follow from the ensemble's rule.
+    `predicts` is None if a frontend provides only margins; classes then follow from the ensemble's rule.
     """
 
     margins: Callable[[NDArray[np.float64]], NDArray[Any]]

@@ -51,7 +51,7 @@ def strict_cut_array(thresholds: object, number_type: NumberType, comparison: Co
 
 
 def category_codes(values: NDArray[np.float64], categories: object, truncates: object) -> NDArray[np.int64]:
-    """The codes of categorical values; `categories` for every other value and for NaN. Both other arguments broadcast."""
+    """The codes of categorical values; `categories` for every other value and for NaN. Both other arguments are broadcast."""
     with np.errstate(invalid="ignore"):
         known = (values >= 0) & (values < np.asarray(categories)) | (values > -1) & (values < 0) & np.asarray(truncates)
     return np.where(known, np.trunc(np.where(known, values, 0.0)), np.asarray(categories)).astype(np.int64)
@@ -232,7 +232,7 @@ class Grid:
 
     @cached_property
     def _ordered_type(self) -> NumberType | None:
-        """The number type of all features, if it is the same and no feature is categorical; otherwise None."""
+        """The number type of all features, if common and no feature is categorical; otherwise None."""
         types = {f.number_type for f in self.features}
         return types.pop() if len(types) == 1 and not any(f.categories for f in self.features) else None
 

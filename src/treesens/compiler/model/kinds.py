@@ -49,7 +49,7 @@ class Accumulation(Enum):
     FLOAT64_BASE_LAST_ROUNDED = "float64, base last, then rounded to float32"
     FLOAT64_SCALED_BASE_LAST = "float64, weighted as a whole, base last"
     FLOAT64_ANY_ORDER = "float64, in an order that depends on the machine"
-    FLOAT32_ANY_ORDER = "float32, with products that are rounded or not, as the machine does it"
+    FLOAT32_ANY_ORDER = "float32, with products that are rounded or not, depending on the machine"
 
     @property
     def number_type(self) -> NumberType:

@@ -18,7 +18,7 @@ from treesens.compiler.model.ensemble import Ensemble
 BEYOND = 1 << SCORE_BITS
 """A number beyond every score, to which bounds that no score reaches are clipped."""
 UNTRIED = 2 * BEYOND
-"""A number beyond every bound: the score if there is no legal input."""
+"""A number beyond every bound: the score without legal inputs."""
 
 
 def clipped(units: int) -> int:

@@ -32,10 +32,10 @@ class Ties(ABC):
 
     @abstractmethod
     def choose(self, scores: FloatArray, row: FloatArray) -> int:
-        """The class of an input: the best of `scores` float64[classes], or one drawn by `row` float64[features]."""
+        """Chooses the class of an input: the best of `scores` float64[classes], or a class drawn by `row` float64[features]."""
 
     def may_stray(self, wanted: int) -> bool:  # noqa: ARG002 - for rules that draw
-        """True if a class may be predicted that is not among the best classes."""
+        """True if the library may predict a class that is not among the best classes."""
         return False
 
 

@@ -2,11 +2,11 @@
 
     sum over affected leaves of (l_n(1) - l_n(2)) n.val >= 2 delta                               (Aff-bin)
 
-and for classes c1, c2 the same with + on the trees of c1 and - on those of c2 (Aff-multi). Two rows are opposed if the
+and for classes c1, c2 the same sum, with + on the trees of c1 and - on the trees of c2 (Aff-multi). Two rows are opposed if the
 coefficient of every leaf in one row is exactly the negative of the coefficient of the same leaf, at the other point, in the
 other row: S(a) >= delta and -S(b) >= delta, or S_c1(a) - S_c2(a) >= eta and S_c2(b) - S_c1(b) >= eta. The new row is implied,
 and has far fewer terms than its parents. This pass itself finds the unaffected leaves (their indicators need not be equal in
-the module): because they cancel, the row is stronger than its parents in the linear relaxation.
+the module): these leaves cancel, so the row is stronger than its parents in the linear relaxation.
 """
 
 from __future__ import annotations

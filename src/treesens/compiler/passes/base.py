@@ -19,9 +19,9 @@ class Relation(Enum):
     EQUIVALENT = "equivalent"
     """The same solutions, up to the postsolve."""
     EQUISATISFIABLE = "equisatisfiable"
-    """A solution of one exists iff one of the other does; optimal values are equal too."""
+    """The rewritten module has a solution iff the source has one; optimal values are equal too."""
     RELAXATION = "relaxation"
-    """Every solution is kept, and new ones may appear: only `none` survives."""
+    """Every solution is kept, and new solutions may appear: only `none` survives."""
     RESTRICTION = "restriction"
     """Every solution is a solution of the original: only `found` survives."""
 
@@ -38,7 +38,7 @@ class Relation(Enum):
 
 
 class Postsolve(Protocol):
-    """Maps assignments of the new module back to the old one."""
+    """Maps assignments of the new module back to the old module."""
 
     def recover(self, assignment: BoolArray) -> BoolArray: ...
 
@@ -66,7 +66,7 @@ class Chain:
 class PassResult:
     """The result of a pass: the new module, the map back, and `statistics` for display.
 
-    `proof_dependencies` are external proofs used by the rewrite, e.g. bounds of the native engine. A `none` depends on them.
+    `proof_dependencies` are external proofs used by the rewrite, e.g. bounds of the native engine. A `none` needs them all.
     """
 
     module: Module
@@ -116,7 +116,7 @@ def classes_of_equal(module: Module) -> np.ndarray:
 
 
 def smallest_of_class(variables: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """For every variable, the smallest one in its class, int64[variables]; `left[i]` and `right[i]` are in one class."""
+    """For every variable, the smallest variable in its class, int64[variables]; `left[i]` and `right[i]` are in one class."""
     representative = np.arange(variables, dtype=np.int64)
     while True:
         low = np.minimum(representative[left], representative[right])

@@ -58,7 +58,7 @@ class DropDead:
 
 
 def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
-    """For every variable: the index of its order block (-1 if it has none), and its position in the block."""
+    """For every variable: the index of its order block (or -1), and its position in the block."""
     block_of = np.full(module.variables, -1, np.int64)
     position = np.zeros(module.variables, np.int64)
     for number, block in enumerate(module.blocks):
@@ -91,7 +91,7 @@ def _dead_leaves(module: Module) -> BoolArray:
 
 
 def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
-    """Fixes leaves: the only leaf left in a tree is always reached, and in a tree with such a leaf, no other leaf is.
+    """Fixes leaves: a tree's last remaining leaf is always reached, and excludes all other leaves of the tree.
 
     This is repeated until nothing changes, since a leaf may belong to a tree of two points.
     """

@@ -43,7 +43,7 @@ class LeafRows:
 
 
 def _tree_of(module: Module) -> list[Int64Array]:
-    """For every exactly-one block, the tree of each variable (-1 if it has none), numbered across blocks.
+    """For every exactly-one block, the tree of each variable (or -1), numbered across blocks.
 
     A leaf that two points share belongs to a tree in the block of each point, and may be in rows of both.
     """
@@ -78,7 +78,7 @@ def _aggregate(module: Module, leaves: Int32Array, literals: Int32Array, interva
 
 
 def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
-    """For every variable, a global position, consecutive within order blocks, and the index of its block (-1 without one)."""
+    """For every variable, a global position, consecutive within order blocks, and the index of its block (or -1)."""
     position = np.full(module.variables, -1, np.int64)
     block_of = np.full(module.variables, -1, np.int64)
     offset = 0

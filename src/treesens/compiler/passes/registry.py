@@ -1,4 +1,4 @@
-"""All passes by name: built-in passes, and those of plug-ins (entry points `treesens.passes`)."""
+"""All passes by name: built-in passes, and passes of plug-ins (entry points `treesens.passes`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""score-bounds: decides rows that all inputs satisfy, or none, and drops leaves that no solution reaches.
+"""score-bounds: decides rows that all inputs or no inputs satisfy, and drops leaves that no solution reaches.
 
 For a row sum c_i x_i >= b the greatest value of the left-hand side is at most the sum over trees of their best leaf, plus
 the best cell of every order block, plus the positive coefficients of other variables. Let slack be this bound minus b.

@@ -1,7 +1,7 @@
 """Right-hand sides of score constraints: rationals, and symbolic logarithms of rationals.
 
-For a logistic model `prob(P) >= c` is `margin(P) >= ln(c / (1 - c))`. This logarithm is irrational: it is never rounded, but
-enclosed as tightly as a row's exact integers require.
+For a logistic model `prob(P) >= c` is `margin(P) >= ln(c / (1 - c))`. This logarithm is irrational, and is enclosed as tightly
+as a row's exact integers require, never rounded.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LogRational:
         return LogRational(self.rational + other.rational, self.logs + other.logs)
 
     def enclose(self, bits: int) -> tuple[Fraction, Fraction]:
-        """A rigorous enclosure, about 2**-bits times the size of the coefficients wide."""
+        """A rigorous enclosure whose width is about 2**-bits times the size of the coefficients."""
         low = high = self.rational
         for coefficient, argument in self.logs:
             a, b = _ln_enclosed(argument, bits)

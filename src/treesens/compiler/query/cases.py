@@ -1,6 +1,6 @@
 """Case splits: a question with one alternative in place of each disjunction. No other module splits disjunctions.
 
-The cases cover the question: it has no answer if no case has one, and its optimum is the best optimum of a case.
+The cases cover the question: if no case has an answer, neither has the question; its optimum is the best among the cases.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import replace
 from treesens.compiler.query.query import AllOf, AnyOf, CellSet, Constraint, Query
 
 MOST_CASES = 16
-"""Maximum number of cases of one question. A question with more is not split, since each case would get too little time."""
+"""Maximum number of cases of one question. More cases are not tried, since each case would get too little time."""
 
 
 def every_case(query: Query) -> list[Query]:
-    """All questions with one alternative in place of every disjunction; only the question itself if there are too many."""
+    """All questions with one alternative in place of every disjunction; the question itself if there are too many cases."""
     cases: list[Query] = []
     for case in _cases(query):
         if len(cases) == MOST_CASES:
@@ -36,7 +36,7 @@ def cases_of_one(query: Query) -> list[Query]:
 
 
 def too_many_to_split(query: Query) -> int:
-    """The number of alternatives in the longest disjunction that is too long to split; 0 without one."""
+    """The number of alternatives in the longest disjunction that is too long to split; 0 if every disjunction can be split."""
     lengths = (len(c.parts) for c in query.constraints if isinstance(c, AnyOf) and not _of_cells(c))
     return max((length for length in lengths if length > MOST_CASES), default=0)
 

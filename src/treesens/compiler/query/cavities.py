@@ -25,8 +25,8 @@ Box: TypeAlias = tuple[Side, ...]
 class Cavities:
     """The boxes of at most `width` features that contain none of `rows`: cells int32[rows, features], with -1 in no box.
 
-    `n_cells` is int32[features]; features with a single cell are ignored. `known` are the boxes learnt so far: none contains
-    a row, whichever question they were learnt for.
+    `n_cells` is int32[features]; features with a single cell are ignored. `known` are the boxes learnt so far, for any
+    question: none of them contains a row.
     """
 
     def __init__(self, rows: Int32Array, n_cells: Int32Array, width: int) -> None:

@@ -1,6 +1,6 @@
 """Domains: the legal values of a feature, and the representative value of a cell.
 
-Values are stored values, floats of the model's input type. A `Unit` maps between these and the values that users type and read.
+Values are stored values, floats of the model's input type. A `Unit` maps between stored and typed values.
 """
 
 from __future__ import annotations
@@ -143,11 +143,11 @@ def pick_value(domain: Domain, grid: FeatureGrid, cell: int, near: float | None 
     if isinstance(domain, ValueDomain):
         inside = domain.values[grid.cell_of(domain.values) == cell]
         if len(inside) == 0:
-            raise ValueError(f"cell {cell} of {grid.name} holds no legal value")
+            raise ValueError(f"cell {cell} of {grid.name} contains no legal value")
         return float(inside[0] if near is None else inside[np.argmin(np.abs(inside - near))])
     low, high = cell_range(domain, grid, cell)
     if low > high:
-        raise ValueError(f"cell {cell} of {grid.name} holds no legal value")
+        raise ValueError(f"cell {cell} of {grid.name} contains no legal value")
     if near is not None:
         value = min(max(near, low), high)
         if domain.whole:

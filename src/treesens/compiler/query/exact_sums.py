@@ -27,7 +27,7 @@ class Member(ABC):
     """A positive number: a term of the sum D in a share N / D."""
 
     exponent: Fraction = Fraction(0)
-    """The member may be divided by e**exponent; 0 if it has no such factor."""
+    """The member may be divided by e**exponent; 0 without such a factor."""
 
     @abstractmethod
     def bounds(self, bits: int, less: Fraction) -> Ends:

@@ -1,4 +1,4 @@
-"""Forests that a question adds: scores of inputs that are learnt from data, and as exact as the models' scores.
+"""Forests that a question adds: input scores that are learnt from data, and are as exact as the models' scores.
 
 A learnt score of an input (such as its typicality) is a sum of leaves of trees over the models' cells, in integer units.
 Like a model's score, such a sum is a term in a linear form, and is handled by the same code.

@@ -17,7 +17,7 @@ def all_cavities_in(constraints: Sequence[Constraint]) -> Iterator[AvoidCavities
 
 
 def with_known(query: Query) -> Query:
-    """The question that avoids only known cavities; it has all answers to the original question."""
+    """The question that avoids only known cavities; all answers to the original question are among its answers."""
     return replace(query, constraints=tuple(map(_with_known, query.constraints)))
 
 

@@ -43,7 +43,7 @@ _RESOLUTION = {NumberType.FLOAT32: Fraction(1, 2**21), NumberType.FLOAT64: Fract
 
 
 def resolution_of(ensemble: Ensemble) -> Fraction:
-    """The minimum difference of two probabilities of a model that the library certainly separates."""
+    """The minimum difference at which the library certainly separates two probabilities of a model."""
     members = () if ensemble.blend is None else ensemble.blend.members
     single = ensemble.link.is_single or ensemble.accumulation.number_type is NumberType.FLOAT32
     own = _RESOLUTION[NumberType.FLOAT32 if single else NumberType.FLOAT64]
@@ -77,7 +77,7 @@ def compares_scores(ensemble: Ensemble) -> bool:
 def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
     """The classes that the library predicts for its margins [rows, n_outputs]; None if only rounding or a hash decides.
 
-    A library that uses probabilities ignores leads below the rounding of these; equal margins are a tie.
+    A library that compares probabilities ignores leads below their rounding error; equal margins are a tie.
     """
     if (sure := ensemble.link.sure_winners(ensemble, margins)) is not None:
         return sure
@@ -146,7 +146,7 @@ def _hides_best(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 
 def hides_sums(ensemble: Ensemble, quotient: float) -> bool:
-    """True if, in a library that compares sums, two sums can have this float as their quotient by `average`."""
+    """True if a library that compares sums can compute this float as the quotient by `average` of two different sums."""
     if not ensemble.ranks_sums or ensemble.average == 1:
         return False
     kind, count = ensemble.accumulation.number_type, ensemble.average
@@ -181,7 +181,7 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
 
 
 def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
-    """The constraint with every lead of a class relaxed by the most that the library's probabilities may hide."""
+    """The constraint with every lead of a class relaxed by the largest lead that the library's probabilities may hide."""
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
@@ -273,7 +273,7 @@ def is_drawn_at_ties(query: Query, row: AtLeast) -> bool:
 
 
 def tied_point(query: Query, constraint: Constraint, seen: Inputs) -> str | None:
-    """The name of a point with a class constraint for which a hash of the input decides the class; None without one."""
+    """The name of a point with a class constraint for which a hash of the input decides the class, or None."""
     for row in rows_in([constraint]):
         if isinstance(row, AtLeast) and _is_drawn(query, row, seen):
             return query.points[row.form.scores[0].point].name

@@ -1,8 +1,8 @@
 """Sums of probabilities: evaluated exactly at single inputs, and otherwise relaxed to constraints on scores.
 
-At one input, the exact value decides (`exact_sums.py`). The relaxation of a sum, and rows that exclude a violating input, come
-from the sum's terms, and are proved: they are the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960. If a
-term has no such row for an input, all inputs at which no term is greater are excluded with it.
+At one input, the exact value decides (`exact_sums.py`). The relaxation of a sum, and rows that exclude a violating input, are
+derived from the sum's terms, and proved: they are the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960. If
+a term has no such row for an input, the relaxation also excludes all inputs at which no term is greater.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _arguments(row: ProbabilitySum, scores: Scores) -> list[tuple[Fraction, ...]
 
 
 def reaches(row: ProbabilitySum, scores: Scores) -> bool:
-    """True if a sum of probabilities satisfies its bound exactly. Raises UndecidedError if no enclosure separates the two."""
+    """True if a sum of probabilities satisfies its bound exactly. Raises UndecidedError if no enclosure separates them."""
     sign = value_at(row, _arguments(row, scores)).sign()
     return sign > 0 or (sign == 0 and not row.strict)
 
@@ -102,7 +102,7 @@ def relaxed(constraint: Constraint) -> Constraint:
 
 
 def excluding(constraint: Constraint, scores: Scores) -> Constraint:
-    """A constraint without sums of probabilities that `constraint` implies, and that `scores` violate, too."""
+    """A constraint without sums of probabilities that is implied by `constraint` and violated by `scores`."""
 
     def cut(row: ProbabilitySum) -> Constraint:
         return AllOf(()) if reaches(row, scores) else _first(row).cut(row, scores) or _past(row, scores)

@@ -115,7 +115,7 @@ class PairCost(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Level(ArrayRecord):
-    """A step of a ladder: it costs `cost` units of 2**-shift if `below` does not hold (or if `above` holds).
+    """A step of a ladder, which costs `cost` units of 2**-shift if `below` does not hold (or if `above` holds).
 
     Steps ascend: if a step counts, so do all steps before. `below` is for minimised forms, `above` for maximised forms.
     """
@@ -183,7 +183,7 @@ class AtLeast(ArrayRecord):
 class Summand(ABC):
     """factor * a bounded function of scores: a term of a `ProbabilitySum`. Extensions define the terms for their own links.
 
-    The function's arguments are numbers that are linear in the scores. The term with the highest `rank` makes the sum's rows.
+    The function's arguments are numbers that are linear in the scores. The term of highest `rank` provides the sum's rows.
     """
 
     factor: Fraction
@@ -226,7 +226,7 @@ class Summand(ABC):
 
     @abstractmethod
     def cut(self, row: ProbabilitySum, scores: Scores) -> Constraint | None:
-        """A constraint that a sum implies and these scores violate; None if the term has none stronger than `better`."""
+        """A constraint that a sum implies and these scores violate; None if the term has no cut stronger than `better`."""
 
     @abstractmethod
     def error(self, ensemble: Ensemble, off: Callable[[ScoreTerm], Fraction]) -> Fraction:
@@ -237,11 +237,11 @@ class Summand(ABC):
         """The function as a formula."""
 
     def plus(self, other: Summand) -> Summand | None:  # noqa: ARG002 - for subclasses
-        """This term and another one as a single term; None if they cannot be combined."""
+        """This term and another one as a single term; None if that is impossible."""
         return None
 
     def lead(self) -> tuple[tuple[ScoreTerm, ...], Fraction] | None:
-        """A sum of scores, and a constant, with which the term tends to grow; None if there is none."""
+        """A sum of scores, and a constant, with which the term tends to grow; None if no such sum exists."""
         return None
 
 
@@ -365,7 +365,7 @@ def parts_in(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
 class NearestRows(ArrayRecord):
     """The distance of a point to the nearest of some rows, over `features`: a minimum, which is not linear.
 
-    `values`, float64[rows, len(features)], are those of the rows as the model stores them (NaN is missing), and `widths`,
+    `values`, float64[rows, len(features)], are the rows' values as the model stores them (NaN is missing), and `widths`,
     float64[len(features)], their units; features flagged in `same_or_not` count 0 or 1. `index`, int64[rows], are table rows.
     """
 
@@ -382,8 +382,8 @@ class NearestRows(ArrayRecord):
 class RowSet(ArrayRecord):
     """The rows over which a point of a counting question ranges: `values` float64[rows, features], NaN is missing.
 
-    Rows outside the domain are excluded, and `outside` is their number; `index`, int64[rows], numbers the others in their
-    table.
+    Rows outside the domain are excluded, and `outside` is their number; `index`, int64[rows], are the table numbers of all
+    other rows.
     """
 
     point: int
@@ -425,9 +425,9 @@ class Objective(ArrayRecord):
     zoom: Callable[[Fraction, Fraction], Objective] | None = None
     """The same objective with finer steps between two values (`binder/ladders.py`)."""
     reaching: Callable[[Fraction], Constraint] | None = None
-    """Makes the constraint that a value is reached: by some values in the cells."""
+    """The constraint that some values in the cells reach an objective value."""
     probability: ProbabilitySum | None = None
-    """The sum of probabilities that is the objective, without its bound. It is not linear, so the form is empty."""
+    """The sum of probabilities that is the objective, without its bound. Such a sum is not linear, so the form is empty."""
 
     @property
     def distances(self) -> tuple[DistanceTerm, ...]:
@@ -442,7 +442,7 @@ class Objective(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class DecidedPoint(ArrayRecord):
-    """A decision about a point: the outcome of the first case whose constraint holds, or `otherwise` if none does."""
+    """A decision about a point: the outcome of the first case whose constraint holds, or `otherwise` if no constraint holds."""
 
     name: str
     point: int
@@ -454,8 +454,8 @@ class DecidedPoint(ArrayRecord):
 class ExplainedRow:
     """A row to explain, `number` of the table `data`: `values` float64[1, features] as stored, and `cells` int32[features].
 
-    `own` is the question for an input of the row's class, `predicted`, and `others` are the questions for the other classes,
-    one each. No reason contains features in `barred`; with `smallest` the reason has as few features as possible.
+    `own` is the question for an input of the row's class, `predicted`, and `others` has one question per other class. No reason
+    contains features in `barred`; with `smallest` the reason has as few features as possible.
     """
 
     data: str
@@ -498,7 +498,7 @@ class Query:
 
 
 def agreeing(row: ExplainedRow, features: Collection[int]) -> list[Query]:
-    """One question per other class, for an input that agrees with the row on `features`. A reason claims `none` for each."""
+    """A question per other class, for an input that agrees with the row on `features`. A reason claims `none` for each."""
     return [pinned(other, row.cells, features) for other in row.others]
 
 

@@ -41,7 +41,7 @@ from treesens.compiler.query.query import (
 def harden(query: Query) -> Query:
     """The question with every score constraint tightened by twice its numerical band, so that the library confirms all answers.
 
-    If the order of additions is unknown, by three times the band: a sum in one order must clear twice the band.
+    For an unknown order of additions, this is three times the band: a sum in one order must clear twice the band.
     """
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
@@ -95,8 +95,8 @@ def soften(query: Query) -> Query:
     """The question with every score constraint relaxed by its numerical band, and by the leads that probabilities do not
     resolve.
 
-    Every input that answers the original question by the library's own scores and classes answers the relaxed one. So does
-    every input that answers the original by probabilities, unless these are too small to differ from 0.
+    Every input that answers the original question by the library's own scores and classes answers the relaxed one. Inputs that
+    answer the original question by probabilities also answer the relaxed one if those probabilities differ from 0.
     """
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:

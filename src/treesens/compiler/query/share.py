@@ -14,8 +14,8 @@ _COMPARE: dict[str, Callable[[Fraction, Fraction], bool]] = {"<": lt, "<=": le, 
 
 @dataclass(frozen=True, eq=False)
 class ShareAsked(ArrayRecord):
-    """A request for the question's share of a measure. `kind` is that of the measure; `data` names the table from which it is
-    learnt, with `rows`, float64[rows, features], as the model stores them. `expected` is the bound that the share must satisfy.
+    """A request for the question's share of a measure. `kind` is the measure's kind; `data` names the table from which the
+    measure is learnt, with `rows`, float64[rows, features], as the model stores them. `expected` is the required bound.
     """
 
     measure: str
@@ -25,7 +25,7 @@ class ShareAsked(ArrayRecord):
     expected: tuple[str, Fraction] | None = None
 
     def decided(self, lower: float, upper: float) -> bool | None:
-        """True if every share in [lower, upper] satisfies the expected bound, False if none does, otherwise None."""
+        """True if every share in [lower, upper] satisfies the expected bound, False if no share does, otherwise None."""
         if self.expected is None:
             return None
         operator, bound = self.expected

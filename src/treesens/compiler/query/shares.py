@@ -80,7 +80,7 @@ class Probability(Summand):
         return self.past(arguments, name)
 
     def past(self, arguments: Sequence[Fraction | None], name: str) -> list[AtLeast]:
-        """The rows of `better`, without those of exponents that are None."""
+        """The rows of `better`, without the rows of exponents that are None."""
         side = _below if self.factor > 0 else _beyond
         both = zip(self.exponents, arguments, strict=True)
         return [side(exponent, LogRational(v), name, True) for exponent, v in both if v is not None]
@@ -105,7 +105,7 @@ class Probability(Summand):
         return f"1/(1 + {' + '.join(f'exp({form(e.terms, e.constant)})' for e in self.exponents)})"
 
     def lead(self) -> tuple[tuple[ScoreTerm, ...], Fraction]:
-        """The score that the probability grows with: a class's mean lead over the others, or a sigmoid's negated exponent."""
+        """The score with which the probability grows: a class's mean lead over the others, or a sigmoid's negated exponent."""
         count = len(self.exponents)
         terms = tuple(ScoreTerm(t.point, t.output, -t.coefficient / count) for t in self.reads())
         return terms, -sum((e.constant for e in self.exponents), Fraction(0)) / count
@@ -241,7 +241,7 @@ def _weighted(term: Probability, weights: Sequence[Fraction], limit: LogRational
 
 
 def _tangent_at(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
-    """The tangent that excludes the exponents `values` of a probability that should be larger; None if there is none."""
+    """The tangent that excludes the exponents `values` of a probability that should be larger; None if no tangent does."""
     term = _shares(row)[0]
     share = row.bound / term.factor
     if len(row.terms) > 1 or term.factor < 0 or not 0 < share < 1:
@@ -330,7 +330,7 @@ def _sigmoid(x: float) -> float:
 
 
 def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
-    """The tangent that excludes the exponents `values` of a difference that should be larger; None if there is none."""
+    """The tangent that excludes the exponents `values` of a difference that should be larger; None if no tangent does."""
     found = _Difference.of(row)
     if found is None:
         return None
@@ -419,7 +419,7 @@ def _moved(exponents: list[float], wanted: float, falling: bool) -> list[float]:
 
 
 def _rounded(value: Fraction, limit: float, better: int, grid: int) -> Fraction | None:
-    """A limit on the grid that is not better than `limit` and not worse than the value; None if it is infinite."""
+    """A limit on the grid that is not better than `limit` and not worse than the value; None for an infinite limit."""
     if limit in (inf, -inf):
         return None
     steps = Fraction(limit) * grid

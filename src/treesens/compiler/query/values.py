@@ -137,7 +137,7 @@ class ValueRange:
     def narrowed(
         self, low: Fraction | None, high: Fraction | None, low_open: bool = False, high_open: bool = False
     ) -> ValueRange | None:
-        """The legal values between two bounds, or None if there are none. Ends are moved to legal values, exactly."""
+        """The legal values between two bounds, or None. Ends are moved to legal values, exactly."""
         first, last = self.low, self.high
         if low is not None and (low > first or (low_open and low == first)):
             found = self._next(low, low_open)
@@ -154,7 +154,7 @@ class ValueRange:
         return self if (first, last) == (self.low, self.high) else replace(self, low=first, high=last)
 
     def _next(self, bound: Fraction, is_open: bool) -> float | None:
-        """The first legal value at or above a bound (above, if `is_open`); None without one."""
+        """The first legal value at or above a bound (above, if `is_open`); None without such a value."""
         if self.values is not None:
             side: Literal["left", "right"] = "right" if is_open else "left"
             start = int(np.searchsorted(self.values, ceil_to(bound, NumberType.FLOAT64), side=side))
@@ -169,7 +169,7 @@ class ValueRange:
         return next_up(found, self.number_type) if is_open and Fraction(found) == bound else found
 
     def _previous(self, bound: Fraction, is_open: bool) -> float | None:
-        """The last legal value at or below a bound (below, if `is_open`); None without one."""
+        """The last legal value at or below a bound (below, if `is_open`); None without such a value."""
         mirrored = None if self.values is None else -self.values[::-1]
         turned = ValueRange(-self.high, -self.low, self.number_type, self.whole, mirrored)
         found = turned._next(-bound, is_open)
@@ -186,7 +186,7 @@ class ValueRange:
 
 
 def reach_of_cell(domain: Domain, grid: FeatureGrid, cell: int) -> ValueRange | None:
-    """The legal values of a cell; None for the missing cell and for cells without any."""
+    """The legal values of a cell; None for the missing cell and for cells without legal values."""
     if cell == grid.missing_cell:
         return None
     if isinstance(domain, ValueDomain):
@@ -216,7 +216,7 @@ def value_ranges(domain: Domain, grid: FeatureGrid) -> list[ValueRange | None]:
 
 
 def reach_of_row(term: DistanceTerm) -> ValueRange | None:
-    """The row's value as a range; None if it is missing."""
+    """The row's value as a range; None if the value is missing."""
     return None if isnan(term.row) else ValueRange(term.row, term.row, NumberType.FLOAT64)
 
 
@@ -231,7 +231,7 @@ def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange 
 
 
 def extremes(term: Term, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction] | None:
-    """The least and the greatest value of a term over ranges of its places (None is missing); None if it has no value.
+    """The least and the greatest value of a term over ranges of its places (None is missing); None if the term has no value.
 
     Exact, except that value sets with holes count as intervals for distances between two sets, or to a value inside a hole.
     """

@@ -1,8 +1,8 @@
-"""Decides about one row which of its values determine its class, and how far these values may move.
+"""Determines which values of a row decide its class, and how far these values may move.
 
 A *sufficient reason* is a set of features such that every input that agrees with the row on them has the same class, as proved
 exactly (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and Marques-Silva,
-AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion; a smallest one is found by
+AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion. A smallest reason is found by
 implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another class. A box around the
 values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva, AAAI 2024).
 """
@@ -24,7 +24,7 @@ from treesens.solve.combine import TWO_ARITHMETICS, proof_of_parts
 from treesens.solve.options import Options
 
 _LOOK = 30_000
-"""Work of the local search before the first proof; it settles half of the decisions."""
+"""Work of the local search before the first proof; this search settles half of the decisions."""
 
 Other = tuple[Query, Int32Array]
 """An input of another class, int32[1, features], with the question that it answers."""
@@ -32,7 +32,7 @@ Other = tuple[Query, Int32Array]
 
 @dataclass
 class RowDecisions:
-    """Decides for one row if an input of another class agrees with the row on given features."""
+    """Decides for one row whether an input of another class agrees with the row on given features."""
 
     queries: list[Query]
     cells: Int32Array
@@ -80,7 +80,7 @@ class RowDecisions:
         return None
 
     def _decide(self, query: Query) -> Int32Array | Proof:
-        """The cells of an input of another class, or the proof that there is none."""
+        """The cells of an input of another class, or the proof that no such input exists."""
         self.decisions += 1
         if self.options.backend in {"auto", "native"}:
             found = decide_on_trees(query, self.budget, seed=self.options.seed, look=_LOOK)
@@ -129,8 +129,8 @@ class RowDecisions:
         return freed, best
 
     def smallest(self, usable: Features) -> Iterator[Features]:
-        """Yields the minimal reasons among the usable features, those with the fewest features first, by implicit hitting sets;
-        all usable features together are a reason.
+        """Yields the minimal reasons among the usable features, smallest first, by implicit hitting sets; all usable features
+        together are a reason.
 
         A smallest set that hits all changes and contains no known reason is a minimal reason if it decides the class, because a
         smaller reason inside the set would hit all changes, too.
@@ -171,7 +171,7 @@ class RowDecisions:
                 self._holds_with(box, feature, [cell])
 
     def _move_side(self, box: dict[int, BoolArray], feature: int, own: int, end: int, legal: BoolArray) -> None:
-        """Moves a side of the box towards `end` as far as the class holds; a proof for a wide box covers narrower ones."""
+        """Moves a side of the box towards `end` while the class is preserved; a proof for a wide box covers narrower boxes."""
         step = 1 if end > own else -1
         cells = [cell for cell in range(own + step, end, step) if legal[cell]]
         stands, falls = 0, len(cells) + 1

@@ -17,7 +17,7 @@ from treesens.grammar.tree import ast
 
 
 def explained(found: Declarations, inputs: Inputs, node: ast.Explain, bind: Callable[[ast.Find], q.Query]) -> q.Query:
-    """The typed question, whose constraints require another class than that of the row. `bind` binds a `find`."""
+    """The typed question, whose constraints require another class than the row's. `bind` binds a `find`."""
     point = ast.Name("a", span=node.span)
     model = inputs.models[0].ensemble
     if not model.classes:

@@ -1,4 +1,4 @@
-"""Answers questions about all cavities with the known ones; each candidate in an unknown cavity adds to these.
+"""Answers questions about all cavities with the known cavities, to which each candidate in an unknown cavity adds.
 
 Any method can solve the weaker question, which avoids only the known cavities. If the weaker question has no answer, neither
 has the original. A candidate in an unknown cavity adds the largest maximal boxes around it, and the search continues. The
@@ -116,7 +116,7 @@ class _Learning:
         return replace(result, verdict=Verdict.UNKNOWN, reason=reason, witness=None, objective=None, proof=None)
 
     def _learn(self, query: Query, candidate: Witness) -> int:
-        """Learns the cavities that contain a candidate; returns the number of new ones."""
+        """Learns the cavities that contain a candidate; returns the number of new cavities."""
         x, new = inputs_of(query, candidate.values), 0
         try:
             with working_within(self.budget):
@@ -129,7 +129,7 @@ class _Learning:
         return new
 
     def _beside_rows(self, query: Query, weaker: Query, candidate: Witness) -> Witness | None:
-        """An answer in the region of a candidate, with as many cells of one row as possible; None if none is found."""
+        """An answer in the region of a candidate, with as many cells of one row as possible; None if the search fails."""
         region = RegionFinder(weaker).region(candidate.cells)
         avoided = list(all_cavities_in(query.constraints))
         for cells in () if region is None else towards_rows(region, candidate.cells, avoided[0]):

@@ -104,9 +104,9 @@ def distances(query: Query, masks: Iterable[BoolArray], rows: FloatArray) -> Flo
 
 
 def nearest_row(query: Query, data: str, rows: FloatArray, cells: Int32Array, region: Region | None) -> NearestRow:
-    """The row nearest to the region around a witness, or to the cells of the witness if there is no region.
+    """The row nearest to the region around a witness or, without a region, to the cells of the witness.
 
-    `cells` is int32[points, features]. The distance is that from the first point; the second point shares the counted features.
+    `cells` is int32[points, features]. The distance is from the first point; the second shares the counted features.
     """
     box = box_of_cells(query, cells[0])
     found = distances(query, box if region is None else region.boxes[0], rows)

@@ -1,7 +1,7 @@
 """Finds one or several reasons for a row's class, the box around the first reason, and changes that give another class.
 
-For `explain row N of DATA`, the answer `found` has features that are proved to decide the class of the row and, if another
-class exists, a verified input of it as the witness. The answer `none` means that the class depends on features that may not be
+`explain row N of DATA` answers `found` with features that are proved to decide the row's class and, if another class exists,
+with a verified input of that class as the witness. The answer `none` means that the class depends on features that may not be
 used: a verified input that agrees with the row on all usable features has another class.
 """
 
@@ -25,8 +25,8 @@ from treesens.values.verify import Witness, verify_cells, verify_values
 
 @dataclass(frozen=True)
 class Wanted:
-    """The request for reasons: with as few features as possible if `smallest`, several smallest ones if `most` is above 1,
-    without the features in `barred`, with a box around the first if `box`. A minimal reason avoids the first features in
+    """The request for reasons: with as few features as possible if `smallest`, several smallest reasons if `most` is above 1,
+    without the features in `barred`, with a box around the first reason if `box`. A minimal reason avoids the first features in
     `order`. Changes do not touch the features in `barred` and `held`.
     """
 
@@ -40,10 +40,10 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class RowReason:
-    """The results so far. `several` are reasons, the answer first; `complete` is True if there are no others, `smallest` if no
-    smaller set of features decides the class. `contrast` has the features whose change gives another class, at `other`; if no
-    allowed change does, it is None, and `other` makes a forbidden change. `within` is an input of another class that agrees
-    with the row on all usable features, so no reason exists. `box` has the cells of the first reason's features, bool[n_cells].
+    """The results so far. `several` are reasons, the answer first; `complete` is True if no other reasons exist, `smallest` if
+    no smaller set of features decides the class. `contrast` contains the features whose change gives another class, at `other`;
+    it is None if no allowed change does, and `other` then makes a forbidden change. `within` is an input of another class that
+    agrees with the row on all usable features, so no reason exists. `box` has the first reason's cells, bool[n_cells].
     """
 
     several: tuple[Features, ...] = ()

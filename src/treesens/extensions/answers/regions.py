@@ -105,7 +105,7 @@ class RegionFinder:
         return None if self._grower is None else self._region(self._grower.leaf_region(_as_cells(cells)))
 
     def region(self, cells: Int32Array) -> Region | None:
-        """The leaf region with every side extended outwards as far as the guarantee holds, cheap features first."""
+        """The leaf region with every side extended outwards while the guarantee holds, cheap features first."""
         return None if self._grower is None else self._region(self._grower.region(_as_cells(cells)))
 
     def _region(self, found: bytes) -> Region | None:
@@ -118,7 +118,7 @@ class RegionFinder:
 
     @cached_property
     def _grower(self) -> RegionGrower | None:
-        """The engine's grower; None if there is no score to guarantee, or a constraint that boxes cannot guarantee."""
+        """The engine's grower; None if no score needs a guarantee, or boxes cannot guarantee some constraint."""
         if not self.supported or not (self.keys or self.forests):
             return None
         space, points = self.query.space, self.query.points
@@ -144,7 +144,7 @@ class RegionFinder:
         )
 
     def _row(self, row: AtLeast, shifts: Sequence[int]) -> EngineRow | None:
-        """A constraint in integers: weights of scores, weights and costs of places, and bound; None if they are too long."""
+        """A constraint in integers: weights of scores, weights and costs of places, and bound; None if numbers are too long."""
         features = len(self.query.space.names)
         terms = [(self.keys.index((t.point, t.output)), t.coefficient) for t in row.form.scores]
         terms += [

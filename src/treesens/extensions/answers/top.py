@@ -1,8 +1,8 @@
-"""Finds the answers to `top N`: the best answer, the best outside its region, and so on, each verified like the first.
+"""Finds the answers to `top N`: the best answer, then the best answer outside its region, and so on, each verified.
 
 The region of an answer is the set of inputs that reach the same leaves. Regions of different answers are disjoint, and there
 are finitely many, so a solver can prove that only k answers exist. With `diverse`, later answers also lie outside the widened
-regions of earlier ones (extensions/answers/regions.py), in which every pair is an answer.
+regions of earlier answers (extensions/answers/regions.py), in which every pair is an answer.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def answer_top(
     one: Callable[[Query, Budget], Result],
     budget: Budget,
 ) -> Result:
-    """The first of the `query.top` answers; its field `ranked` has all of them.
+    """The first of the `query.top` answers; its field `ranked` contains all answers.
 
-    `one` solves a question with one answer. All answers share the time limit. Each may use an equal share of the remaining
-    time, so that the proof of the first answer's optimality does not prevent others.
+    `one` solves a question with one answer. All answers share the time limit. Each search may use an equal share of the
+    remaining time, so that the proof of the first answer's optimality does not prevent others.
     """
     start = time.monotonic()
     typed = replace(query, top=1, diverse=False)
@@ -65,8 +65,8 @@ def answer_top(
 
 
 def by_value(found: list[Result], query: Query) -> list[Result]:
-    """The answers in the order of their values. If an earlier search was stopped, a later one may find a better answer. In this
-    case only the bound of the first search, which excluded no region, is valid for all answers.
+    """The answers in the order of their values. If an earlier search was stopped, a later search may find a better answer. In
+    this case only the bound of the first search, which excluded no region, is valid for all answers.
     """
     goal = query.objective
     values = [one.objective.value for one in found if one.objective is not None]

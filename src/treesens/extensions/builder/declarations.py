@@ -167,7 +167,7 @@ class Live:
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def joined(self, other: Live) -> Live:
-        """Merges the objects of both. Raises UsageError if one name refers to two objects."""
+        """Merges the objects of two texts. Raises UsageError if one name refers to two objects."""
         return Live(_joined(self.models, other.models), _joined(self.data, other.data))
 
 
@@ -182,7 +182,7 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def live_or_name(given: Any, name: str, argument: str) -> tuple[ast.Name | None, dict[str, Any]]:
-    """The name of a model or frame in the text, and the object, if one is given."""
+    """The name of a model or frame in the text, and the object, if given."""
     if given is None:
         return None, {}
     if isinstance(given, str):

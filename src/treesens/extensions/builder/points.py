@@ -1,4 +1,4 @@
-"""Points and rows, from which quantities are made, and which equalities compare."""
+"""Points and rows: quantities are built from them, and equalities compare them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Point(Built):
                 raise wrong("the other side of =", "a point or a row", target, remedy)
 
     def __ne__(self, other: object) -> Constraint:  # type: ignore[override]
-        raise UsageError("two points can only be equal", remedy=f"write `{self}.changes(b) >= 1`")
+        raise UsageError("points can only be compared by `==`", remedy=f"write `{self}.changes(b) >= 1`")
 
     def except_(self, *features: str) -> Except:
         """The point without the features that may differ: `a == b.except_("sex", "race")`."""
@@ -174,7 +174,7 @@ def nearest_row(data: str) -> NearestRow:
 
 
 def avoid_cavities(*points: Point, data: str, width: int, limit: int | Literal["all"] | None = None) -> Constraint:
-    """No point lies in a box of at most `width` features without a row of the data; `limit` is a number of boxes, or "all"."""
+    """The points avoid boxes of at most `width` features without a row of the data; `limit` is a number of boxes, or all."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `avoid_cavities(a, b, data="people", width=3)`')
@@ -193,7 +193,7 @@ def avoid_listed(*points: Point, file: str) -> Constraint:
 
 
 def typical(*points: Point, data: str, level: Numeric | None = None, by: str | None = None) -> Constraint:
-    """The points lie in a region with `level` percent (default 95) of new inputs like the rows, by chow-liu or isolation."""
+    """The points lie in a region that contains `level` percent (default 95) of new inputs, by chow-liu or isolation."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `typical(a, b, data="people", level=95)`')

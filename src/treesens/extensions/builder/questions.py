@@ -46,7 +46,7 @@ MODEL, DATA = "model", "data"
 class Question:
     """One question: an immutable object that prints as `.sens` text; every method returns a new question.
 
-    `live` has the models and tables that were given as objects, by their names in the text.
+    `live` maps names in the text to the models and tables that were given as objects.
     """
 
     node: ast.Query
@@ -79,7 +79,7 @@ class Question:
         return self._aimed("minimize", quantity)
 
     def top(self, number: int, *, diverse: bool = False) -> Question:
-        """Requests the best answers, each in a region disjoint from those of earlier answers."""
+        """Requests the best answers, each in a region disjoint from earlier answers' regions."""
         body = self._body(ast.Find, ast.Sensitive, clause="`top`")
         return self._with(replace_fields(body, top=ast.Top(whole_of(number, "number"), bool(diverse))))
 
@@ -101,7 +101,7 @@ class Question:
         """Makes a bound on the share the assertion; 0.01 means 1 %."""
         body = self._body(ast.Find, ast.Sensitive, clause="share")
         if body.share is None:
-            raise UsageError("the question has no share", remedy="write `.share_of(MEASURE)` before it")
+            raise UsageError("the question has no share", remedy="write `.share_of(MEASURE)` first")
         operators: tuple[Literal["<", "<=", ">", ">="], ...] = ("<", "<=", ">", ">=")
         wanted = ast.ExpectShare(word_of(operator, operators, "operator"), number_of(bound, "bound"))
         return self._with(replace_fields(body, expect=wanted))
@@ -191,7 +191,7 @@ def find(*points: Point, model: Any = None) -> Start:
 
 
 def count(data: Any, *points: Point, model: Any = None) -> Start:
-    """`count rows of DATA as P[, Q] ..`: the number of rows that the first point can be."""
+    """`count rows of DATA as P[, Q] ..`: the number of rows that the first point can equal."""
     table, frames = live_or_name(data, DATA, "data")
     name, live = live_or_name(model, MODEL, "model")
     if table is None:
@@ -238,7 +238,7 @@ def sensitive(
     kinds: tuple[Nearness, ...] = ("likelihood", "cavities", "both", "distance")
     assert kinds == NEARNESS
     if using is not None and table is None:
-        raise UsageError("`using` says how to be near data, and `near` is not given", remedy="give `near`")
+        raise UsageError("`using` requires `near`", remedy="give `near`")
     if flip is not None and (isinstance(flip, str) or len(flip) != 2):
         raise wrong("flip", "a pair of classes (from, to)", flip)
     body = ast.Sensitive(
@@ -300,7 +300,7 @@ class File:
         return tuple(Question(node, self.live) for node in self.node.queries)
 
     def answers(self, models: Any = None, data: Any = None, **options: Unpack[CallOptions]) -> Answers:
-        """The answers to all questions, for live models and frames; options are those of `treesens.check_text`.
+        """The answers to all questions, for live models and frames; options are as for `treesens.check_text`.
 
         `models` and `data` map the names in the questions to models and frames (or paths); a single model or frame is used for
         the only name in use. Declared names without an object are read from their paths.

@@ -1,7 +1,7 @@
 """Points, quantities and constraints: Python's operators build the same nodes as the parser.
 
-`a["age"] >= 30` is an object that prints as `a.age >= 30`. It has no truth value: `and`, `or`, `not`, `in` and chained
-comparisons, which Python reserves for truth values, raise an error that suggests the right form.
+`a["age"] >= 30` is an object that prints as `a.age >= 30`. Such an object has no truth value: `and`, `or`, `not`, `in` and
+chained comparisons, which Python reserves for truth values, raise an error that suggests the right form.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _joined(kind: type[ast.And] | type[ast.Or], constraints: tuple[Constraint, .
 class Quantity(Built):
     """A number that depends on points: a feature, a score, a distance, or a sum of these.
 
-    Kinds of quantities are sibling classes, because Python would swap `x <= y` if the class of y were a subclass of that of x.
+    Kinds of quantities are sibling classes, because Python would swap `x <= y` if the class of y were a subclass of x's.
     """
 
     __slots__ = ()
@@ -281,7 +281,7 @@ def quantity_of(value: object, argument: str) -> ast.Expression:
 
 
 def number(value: Numeric) -> Quantity:
-    """A number on its own, for the left side of an operator; it may be infinite."""
+    """A number on its own, possibly infinite, for the left side of an operator."""
     return Expression(bound_of(value, "value"))
 
 

@@ -1,4 +1,4 @@
-"""Writes certificates of answers to a folder. The result lists the files, or the reasons for missing ones.
+"""Writes certificates of answers to a folder. The result lists the files, or the reasons for missing files.
 
 A claim that no single certificate proves may have one per case. A manifest then states the whole claim, and the checker
 verifies that no case is missing. Cases are proved in a separate folder, since parts of an unproved claim could be mistaken for
@@ -37,7 +37,7 @@ class Existing(Protocol):
 def certified(
     query: Query, result: Result, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> Result:
-    """The result with certificates of its claims in `folder`, or with the reasons for missing ones.
+    """The result with certificates of its claims in `folder`, or with the reasons for missing certificates.
 
     All certificates share the budget. For a question without an answer, `lines` derives rows that its sums of probabilities
     imply. Counts, reasons and lists of several answers form one manifest (`extensions/certify/claims.py`).
@@ -81,7 +81,7 @@ def certified_found(
 def certified_none(
     query: Query, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
-    """Certificates for the claim that a question has no answer: one, or one per case; the reason if there is none.
+    """Certificates for the claim that a question has no answer: one, or one per case; the reason if none is possible.
 
     `lines` is as for `certified`.
     """
@@ -147,7 +147,7 @@ def _refuted(
 
 
 def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Path, budget: Budget) -> list[Certified]:
-    """The certificate that the question has no answer; if no single one exists, the certificates of its cases."""
+    """The certificate that the question has no answer; if no single certificate exists, the certificates of its cases."""
     one = attempt(claim, folder, query, lambda: refutation(*asked(), budget=budget))
     if one.path:
         return [one]
@@ -183,7 +183,7 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
 def _joined(
     claim: str, query: Query, whole: Callable[[], Whole], made: list[Certified], folder: Path, budget: Budget
 ) -> list[Certified]:
-    """The certificates of cases, and a manifest that claims that there are no others; the reason if the checker rejects it."""
+    """The certificates of cases, and a manifest that claims that the cases are complete; the reason if it is rejected."""
     parts = [one for one in made if not one.manifest]
     joint = Claim(
         f"{query.name}: no case has an answer",

@@ -1,4 +1,4 @@
-"""Attaches a certificate to one claim: a file in a folder, or the reason why there is none."""
+"""Attaches a certificate to one claim: a file in a folder, or the reason for its absence."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def form_limit(goal: Objective, shown: float) -> float:
 
 
 def attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certificate]) -> Certified:
-    """A claim with its certificate, or with the reason why it has none; a failure does not affect the answer."""
+    """A claim with its certificate, or with the reason for its absence; a failure does not affect the answer."""
     try:
         return written(claim, produce(), folder, query.name)
     except NoCertificate as reason:
@@ -105,7 +105,7 @@ def whole_or_nothing(
 
 
 def write_trees(files: Iterable[tuple[dict[str, Any], bytes]], folder: Path) -> None:
-    """Writes the trees files that statements name to a folder; models whose own files are named need none."""
+    """Writes the trees files that statements name to a folder; a model whose own file is named needs no trees file."""
     for stated, content in files:
         path = folder / f"{stated['sha256'][:12]}{TREES}"
         if stated["format"] == "treesens-trees" and not path.exists():

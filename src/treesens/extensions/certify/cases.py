@@ -1,12 +1,12 @@
 """Splits questions beyond the statement format into cases within it, such that every answer lies in one of the cases.
 
 A disjunction has one case per part. A limit of k changes between two points has one case per set of k features that may vary. A
-sum of probabilities is replaced by score rows that it implies: the search's initial ones, and those added for its wrong
+sum of probabilities is replaced by score rows that it implies: the search's initial rows, and rows added for its wrong
 candidates (`compiler/query/probabilities.py`). Each score row follows from the sum alone, in any alternative.
 
 Too many cases form a tree of alternatives, in which one part may prove many cases: a proof for a question with some
 alternatives chosen covers all cases below it. Contradictory score rows are tried first, because two such rows are a part for
-all cases that have both.
+all cases that contain both rows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Lines: TypeAlias = Sequence[tuple[ProbabilitySum, Constraint]]
 
 
 def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[Refuted] | None:
-    """The cases of a question with `extra` rows; None if it is a single case, or if there would be too many.
+    """The cases of a question with `extra` rows; None for a single case, or for too many cases.
 
     Cases whose points must differ in more features than may vary are omitted.
     """
@@ -105,7 +105,7 @@ def agree_too_much(query: Query) -> bool:
 
 
 def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset[int], most: int) -> list[Query] | None:
-    """One case per set of counted features that may differ; others may always differ. None if there are too many cases."""
+    """One case per set of counted features that may differ; other features may always differ. None for too many cases."""
     free = frozenset(range(len(query.space.names)))
     for equal in others:
         if isinstance(equal, SameExcept):

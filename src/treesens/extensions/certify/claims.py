@@ -1,8 +1,8 @@
 """Claims that need several statements, with a certificate per part: reasons, row counts and rankings.
 
-A reason has one proof per other class that no input of that class agrees with the row on the features of the reason. For each
-feature, an input of another class that agrees on the other features shows that the feature is needed. For a smallest reason,
-inputs of other classes show that no smaller set hits all their differences from the row (implicit hitting sets).
+A reason needs one proof per other class: no input of that class agrees with the row on the reason's features. For each feature,
+an input of another class that agrees on the other features shows that the feature is needed. For a smallest reason, inputs of
+other classes show that no smaller set hits all their differences from the row (implicit hitting sets).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BY_VALUE = (AvoidCavities, Difference, ProbabilitySum, ValueSum)
 """Constraints for which the bounds of cells are too weak; for questions about one point, rows are checked by value."""
 
 MOST_TRIED = 20_000
-"""Maximum number of feature sets tried in the search for one that hits all inputs."""
+"""Maximum number of feature sets tried in the search for a set that hits all inputs."""
 
 Ask = Callable[[Query], Result]
 
@@ -85,10 +85,10 @@ def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
 
 
 def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
-    """Claims for every decided row that it is an answer, or that it is not; rows are identified by their cells."""
+    """Claims for every decided row that it is an answer, or none; rows are identified by their cells."""
     rows = query.rows
     assert rows is not None
-    title = "how many rows answer"  # not the number of rows, which may stay uncertified
+    title = "the number of rows that answer"  # not the number of rows, which may stay uncertified
     if count.undecided:
         yield open_claim(title, f"{len(count.undecided)} rows are undecided")
         return
@@ -157,7 +157,7 @@ def _per_row(group: Int64Array, numbers: list[int]) -> dict[str, list[int]]:
 
 
 def _of_ranked(query: Query, ranked: Ranked) -> Iterator[Claim]:
-    """Claims that each answer lies outside the regions of earlier ones and none is better; finally, that there is no other."""
+    """Claims that each answer lies outside earlier regions, where no answer is better, and that no further answer exists."""
     typed = replace(query, top=1, diverse=False)
     apart = Apart(typed)
     for number, one in enumerate(ranked.answers):
@@ -166,7 +166,7 @@ def _of_ranked(query: Query, ranked: Ranked) -> Iterator[Claim]:
         parts = [having(asked, witness)]
         if goal is not None and one.objective is not None and one.objective.bound is not None:
             parts.append(not_beyond(asked, form_limit(goal, one.objective.bound)))
-        yield each(f"answer {number + 1}, outside the regions of those before it", parts)
+        yield each(f"answer {number + 1}, outside the regions of earlier answers", parts)
         apart.add(witness, diverse=query.diverse)
     if ranked.complete:
         yield each("there is no other answer", [lacking(replace(apart.question(), objective=None))])
@@ -196,7 +196,7 @@ def reason_claim(
             return open_claim(title, f"no input was found that shows that {name} cannot be left out")
         shown_apart.append(shown)
     if smallest and not _against_fewer(others, cells, len(features), shown_apart, ask):
-        return open_claim(title, "it was not shown that no reason has fewer features")
+        return open_claim(title, "a reason with fewer features was not excluded")
     parts += [part for part, _ in shown_apart]
     kept += [agreed for _, agreed in shown_apart]
     kind = "smallest" if smallest else "reason"

@@ -1,9 +1,9 @@
-"""Combines two or three relations between values into one row of costs: cells may bound the sum, but no single relation.
+"""Combines two or three relations between values into one row of costs: cells may bound only the sum.
 
-Although `a.f0 + a.f1 >= 3` and a small distance to a row may each hold in a cell, perhaps no value of it satisfies both.
-The relations imply their sum with positive weights (Farkas, Theorie der einfachen Ungleichungen, 1902). Terms of the sum about
-one value are merged: some cancel, and the others get their least total in each cell. Weights are tried that cancel the slopes
-of two relations in one value, or of three in two values: the vertices of the linear program over this many rows.
+Although `a.f0 + a.f1 >= 3` and a small distance to a row may each be satisfiable in a cell, perhaps no value in the cell
+satisfies both. The relations imply their sum with positive weights (Farkas, Theorie der einfachen Ungleichungen, 1902). Terms
+of the sum about one value are merged: some cancel, and the others contribute their least total in each cell. Weights are tried
+that cancel the slopes of two relations in one value, or of three in two values: the vertices of the linear program.
 """
 
 from __future__ import annotations

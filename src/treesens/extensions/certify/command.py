@@ -27,7 +27,7 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
     type=click.Path(path_type=Path, exists=True),
     help="A model file (or folder) that certificates are about; may be repeated. Trees files next to them are found.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="Only the last line of each certificate.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the last line of each certificate.")
 @click.option(
     "--first-trees", is_flag=True, help="Accept claims about the first trees of a model alone (early stopping)."
 )
@@ -37,19 +37,19 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
 @click.option("--megabytes", type=Whole(min=64), help="Maximum memory in MB.  [default: 4096]")
 @click.option("--entries", type=Whole(min=1), help="Maximum of leaf combinations.  [default: 2000000]")
 def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | None) -> int:
-    """Check certificates and manifests (files, or all of a folder) against the original model files.
+    """Check certificates and manifests (files, or a whole folder) against the original model files.
 
-    Prints each claim in words, and whether it is accepted. A manifest is accepted if all its parts are and its claims follow
-    from them. Trees files next to the certificates are found; each counts if the model that it names as its source is among the
-    models. Exit codes: 0 all are accepted, 10 one is not.
+    Prints each claim in words, and the verdict on it. A manifest is accepted if all its parts are accepted and its claims
+    follow from the parts. Trees files next to the certificates are found; each counts only if its named source is among the
+    models. Exit codes: 0 all certificates are accepted, 10 one is rejected.
     """
     certificates = [*_in(paths, ".cert.xz"), *_in(paths, ".manifest.json")]
     if not certificates:
-        remedy = "name files that end in .cert.xz or .manifest.json, or a folder with some"
+        remedy = "name files that end in .cert.xz or .manifest.json, or a folder that contains them"
         raise UsageError("these paths contain no certificates", remedy=remedy)
     known = [*models, *_in([p if p.is_dir() else p.parent for p in paths], ".trees.json")]
     if not known:
-        raise UsageError("no model file to check them against", remedy="add --model FILE, the original model")
+        raise UsageError("a check needs the model file", remedy="add --model FILE, the original model")
     code = run_checker(certificates, known, asked)
     if code not in (0, 1):
         raise UsageError("a file cannot be read, or the checker was stopped", remedy="see the line above")

@@ -37,7 +37,7 @@ MOST_VALUES = 256
 
 
 def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms: int) -> Bounds:
-    """Ways to bound `term` from below, which is one of `terms` terms; the limit on their sum selects the useful tangents."""
+    """Lower bounds on `term`, one of `terms` terms; the limit on their sum selects the useful tangents."""
     assert term.other is not None
     if term.factor > 0 and term.unordered:
         return [[]]  # a distance is not negative
@@ -61,7 +61,7 @@ def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms:
 
 
 def _farthest(term: DistanceTerm, ranges: list[ValueRange | None], cells: list[int]) -> dict[int, Fraction]:
-    """For each cell, the greatest distance from one of its values; a missing value is one width away from all others."""
+    """For each cell, the greatest distance from one of its values; a missing value is one width away from every other value."""
     present = [r for i in cells if (r := ranges[i]) is not None]
     others = Fraction(int(len(present) > 0 and len(present) < len(cells)))
     found = {}

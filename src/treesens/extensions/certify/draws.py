@@ -1,7 +1,7 @@
 """Writes a measure as successive draws of features, in exact numbers, the form in which the checker adds up boxes (verify/).
 
 First the bin of a feature is drawn, with chances that depend on its parent's bin, and then the cell. A `onehot` group is one
-draw, which sets the values of all members. For varied features only bins are drawn, because the bins of others depend on them.
+draw, which sets the values of all members. For varied features only bins are drawn: other features depend on these bins.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Draw:
-    """The draw of a feature, or of its bins alone; `chances` are those of its bins, given each bin of the draw `after`."""
+    """The draw of a feature, or of its bins alone; `chances` are its bins' probabilities for each bin of the draw `after`."""
 
     feature: int | None
     bins: list[_Cells]
@@ -93,7 +93,7 @@ class Draws:
         self._draws.append(_Draw(feature, bins, after, [_exact(row) for row in self._measure.tables[f]]))
 
     def _add_group(self, place: int, group: Group) -> None:
-        """Adds the draw of a one-hot group: the member that is 1 is drawn, and it determines the values of all members."""
+        """Adds the draw of a one-hot group: the drawn member is 1, and determines the values of all members."""
         if self._measure.bins[place].any():
             self._add(place, None, [])
         weights, bins = self._measure.weights[place].tolist(), self._measure.bins[place].tolist()

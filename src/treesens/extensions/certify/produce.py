@@ -58,7 +58,7 @@ FIRST_SECONDS = 0.5
 class Certificate:
     """A certificate that the checker has accepted: the JSON object, and the seconds for making and checking it.
 
-    `files` holds the contents of the model files named in the statement.
+    `files` contains the model files named in the statement.
     """
 
     document: dict[str, Any]
@@ -87,7 +87,7 @@ def refutation(
     check: bool = True,
     own_grids: bool = False,
 ) -> Certificate:
-    """A certificate that no inputs satisfy the question and the `extra` rows. Raises NoCertificate if there is none.
+    """A certificate that no inputs satisfy the question and the `extra` rows. Raises NoCertificate if no certificate is found.
 
     The default budget is a minute. With `check=False`, the caller checks the proof. `own_grids` is as for `statement_of`.
     """
@@ -148,8 +148,8 @@ def _finished(document: dict[str, Any], files: tuple[bytes, ...], start: float, 
 def existence(
     query: q.Query, witness: Witness, extra: tuple[q.AtLeast, ...] = (), *, by_value: ByValue = "no"
 ) -> Certificate:
-    """A certificate of a found pair that satisfies the `extra` rows. Raises NoCertificate if none is possible. `by_value` says
-    how to check constraints that the statement would omit: `no`, with bounds of single `cells`, or by values `alone`.
+    """A certificate of a found pair that satisfies the `extra` rows. Raises NoCertificate if none is possible. `by_value`
+    selects the check of constraints that the statement would omit: `no`, with bounds of single `cells`, or by values `alone`.
     """
     start = time.perf_counter()
     statement = statement_of(query, extra)
@@ -171,7 +171,7 @@ def bound(query: q.Query, limit: float, *, budget: Budget | None = None) -> Cert
 
 
 def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.AtLeast, ...]]:
-    """The question for answers beyond a limit of the objective, with its row. Raises NoCertificate if it cannot be stated."""
+    """The question for answers beyond a limit of the objective, with its row. Raises NoCertificate if that is impossible."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
         raise NoCertificate("an objective that one row of costs cannot express")

@@ -1,4 +1,4 @@
-"""Translates the native engine's numbers (variables, positions, groups, rows) to those of the checker.
+"""Translates the native engine's numbers (variables, positions, groups, rows) to the checker's numbers.
 
 A `Layout` maps the engine's numbers to a question, compiled or decided by the tree path; `ProofText` writes the proof.
 """
@@ -46,7 +46,7 @@ class Layout:
 
 
 def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: Statement) -> Layout:
-    """The layout of a compiled question; `row_dropped` holds the number of bits dropped from each of the engine's rows."""
+    """The layout of a compiled question; `row_dropped` contains the number of bits dropped from each of the engine's rows."""
     orders, blocks = list(module.blocks_of(Order)), list(module.blocks_of(ExactlyOne))
     names = [row.name for row in statement.rows]
     rows: list[tuple[int, Fraction]] = []

@@ -36,7 +36,7 @@ def certified(query: Query, result: Result, options: Options, budget: Budget, as
 def certified_share(
     query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
 ) -> Result:
-    """The result with the certificates of its share added. If certificates are required, the share is the proved one."""
+    """The result with the certificates of its share added. If certificates are required, the share is the proved share."""
     folder, share, bare = options.certificates, result.share, options.uncertified
     assert folder is not None
     assert share is not None

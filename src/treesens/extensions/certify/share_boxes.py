@@ -152,7 +152,7 @@ class _Boxes:
         return replace(self.query, constraints=(*self.rest, *sets, missed))
 
     def _cut(self, box: _Box, shown: Witness, row: AtLeast, missing: Witness) -> None:
-        """Splits a box between an input that satisfies a row and one that violates it, at the most influential cell."""
+        """Splits a box between an input that satisfies a row and an input that violates it, at the most influential cell."""
         mixed = np.array(missing.cells, np.int32)
         for p in range(len(mixed)):
             mixed[p, self.varied] = shown.cells[p, self.varied]
@@ -176,7 +176,7 @@ class _Boxes:
         self._cut_at(box, best[1], best[2])
 
     def _cut_at_members(self, box: _Box) -> bool:
-        """Splits a box between the values of a group member if the group has varied members; returns True if it did."""
+        """Splits a box between the values of a group member if the group has varied members; returns True on success."""
         for f, cell in self.members:
             if box.low[f] < cell <= box.high[f]:
                 self._cut_at(box, f, cell)
@@ -184,7 +184,7 @@ class _Boxes:
         return False
 
     def _cut_at_sets(self, box: _Box) -> bool:
-        """Splits a box that the question allows only in part; returns True if it did."""
+        """Splits a box that the question allows only in part; returns True on success."""
         for f in self.fixed:
             inside = [c for c in range(box.low[f], box.high[f] + 1) if self.draws.has_share(f, c)]
             for one, other in itertools.pairwise(inside):

@@ -1,4 +1,4 @@
-"""The claim about a share: which rows are affected, or boxes of a measure in which all inputs are affected, or none."""
+"""The claim about a share: the affected rows, or boxes of a measure in which all inputs or no inputs are affected."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
 
 
 def claim_of_counted(title: str, query: Query, rows: Int32Array, count: int, ask: Ask) -> Claim:
-    """The claim that `count` of the `rows`, int32[rows, features], have an answer; for each row, it says if the row has one."""
+    """The claim that `count` of the `rows`, int32[rows, features], have an answer, with a flag for each row."""
     cells = rows.copy()
     free = varied_by(query)
     cells[:, sorted(free)] = 0

@@ -40,7 +40,7 @@ def _clashing(statement: Statement, equal: Mapping[Score, Score]) -> Iterator[tu
 
 
 def proof_by_clash(statement: Statement, problem: checker.Problem) -> dict[str, Any] | None:
-    """A proof by two contradictory rows that the checker accepts; None if there is none."""
+    """A proof by two contradictory rows that the checker accepts, or None."""
     equal = equal_scores(statement.query)
     for one, other in _clashing(statement, equal):
         weights = [0] * len(statement.rows)

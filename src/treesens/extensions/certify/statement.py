@@ -1,7 +1,7 @@
 """Writes the statement of a certificate: the question in terms of the model file alone, for an independent checker.
 
-Constraints that the format cannot express are omitted. A statement with fewer constraints is a stronger claim, so a proof of
-the statement, if one is found, also proves the question.
+Constraints that the format cannot express are omitted. A statement with fewer constraints is a stronger claim, so any proof of
+the statement also proves the question.
 
 A checker has one unit for the scores of all points. With costs, learnt trees or a second model, this unit is finer than the
 sums of a row need, and a strict bound in this unit is weaker than a strict bound on the row's own grid.
@@ -36,7 +36,7 @@ from treesens.errors import ModelError
 from treesens.extensions.certify.trees import trees_file
 
 FORMATS = ("xgboost-json", "xgboost-ubj")
-"""Model formats that the checker reads; for other models, it reads the file that `trees_file` writes."""
+"""Model formats that the checker reads; for other models, the checker reads the output of `trees_file`."""
 
 _sent: dict[str, bytes] = {}
 _MOST_SENT = 4
@@ -57,7 +57,7 @@ def learnt_of(query: q.Query, extra: Iterable[q.AtLeast] = ()) -> list[Forest]:
 
 
 def ensembles_of(query: q.Query) -> list[Ensemble]:
-    """The ensembles of a question: those of its models, and its learnt trees."""
+    """The ensembles of a question: its models' ensembles, and its learnt trees."""
     goal = [] if query.objective is None else [q.AtLeast(query.objective.form, LogRational(Fraction(0)))]
     return [*(m.ensemble for m in query.models), *(forest.ensemble for forest in learnt_of(query, goal))]
 
@@ -66,7 +66,7 @@ def ensembles_of(query: q.Query) -> list[Ensemble]:
 class Statement:
     """`text` is the JSON object, `query` the question without omitted constraints, `rows` its score constraints in order.
 
-    `files` holds the contents of the model files named in `text`.
+    `files` contains the model files named in `text`.
     """
 
     text: dict[str, Any]
@@ -86,7 +86,7 @@ def statement_of(
     """The statement of a question with `extra` rows. Raises NoCertificate for models that the checker does not read.
 
     The statement names the learnt trees of its rows, or those in `learnt`. If the question names learnt trees, each bound is on
-    the grid of its own sum. A case of it may name none; with `own_grids`, its bounds are stated as in the question.
+    the grid of its own sum. A case may name no learnt trees; with `own_grids`, its bounds are stated as in the question.
     """
     rows = [c for c in (*_flat(query.constraints), *extra) if isinstance(c, q.AtLeast)]
     forests = forests_of(rows) if learnt is None else list(learnt)
@@ -210,7 +210,7 @@ def set_of_cells(grid: FeatureGrid, mask: BoolArray) -> dict[str, Any]:
 
 
 def _named_apart(constraints: list[q.Constraint]) -> list[q.Constraint]:
-    """The constraints; rows with equal names get numbers, because rows of a compiled question are found by name."""
+    """The constraints; rows with equal names receive numbers, because rows of a compiled question are found by name."""
     seen: Counter[str] = Counter()
     found: list[q.Constraint] = []
     for one in constraints:
@@ -389,7 +389,7 @@ def _name_of(constraint: q.Constraint) -> str:
         case q.AtLeast():
             return f"the constraint `{constraint.name}` on pairs of cells or on changes"
         case q.ProbabilitySum():
-            return "a sum of probabilities, or one of a softmax"
+            return "a sum of probabilities, or a probability of a softmax"
         case q.Difference() | ValueSum():
             return "a relation between values"
         case q.AnyOf():

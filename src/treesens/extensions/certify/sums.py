@@ -1,8 +1,8 @@
 """Converts relations between values to rows of costs, which statements can express, by bounds of single cells.
 
 Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. A distance |x - y| is at least
-0, x - y and y - x (`distance_bounds.py`). So every input that satisfies the relation satisfies its row, as other inputs may,
-too. A sum of probabilities gets the search's initial rows.
+0, x - y and y - x (`distance_bounds.py`). So every input that satisfies the relation satisfies its row; other inputs may
+satisfy the row too. A sum of probabilities is represented by the search's initial rows.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
 
 
 def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValues]]:
-    """Yields combinations of lower bounds on distances. Distances in `added` are also at least 0; if there are too many
-    combinations, each bounds at most one of them. Distances in `taken` are subtracted, so each needs a bound.
+    """Yields combinations of lower bounds on distances. Distances in `added` are also at least 0; of too many combinations,
+    each bounds at most one of them. Distances in `taken` are subtracted, so each needs a bound.
     """
     if prod(map(len, taken)) > MOST_ROWS:
         return

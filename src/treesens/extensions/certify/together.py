@@ -1,7 +1,7 @@
 """Joint claims: parts that are certified one by one, and a manifest that names them (docs/certificates.md).
 
-A claim has a kind that the checker knows, and the numbers of its parts. It is written only if the checker derives it from these
-parts.
+A claim has a kind that the checker knows, and the numbers of its parts. A claim is written only if the checker derives it from
+these parts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def known(query: Query, *made: Certified) -> Part:
 class Claim:
     """The joint claim of some parts. `say` turns the numbers of the parts into the fields of the checker's kind.
 
-    `kept` lists per part the features that keep the row's values, if the kind needs it. `reason` says why there are no parts.
+    `kept` lists per part the features that keep the row's values, if the kind needs it. `reason` explains missing parts.
     """
 
     title: str
@@ -56,11 +56,11 @@ class Claim:
     reason: str = ""
     kept: Sequence[Collection[int]] = ()
     models: tuple[Ensemble, ...] = ()
-    """Models that the claim names in addition to those of its parts."""
+    """Models that the claim names in addition to its parts' models."""
     told: str = ""
     """The expected result, in the words of the checker's report."""
     in_cases: tuple[str, Callable[[list[list[int]]], dict[str, Any]]] | None = None
-    """Another kind, and the function for its fields, for claims with parts that are proved in cases."""
+    """The kind of the claim if its parts are proved in cases, with the function for its fields."""
     about: int = 0
     """The number of the record that the claim is about."""
 
@@ -137,7 +137,7 @@ def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, budget: 
 
 
 class _Writer:
-    """The parts and claims of one manifest. `texts` holds the statements of parts, `stated` the claims with their titles."""
+    """The parts and claims of one manifest. `texts` contains the statements of parts, `stated` the claims with their titles."""
 
     def __init__(self, folder: Path, budget: Callable[[], Budget]) -> None:
         self.folder, self.budget, self.found = folder, budget, Manifest()
@@ -184,7 +184,7 @@ class _Writer:
         self.found.claims += [(claim.title, text["kind"]) for text in texts]
 
     def _rejected(self, texts: list[dict[str, Any]], contents: dict[str, bytes], told: str) -> str:
-        """The reason why the checker rejects claims or finds another result than `told`; empty if it accepts them."""
+        """The reason why the checker rejects claims or finds another result than `told`; empty for accepted claims."""
         lines = []
         try:
             for text in texts:
@@ -192,7 +192,7 @@ class _Writer:
                 lines += checker.together(text, self.texts, lambda stated: _model(contents, stated))
         except checker.Rejected as reason:
             return str(reason)
-        return "" if any(told in line for line in lines) or not texts else "it finds another number"
+        return "" if any(told in line for line in lines) or not texts else "the checker finds another number"
 
     def _inner(self, made: Certified) -> list[dict[str, Any]]:
         """The claims of the manifest of cases, with the parts renumbered for this manifest."""
@@ -235,7 +235,7 @@ class _Writer:
         }
 
     def finished(self, name: str) -> Manifest:
-        """Writes the file unless it has no claims."""
+        """Writes the file if it contains claims."""
         if self.stated:
             text = json.dumps(self._manifest(self.stated), indent=1, allow_nan=False).encode() + b"\n"
             plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:60]

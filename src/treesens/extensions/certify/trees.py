@@ -1,7 +1,7 @@
 """Writes the neutral trees file: any model as thresholds, categories and leaves, independent of library formats.
 
 x goes left if `x < test`, or if `test` is a list that contains the category x. All thresholds are strict cuts of the model's
-number type, so that nothing is rounded; leaves hold their exact weighted values, as floats or as fractions in text form.
+number type, so that nothing is rounded; leaves contain their exact weighted values, as floats or as fractions in text form.
 
 If splits treat zeros as missing, a zero takes the branch of missing values, wherever the threshold is. Such a split sends no
 interval to the left, so it is written as two cuts around zero, with a copy of the split on each side. On a path from the root

@@ -3,9 +3,9 @@
 For a proof in cases, the checker derives the cases from the question (verify/, `cases.py`), and detects unproved ones. Inputs
 are checked against the entire question, by value.
 
-Cavities are stated by the cells of rows. A point lies in no cavity of width w, a box in at most w features without a row, if
-for every w features some row has the cells of the point. Fewer rows make a stronger statement, so an answer names just enough
-rows (`Cavities.separating`).
+Cavities are stated by the cells of rows. A cavity of width w is a box in at most w features without a row: a point lies in no
+cavity if, for every w features, some row shares the point's cells. Fewer rows make a stronger statement, so an answer names
+just enough rows (`Cavities.separating`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def whole_of_inputs(
 ) -> Whole:
     """The complete question, for checking inputs; with `in_cells`, sums have bounds of single cells, as in a proof.
 
-    Cavities name all rows, or rows that suffice for one `answer`. Raises NoCertificate if there are too many rows, too.
+    Cavities name all rows, or rows that suffice for one `answer`. Also raises NoCertificate if there are too many rows.
     """
     further = _Further(query, learnt_of(query, extra), inputs=True, in_cells=in_cells, answer=answer)
     return further.whole((*query.constraints, *extra))
@@ -213,12 +213,12 @@ def _value(term: Term) -> list[Any]:
 def stated_cavities(query: Query, constraint: AvoidCavities, answer: Int32Array | None = None) -> dict[str, Any]:
     """The constraint that a point lies in no cavity, by all rows or by rows that suffice for `answer`, int32[features].
 
-    Raises NoCertificate if more than MOST_CELLS cells would have to be named.
+    Raises NoCertificate if the statement would name more than MOST_CELLS cells.
     """
     cavities = constraint.cavities
     rows = cavities.rows if answer is None else _enough(cavities, constraint.coarse_cells(answer))
     if rows.size > MOST_CELLS:
-        raise NoCertificate(f"all cavities of {len(rows)} different rows are more than {MOST_CELLS} cells")
+        raise NoCertificate(f"all cavities of {len(rows)} different rows need more than {MOST_CELLS} cells")
     cells, numbers = list[list[dict[str, Any]]](), np.empty(rows.shape, object)
     for column, feature in enumerate(cavities.features.tolist()):
         start = int(constraint.start[feature])

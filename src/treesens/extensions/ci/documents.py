@@ -67,7 +67,7 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
 
 
 def sarif(cases: Sequence[Case]) -> str:
-    """SARIF 2.1.0 (OASIS) with one run, which has a result for every question with a problem."""
+    """SARIF 2.1.0 (OASIS) with one run, which contains a result for every question with a problem."""
     results = [_sarif_result(case) for case in cases if case.problem is not None]
     rules = [
         {"id": name, "shortDescription": {"text": text}, "defaultConfiguration": {"level": level}}
@@ -114,7 +114,7 @@ def _line(case: Case) -> str:
 
 
 def _details(case: Case) -> list[str]:
-    """The details as HTML; it has no empty lines, because Markdown would resume after one."""
+    """The details as HTML without empty lines, because Markdown would resume after an empty line."""
     text = html.escape(visible(case.message, lines=True))
     message = "\n".join(line for line in text.splitlines() if line.strip())
     about = html.escape(RULES[str(case.problem)][1])

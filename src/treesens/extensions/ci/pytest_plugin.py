@@ -78,7 +78,7 @@ class SensItem(pytest.Item):
             raise SensFailure(f"{case.problem}: {case.message}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any, **__: Any) -> Any:
-        """The error message without a traceback, because a traceback through the solver says nothing about the question."""
+        """The error message without a traceback, because a traceback through the solver does not explain the question."""
         if isinstance(excinfo.value, SensFailure):
             return str(excinfo.value)
         return super().repr_failure(excinfo)

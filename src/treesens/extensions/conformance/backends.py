@@ -43,7 +43,7 @@ NO_VERDICT = {
     Termination.NUMERICAL,
     Termination.MEMORY,
 }
-"""Terminations without an answer that are acceptable for a small case; any other is a failure."""
+"""Terminations without an answer that are acceptable for a small case; any other termination is a failure."""
 
 STARTED = frozenset(
     {"clauses", "facts-infeasible", "linear-tight", "table", "guide", "guide-infeasible", "maximum-of-scores"}
@@ -147,9 +147,9 @@ def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) ->
             return Outcome.FAILED, f"precision {precision}: {wrong}"
         outcome = solved.outcome
         if outcome.termination is Termination.INFEASIBLE and not artifact.restricted:
-            return Outcome.PASSED, "infeasible, as brute force says"
+            return Outcome.PASSED, "infeasible, in agreement with brute force"
         if outcome.assignment is not None and feasible(module, outcome.assignment) is not None:
-            return Outcome.PASSED, f"{outcome.termination.value}, as brute force says"
+            return Outcome.PASSED, f"{outcome.termination.value}, in agreement with brute force"
         last = f"{outcome.termination.value} {outcome.detail}".strip()
         if outcome.termination in NO_VERDICT:
             break
@@ -179,7 +179,7 @@ def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -
 
 
 def _emission(backend: Backend, module: Module, artifact: Artifact, precision: int) -> str | None:
-    """The error in the emitted artifact, or None if it has none."""
+    """The error in the emitted artifact, or None."""
     if artifact.variables != module.variables:
         return f"the artifact has {artifact.variables} variables, but the module has {module.variables}"
     if backend.emit(module, precision=precision).text != artifact.text:
@@ -260,7 +260,7 @@ def _check_memory(backend: Backend, limit: int = 96 << 20) -> tuple[Outcome, str
 
 
 def _honest(module: Module, artifact: Artifact, outcome: RawOutcome) -> tuple[Outcome, str] | None:
-    """The error in an outcome for the hard module, which has a planted solution; None if there is no error."""
+    """The error in an outcome for the hard module, which has a planted solution, or None."""
     if outcome.termination is Termination.INFEASIBLE and not artifact.restricted:
         return Outcome.FAILED, "infeasible, but a solution was planted"
     if outcome.assignment is None:

@@ -1,4 +1,4 @@
-"""Small hand-built modules. Brute force can solve all of them, and together they contain every kind of block and op.
+"""Small hand-built modules. Brute force can solve all modules, which together contain every kind of block and op.
 
 The kits for passes and backends run on these modules; `shapes.py` lists them.
 """

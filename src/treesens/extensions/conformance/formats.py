@@ -20,7 +20,7 @@ from treesens.frontends.base import LibraryPredict, LoadedModel
 # Number of rows for which exact sums (Python integers) are compared with the library's sums.
 _EXACT_ROWS = 50
 _ALONE = 8
-"""Number of rows that the library predicts one by one, too."""
+"""Number of rows that the library also predicts one by one."""
 _NUMBERS = 40
 """Number of values drawn for a feature that enters the score as a number."""
 _ROUNDINGS = 4
@@ -44,9 +44,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check. `mismatches` has the first few of the `count` mismatches; `refused` names groups of rows that the
-    library rejected.
-    """
+    """The result of a check, with the first of `count` `mismatches`; `refused` names row groups that the library rejected."""
 
     rows: int
     leaf_ids_checked: bool

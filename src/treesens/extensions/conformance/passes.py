@@ -66,7 +66,7 @@ class Outcome(Enum):
     PASSED = "passed"
     FAILED = "failed"
     OPEN = "open"
-    """Inconclusive: there is no wrong fact, but no answer either."""
+    """Inconclusive: neither a wrong fact nor an answer."""
 
 
 @dataclass(frozen=True)
@@ -102,4 +102,4 @@ class Report:
     def raise_if_wrong(self) -> None:
         """Raises the kit's error with all checks that did not pass, if any failed or none passed."""
         if not self.ok:
-            raise self.error(str(self), remedy="fix the failed cases before using it")
+            raise self.error(str(self), remedy="fix the failed cases before using the backend or pass")

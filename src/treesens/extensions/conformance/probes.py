@@ -22,7 +22,7 @@ class Probe:
 
 
 def probes(ensemble: Ensemble, rows: int, seed: int) -> list[Probe]:
-    """All groups of rows. `rows` is the size of the random group; the directed group has at most 8 times as many."""
+    """All groups of rows. `rows` is the size of the random group; the directed group contains at most 8 times as many rows."""
     rng = np.random.default_rng(seed)
     cells = ensemble.on(ensemble.grid(missing=True))
     plain = _random_rows(ensemble, cells, rng, rows)

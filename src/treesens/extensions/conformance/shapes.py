@@ -8,7 +8,7 @@ from treesens.extensions.conformance.cases import BIG, MAKERS, Case, Sketch, cas
 # --- blocks ------------------------------------------------------------------------------------------------------------
 
 
-@case("no variables, no blocks, no ops: satisfied")
+@case("no variables, blocks or ops: satisfied")
 def empty(s: Sketch) -> None:
     s.cells = ()
 
@@ -126,9 +126,7 @@ def equal_except(s: Sketch) -> None:
     s.linear([int(left[0][0]), int(right[0][0])], [1, 1], 2)
 
 
-@case(
-    "two points that share a predicate, which a leaf implies in one of them and whose negation it implies in the other"
-)
+@case("two points that share a predicate: a leaf implies the predicate at one point and its negation at the other")
 def other_signs(s: Sketch) -> None:
     p = s.order(0, 0, 1)
     (left,) = s.stumps([2 * int(p[1])], 0)
@@ -147,7 +145,7 @@ def shared_blocks(s: Sketch) -> None:
     s.linear([int(both[0]), int(right[0])], [-3, -4], -3)
 
 
-@case("equality of a literal with a negated one")
+@case("equality of a literal and a negated literal")
 def equal_negated(s: Sketch) -> None:
     free = s.free(3)
     s.ops.append(equal([2 * int(free[0]), 2 * int(free[1]) + 1], [2 * int(free[1]) + 1, 2 * int(free[2])]))
@@ -187,7 +185,7 @@ def linear(s: Sketch) -> None:
     s.linear(free, [-1, 1, -1, 1], 1)
 
 
-@case("a row without terms that holds, and one that does not")
+@case("a satisfied and a violated row without terms")
 def linear_empty(s: Sketch) -> None:
     s.free(1)
     s.linear([], [], 0)
@@ -212,7 +210,7 @@ def linear_missed_by_a_bit(s: Sketch) -> None:
     s.linear(free, [2**30 + 1, 2**29 + 3, -(2**28)], 2**30 + 2**29 + 5, shift=30)
 
 
-@case("an implied row: it may be left out")
+@case("an implied row, which may be left out")
 def linear_implied(s: Sketch) -> None:
     free = s.free(3)
     s.linear(free, [2, 2, 2], 3)
@@ -320,7 +318,7 @@ def maximum_constant(s: Sketch) -> Objective:
     return maximise([], [], constant=7, shift=1)
 
 
-@case("a guide only steers: any feasible point will do, and there is no bound")
+@case("a guide only steers: any feasible point is an answer, and no bound exists")
 def guide(s: Sketch) -> Objective:
     free = s.free(4)
     s.linear(free, [1, 2, 3, 4], 5)

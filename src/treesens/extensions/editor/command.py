@@ -15,7 +15,7 @@ from treesens.commands.common import trust_option
 def command(trust_pickle: bool) -> None:
     """Serve the Language Server Protocol on standard input and output: messages while typing, completion, hover, formatting.
 
-    Editors start it; it needs the extra `treesens[lsp]`.
+    Editors start the server, which needs the extra `treesens[lsp]`.
     """
     from treesens.errors import UsageError
 

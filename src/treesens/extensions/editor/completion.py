@@ -116,9 +116,9 @@ def _names(reading: Reading, library: Library, context: Context) -> Iterator[_Fo
         case "norm":
             yield from ((norm, norm, "value", "norm") for norm in NORMS)
         case "near":
-            yield from ((word, word, "value", "way to be near data") for word in NEARNESS)
+            yield from ((word, word, "value", "measure of nearness to data") for word in NEARNESS)
         case "typical":
-            yield from ((word, word, "value", "way to tell what is typical") for word in TYPICAL_WAYS)
+            yield from ((word, word, "value", "method for typical inputs") for word in TYPICAL_WAYS)
         case "level":
             yield from ((f"{n} %", f"{n} %", "value", "of fresh inputs") for n in (90, 95, 99))
         case "option":

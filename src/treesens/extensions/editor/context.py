@@ -46,8 +46,8 @@ _NAMES_ONLY: Final = frozenset(("STORED", "LABEL", "EACH"))
 
 @dataclass(frozen=True)
 class Context:
-    """`start` is the offset of the word under the cursor, `before` has the declaration's tokens before that word, and `fits`
-    the terminals that may follow; `point` (or None) and `feature` are the owners of a name.
+    """`start` is the offset of the word under the cursor, `before` contains the declaration's tokens before that word, and
+    `fits` the terminals that may follow; `point` (or None) and `feature` are the owners of a name.
     """
 
     start: int
@@ -164,7 +164,7 @@ def _kind(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
 
 
 def innermost_bracket(part: list[Token] | tuple[Token, ...]) -> int | None:
-    """The index of the innermost bracket that is open after these tokens; None if none is open."""
+    """The index of the innermost bracket that is open after these tokens, or None."""
     opened: list[int] = []
     for i, token in enumerate(part):
         if token.type in CLOSER:

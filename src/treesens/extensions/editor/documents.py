@@ -153,7 +153,7 @@ class Documents:
             self.publish(uri, found, version)
 
     def version(self, uri: str) -> int | None:
-        """The version of an open document; None if it is closed.
+        """The version of an open document; None for a closed document.
 
         pygls stores documents under their URI without escapes (`%20`), and finds them under both forms of the URI.
         """

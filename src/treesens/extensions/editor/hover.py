@@ -43,29 +43,29 @@ MEANINGS: Final = {
     ),
     "sensitive": (
         "`sensitive M to F gap G`: are there two inputs that agree on all features but F, one clearly on each "
-        "side of the decision? It is shorthand for a `find`; `treesens explain` prints that."
+        "side of the decision? `sensitive` is shorthand for a `find`, which `treesens explain` prints."
     ),
-    "count": "`count rows of D as a such that ..`: the number of rows that satisfy it.",
+    "count": "`count rows of D as a such that ..`: the number of rows that satisfy the constraints.",
     "explain": "`explain row N of D`: features whose values alone decide the class of a row, proved.",
     "maximize": "The greatest value of the following term, with a proved bound.",
     "minimize": "The smallest value of the following term, with a proved bound.",
     "share": (
-        "`share of M`: the affected part of a measure: a proved interval, and an estimate in it. A share "
-        "is a part from 0 to 1 of inputs as the measure weighs them, and not of people."
+        "`share of M`: the affected part of a measure: a proved interval, and an estimate in it. A share, from 0 to 1,"
+        " is a part of the inputs as the measure weighs them, and not of people."
     ),
     "expect": (
-        "`expect none` (or `some`, `share < 0.01`): makes the question a test; a violated one ends in exit code 10. "
+        "`expect none` (or `some`, `share < 0.01`): makes the question a test; a violation gives exit code 10. "
         "`expect increasing(M, F)` (or `decreasing`) is a question by itself: the score never falls while F rises."
     ),
     "top": "`top N`: the N best answers, each in a region of its own.",
     "diverse": "`top N diverse`: the answers lie outside the widened regions of one another.",
     "real": "Any number of the interval; without one, of the range of the column.",
-    "integer": "Whole numbers of the interval.",
+    "integer": "Whole numbers in the interval.",
     "category": "`category {NAME = value, ..}`: values with names, without an order.",
     "and": "Both hold.",
-    "or": "At least one holds. After a type, `or missing`: the value may be missing.",
-    "not": "It does not hold.",
-    "implies": "If the first holds, so does the second.",
+    "or": "At least one of the constraints holds. After a type, `or missing`: the value may be missing.",
+    "not": "The constraint does not hold.",
+    "implies": "If the first constraint holds, so does the second.",
     "in": "`a.f in [lo, hi]`, `a.f in {x, y}`; `find a in M`: the model that sees a point.",
     "except": "`a = b except {f, g}`: the points agree on every other feature.",
     "avoid": "`a, b avoid cavities(D, width = W)`: no point lies where two features have no common rows.",
@@ -88,20 +88,20 @@ MEANINGS: Final = {
     "nearest": "`nearest row of D`: the row at the smallest distance; `distance(a, nearest row of D, l2)`.",
     "such": "`such that`: the constraints follow, one per line.",
     "that": "`such that`: the constraints follow, one per line.",
-    "stored": "`integer in [0, 90] stored as [0, 1]`: the model holds the feature on another scale.",
-    "missing": "`or missing` in a type: the value may be missing; `missing(a.f)`: it is.",
+    "stored": "`integer in [0, 90] stored as [0, 1]`: the model stores the feature on another scale.",
+    "missing": "`or missing` in a type: the value may be missing; `missing(a.f)`: the value is missing.",
     "gap": (
         "`gap G`: in probability, on either side of the cut-off: one input has 0.5 + G or more, the other 0.5 "
-        "- G or less, so that they are 2 G apart (`gap 0.1`: 0.6 and 0.4). If the model has a cut-off, it takes "
-        "the place of 0.5. For a regressor: two values that are G or more apart. `margin M` is in raw score."
+        "- G or less, so that they are 2 G apart (`gap 0.1`: 0.6 and 0.4). If the model has a cut-off, the cut-off "
+        "replaces 0.5. For a regressor: two values that are G or more apart. `margin M` is in raw score."
     ),
     "margin": (
         "`margin M`: in raw score, on either side of the decision: one input has M or more, the other -M or "
-        "less. `margin(a)` is the raw score of a point, whose sign decides between two classes; `margin(a, "
-        "C)` that of one class."
+        "less. `margin(a)` is the raw score of a point, whose sign decides between two classes; `margin(a, C)` is the "
+        "raw score of one class."
     ),
     "factor": "`by factor K`: a class is K times as probable as each of the others.",
-    "near": "`near D`: among all answers, one that looks like the rows of a table.",
+    "near": "`near D`: among all answers, an answer that looks like the rows of a table.",
     "using": "`near D using likelihood` (or cavities, both, distance): the measure of likeness to the rows.",
     "at": "`typical of D at 95 %`: the region's share of new inputs.",
     "without": "`explain row N of D without F`: reasons and changes leave these features out.",
@@ -119,7 +119,7 @@ class Card:
 
 
 def card(reading: Reading, offset: int) -> Card | None:
-    """The card of the name or word under the cursor, if there is one."""
+    """The card of the name or word under the cursor, if any."""
     code = code_tokens(reading.source.text)
     for part in declarations(code) if code else ():
         for index, token in enumerate(part):

@@ -18,7 +18,7 @@ from treesens.report.formulas import domain_text
 
 
 def models(reading: Reading, name: str | None = None) -> dict[str, LoadedModel]:
-    """The loaded models by name; with `name`, only the model of this name, if it is loaded."""
+    """The loaded models by name; with `name`, only the loaded model of this name."""
     loaded = {key: model for key, model in reading.found.models.items() if model is not None}
     return {name: loaded[name]} if name in loaded else loaded
 

@@ -1,4 +1,4 @@
-"""Finds the occurrences of names in a file: which mean the same, where they are declared, and which may be renamed.
+"""Finds the occurrences of names in a file, their declarations, and the names that may be renamed.
 
 Names of models, data, measures, decisions, queries and features are global in a file; points and parameters of `for each` are
 local to their query (and the point of a decision is local to the decision).
@@ -18,7 +18,7 @@ from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
 
 Role = Literal["model", "data", "measure", "decision", "query", "point", "parameter", "feature", "outside"]
-"""The kinds of names; `outside` covers outcomes, and what models and data define: columns, classes, categories, formats."""
+"""The kinds of names; `outside` covers outcomes, and names from models and data: columns, classes, categories, formats."""
 
 ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
     (ast.Model, "name"): "model",
@@ -148,7 +148,7 @@ def _names(node: ast.Node) -> Iterator[tuple[ast.Name, Role, bool]]:
 
 
 def occurrence_at(found: list[Occurrence], offset: int) -> Occurrence | None:
-    """The name under a cursor, or right before it; None if there is none."""
+    """The name under a cursor, or right before it, or None."""
     inside = [one for one in found if one.name.span.start <= offset <= one.name.span.end]
     return next((one for one in inside if offset < one.name.span.end), inside[0] if inside else None)
 
@@ -167,7 +167,7 @@ def renamed(file: ast.File, one: Occurrence, new: str) -> dict[tuple[int, int], 
     if one.role not in RENAMED:
         raise QueryError(
             f"`{one.name.text}` is a name of the model or its data",
-            remedy=f"rename it there; here only {_OWN} have names of their own",
+            remedy=f"rename it there; in this file, only {_OWN} can be renamed",
         )
     found = occurrences(file)
     mine = same(found, one)

@@ -90,7 +90,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Reading:
-    """The readable part of a text. `diagnostics` are in text order; `found` has the models and tables."""
+    """The readable part of a text. `diagnostics` are in text order; `found` contains the models and tables."""
 
     source: Source
     file: ast.File
@@ -102,7 +102,7 @@ class Reading:
 class _Kept:
     """Facts about unchanged declarations: `nodes` with their texts, and the results of binding them.
 
-    `queries` has the messages of queries by the query's text, together with its place.
+    `queries` maps a query's text to its messages and its place.
     """
 
     nodes: tuple[tuple[ast.Declaration, int, str], ...]
@@ -160,7 +160,7 @@ class Reader:
         return self._kept
 
     def _query(self, kept: _Kept, node: ast.Query) -> list[Diagnostic]:
-        """The messages of one query; new messages about declarations are added to those of the declarations."""
+        """The messages of one query; new messages about declarations are added to the declarations' messages."""
         binder, items = kept.binder, kept.binder.found.diagnostics.items
         try:
             for asked in islice(binder.asked(node), MOST_QUESTIONS):

@@ -150,7 +150,7 @@ def _fix_of(message: str, marked: str) -> _Fix | None:
 
 
 def _place(name: str, marked: str) -> tuple[int, int] | None:
-    """The full extent of a name, including its backquotes; None if the name does not occur."""
+    """The fix that a message about a marked text proposes: the similar name replaces the misspelt name."""
     for spelled in (f"`{name}`", name):
         found = re.search(rf"(?<!\w){re.escape(spelled)}(?!\w)", marked)
         if found is not None:

@@ -1,1 +1,1 @@
-"""Model formats other than those of XGBoost, LightGBM and scikit-learn, and compositions of scikit-learn estimators."""
+"""Model formats other than XGBoost, LightGBM and scikit-learn, and compositions of scikit-learn estimators."""

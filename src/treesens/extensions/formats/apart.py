@@ -19,8 +19,8 @@ _START_SECONDS = 60
 
 
 def read_apart(imports: str, body: str, arguments: Sequence[str], size: int, failed: str, place: str) -> str:
-    """The output of a program that reads `size` bytes: it runs `imports` (`import A, B`), and then `body` within limits, with
-    `arguments` in `sys.argv[3:]`.
+    """The output of a program that reads `size` bytes: the program runs `imports` (`import A, B`), and then `body` within
+    limits, with `arguments` in `sys.argv[3:]`.
 
     Raises ModelError, with a message that begins with `failed`, if the program fails, crashes, or exceeds its time or memory.
     """

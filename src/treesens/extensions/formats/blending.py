@@ -17,7 +17,7 @@ from treesens.errors import ModelError
 from treesens.extensions.formats.links.blend import Way, Weighted
 
 _MOST_AVERAGED = 1 << 40
-"""Weights with a larger common denominator are no vote counts, so they are rounded."""
+"""Weights with a larger common denominator are not vote counts, and are rounded."""
 
 
 def blend_of(
@@ -236,7 +236,7 @@ def _constants(base: NDArray[np.float64], outputs: int, vector: bool, scale: flo
 
 
 def _joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, Any]:
-    """The columns of all parts, with node and set numbers shifted past earlier ones."""
+    """The columns of all parts, with node and set numbers shifted past earlier parts."""
     nodes = np.cumsum([0, *(len(p["node_feature"]) for p in parts)])
     sets = np.cumsum([0, *(len(p["set_sizes"]) for p in parts)])
     result: dict[str, Any] = {}

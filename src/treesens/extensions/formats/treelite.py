@@ -48,7 +48,7 @@ _LINKS = {
     "hinge": Raw(),
 }
 _OF_SEVERAL = ("identity", "identity_multiclass", "multiclass_ova", "softmax")
-"""Postprocessors that apply to all classes of a target; all others change the first score only."""
+"""Postprocessors that apply to all classes of a target; all other postprocessors change the first score only."""
 _TASKS = {
     "kBinaryClf": Task.BINARY,
     "kMultiClf": Task.MULTICLASS,

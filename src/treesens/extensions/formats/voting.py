@@ -46,7 +46,7 @@ def vote_of(
     remedy: str,
     **facts: Any,
 ) -> Ensemble:
-    """The ensemble of models that vote for `classes`, with `weights` (None: one vote each). `way` says how ties are broken.
+    """The ensemble of models that vote for `classes`, with `weights` (None: one vote each). `way` is the rule for ties.
 
     `facts` are the name and source. Raises ModelError, with `remedy`, if a member's class is not a function of its scores.
     """

@@ -104,7 +104,7 @@ class ForestBuilder:
 
 
 def _cut(grid: FeatureGrid, present: BoolArray) -> float:
-    """The cut below which exactly the cells in `present` lie; they must be the first cells. Infinite for all cells or none."""
+    """The cut below which exactly the cells in `present` lie, which must be the first cells. All cells or no cell: infinite."""
     count = int(np.count_nonzero(present))
     if not present[:count].all():
         raise ValueError(f"the cells of `{grid.name}` that go left are not the first ones")

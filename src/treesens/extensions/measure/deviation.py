@@ -1,14 +1,14 @@
-"""Bounds on a mass from weighted draws. They hold at all times simultaneously, however past results influence draws and boxes.
+"""Bounds on a mass from weighted draws. They hold at all times, however past results influence draws and boxes.
 
-A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0. Earlier rounds decide how it is drawn; its weighted sum has
-the expectation mu - full_r, where mu is the unknown mass, and full_r its proved part. For 0 <= t < 1 / max W the numbers
+A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0. Earlier rounds determine how a round is drawn; its weighted sum
+has the expectation mu - full_r, where mu is the unknown mass, and full_r its proved part. For 0 <= t < 1 / max W the numbers
 
     M_r = product over rounds of exp(t (mu - full)) * product over its hits of (1 - t W_i)
 
 are a supermartingale, because E (1 - t W X) <= exp(-t E W X). With probability 1 - d, no M_r is ever above 1 / d (Ville, *Étude
-critique de la notion de collectif*, 1939). Solved for mu, this is an upper limit; with 1 + t W for 1 - t W and the opposite
-sign of mu, it is a lower limit. This is the betting method of Waudby-Smith and Ramdas (*Estimating means of bounded random
-variables by betting*, Journal of the Royal Statistical Society B 86, 2024), extended to weights.
+critique de la notion de collectif*, 1939). Solved for mu, the inequality gives an upper limit; with 1 + t W for 1 - t W and the
+opposite sign of mu, a lower limit. The limits follow the betting method of Waudby-Smith and Ramdas (*Estimating means of
+bounded random variables by betting*, Journal of the Royal Statistical Society B 86, 2024), extended to weights.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from treesens.compiler.base.arrays import FloatArray
 _MOST_BET = 0.9
 """Maximum bet on the heaviest draw."""
 _LEVELS = ((1.0, 3 / 4), (4.0, 3 / 16), (16.0, 3 / 64), (64.0, 1 / 64))
-"""Target precisions as multiples of the required one, and their shares of delta (sum 1). Coarse targets allow early stops."""
+"""Target precisions as multiples of the required precision, with shares of delta (sum 1). Coarse targets allow early stops."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Bet:
 
 @dataclass
 class _Side:
-    """Sums over rounds for one limit; `sign` is 1 for the upper limit and -1 for the lower one."""
+    """Sums over rounds for one limit; `sign` is 1 for the upper limit and -1 for the lower limit."""
 
     sign: int
     cost: float
@@ -82,7 +82,7 @@ class _Level:
 
 @dataclass
 class Limits:
-    """Confidence limits of a mass. Each limit is ever wrong with a probability of at most `delta` / 2."""
+    """Confidence limits of a mass. The probability that a limit is ever wrong is at most `delta` / 2."""
 
     delta: float
     low: float = -inf

@@ -4,8 +4,8 @@ A measure is a tree of pairwise tables over bins of features, with integer weigh
 (`product`), every feature has one bin and features are independent.
 
 Two measures are learnt from a table: the product of its marginals, and the Chow-Liu tree of pairwise marginals (*Approximating
-discrete probability distributions with dependence trees*, IEEE Transactions on Information Theory 14, 1968). It is the most
-likely tree distribution: the spanning tree of greatest mutual information.
+discrete probability distributions with dependence trees*, IEEE Transactions on Information Theory 14, 1968). This measure is
+the most likely tree distribution: the spanning tree of greatest mutual information.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from treesens.compiler.model.grid import FeatureGrid, Grid
 class Measure:
     """Per feature: `weights` int64[n_cells] (not negative, some positive), and `bins` int32[n_cells] (runs of cells, from 0).
 
-    `order` int32[features] has parents before children; `parent` is -1 at roots. `tables[f]`, float64[parent's bins, bins],
-    is P(bin | bin of the parent), and at a root P(bin), [1, bins]. Shares are within `error` of those of the measure that it
-    implements (`name`). `rows` is the number of rows that the measure was learnt from, if any.
+    `order` int32[features] lists parents before children; `parent` is -1 at roots. `tables[f]`, float64[parent's bins, bins],
+    is P(bin | bin of the parent), and at a root P(bin), [1, bins]. Shares are within `error` of the shares under the
+    implemented measure (`name`). `rows` is the number of rows that the measure was learnt from, if any.
     """
 
     name: str
@@ -84,8 +84,8 @@ def marginals(cells: Int32Array, grid: Grid) -> Measure:
 def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
     """The Chow-Liu tree learnt from `cells`, int32[rows, features]; in a bin, cells are weighted by their share of its rows.
 
-    A pair table gets one more row, distributed like the product of the marginals: they are unchanged, and no pair of bins
-    is impossible. With thousands of features this takes minutes. Raises OutOfTime (base/budget.py) at the time limit.
+    A pair table has one extra row, distributed like the product of the marginals: the marginals are unchanged, and no pair of
+    bins is impossible. With thousands of features, learning takes minutes. Raises OutOfTime (base/budget.py) at the time limit.
     """
     counts = counts_of_cells(cells, grid)
     bins = tuple(bins_of_cells(count, feature) for count, feature in zip(counts, grid, strict=True))

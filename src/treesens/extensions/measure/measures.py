@@ -34,13 +34,13 @@ _UNITS = 1 << 61
 
 
 def check_measure(name: MeasureName, has_table: bool) -> None:
-    """Raises UsageError if the measure needs a table and there is none."""
+    """Raises UsageError if the measure needs a table and the table is missing."""
     if name in LEARNT and not has_table:
         raise UsageError(f"the measure `{name}` is learnt from a table", remedy="add --data FILE")
 
 
 def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -> Int32Array:
-    """The cells int32[rows, features] of `rows`, float64[all rows, features], in the domain. Raises DataError if none is."""
+    """The cells int32[rows, features] of `rows`, float64[all rows, features], in the domain. Raises DataError without rows."""
     cells = cells_of_rows(query.space.grid, rows[legal_rows(query, rows)])
     cells = cells[groups.legal_rows(cells)]
     if len(cells) == 0:
@@ -49,8 +49,8 @@ def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -
 
 
 def measure_by(name: MeasureName, query: Query, groups: Groups, cells: Int32Array | None) -> Measure:
-    """A measure over a question's domain, learnt from `cells` if necessary. For `rows`, it is the product of the marginals,
-    which is not used for counting.
+    """A measure over a question's domain, learnt from `cells` if necessary. For `rows`, the result is the product of the
+    marginals, which is not used for counting.
     """
     if name == "uniform":
         return uniform(query.space, groups)

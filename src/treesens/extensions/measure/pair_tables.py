@@ -1,6 +1,6 @@
 """Learns typicality by a Chow-Liu tree: the log-likelihood of an input's bins, in integer units, as a sum over tables.
 
-Bins, spanning tree and smoothing are those of the measure (`measure.py`). Logarithms of table entries are rounded to integer
+Bins, spanning tree and smoothing are as in the measure (`measure.py`). Logarithms of table entries are rounded to integer
 units, and the score of an input is their sum: this integer is calibrated, constrained and verified.
 """
 
@@ -101,7 +101,7 @@ def logs_in_units(above: np.ndarray[tuple[int, int], np.dtype[np.object_]], belo
 
 
 def _with_unseen(table: Int64Array, height: int, width: int, least: int) -> Int64Array:
-    """Adds a line and a column for values without rows; one such value costs more than all others together."""
+    """Adds a line and a column for values without rows; one such value costs more than all other values together."""
     wide = np.zeros((height, width), np.int64)
     wide[: table.shape[0], : table.shape[1]] = table
     wide[:, table.shape[1] :] = least

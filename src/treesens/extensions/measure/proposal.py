@@ -30,8 +30,8 @@ _POWERS = ((1.0, 0.6), (0.5, 0.4))
 
 @dataclass(frozen=True, eq=False)
 class Tilt:
-    """A distribution from which a `part` of the draws comes. `ratios[f]`, float64[n_cells], are frequencies of cells relative
-    to the measure; `weights` and `tables` are those of the measure, tilted.
+    """A distribution from which a `part` of the inputs is drawn. `ratios[f]`, float64[n_cells], are frequencies of cells
+    relative to the measure; `weights` and `tables` are the tilted ones of the measure.
     """
 
     part: float

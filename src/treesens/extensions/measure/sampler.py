@@ -1,7 +1,7 @@
 """Estimates a share from rounds of draws in open boxes; each round is planned by the results of earlier rounds.
 
-If affected inputs are rare, a walk first finds some, and draws are tilted towards them. Its inputs pass through ever lower
-levels of the shortfall of their scores; at each level, the best part is duplicated, and every member takes random steps that
+If affected inputs are rare, a walk first finds examples, and draws are tilted towards them. The walk's inputs pass through ever
+lower levels of their scores' shortfall; at each level, the best part is duplicated, and every member takes random steps that
 stay below the level (subset simulation: S.-K. Au and J. Beck, *Estimation of small failure probabilities in high dimensions by
 subset simulation*, Probabilistic Engineering Mechanics 16, 2001). The inputs that the walk finds only guide the draws.
 """
@@ -25,7 +25,7 @@ _KEPT = 500
 """Number of affected inputs that are kept per round."""
 _ROWS = 20_000
 _FIRST, _FREQUENT = 1_000, 0.05
-"""Number of draws in the first look, and the share of affected inputs among them from which no walk is needed."""
+"""Number of draws in the first look, and the share of affected inputs among them that makes a walk unnecessary."""
 _LEAST_PLAIN, _MOST_PLAIN = 0.15, 0.85
 _FEW_HITS, _HITS_PER_TILT, _MOST_TILTS = 100, 200, 4
 
@@ -111,8 +111,8 @@ class Sampler:
         self._sum, self._squares = 10 * typical, 10 * typical**2
 
     def _plain_part(self, masses: Masses, full: float) -> float:
-        """The share of draws from the measure itself. Their number grows with 1 / error, to bound the mass that tilts miss; the
-        number of draws from tilts grows with 1 / error**2, to be precise.
+        """The share of draws from the measure itself. The number of these draws grows with 1 / error, to bound the mass that
+        tilts miss; the number of draws from tilts grows with 1 / error**2, to be precise.
         """
         mass = self._open_mass(masses, full)
         bet = self._bet(1, 1.0, masses, full)

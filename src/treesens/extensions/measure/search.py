@@ -51,7 +51,7 @@ class Draws:
 class ShareSearch:
     """Branch and bound over boxes of cells of one model, with draws from the open boxes.
 
-    Cells are those of `trees`: `onehot` groups are folded (groups.py), also in boxes and draws.
+    Cells are cells of `trees`: `onehot` groups are folded (groups.py), also in boxes and draws.
     """
 
     def __init__(self, trees: CellTrees, sides: Sides, measure: Measure) -> None:

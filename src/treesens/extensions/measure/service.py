@@ -35,7 +35,7 @@ def share_of(
 ) -> ShareFound | None:
     """The share of a question with the answer `result`; a question that is proved `none` has a share of 0.
 
-    Raises DataError if the measure is about rows and none lies in the domain.
+    Raises DataError if the measure counts rows and no row lies in the domain.
     """
     share_asked = query.share
     if share_asked is None:

@@ -1,6 +1,6 @@
 """Finds the affected share of a measure: a proved interval, and an estimate inside it with a guarantee (docs/measures.md).
 
-Branch and bound alternates with drawing: draws show which boxes to split, and proved boxes need no draws. As soon as the
+Branch and bound alternates with draws: draws select the boxes to split, and proved boxes need no draws. As soon as the
 remaining draws would cost no more than the boxes did, only draws continue.
 """
 
@@ -33,7 +33,7 @@ _MOMENT = 0.2
 @dataclass(frozen=True, eq=False)
 class Share:
     """The interval from `lower` to `upper` is proved. `closed` is True if this interval, or the estimate's, is narrow enough;
-    if not, `reason` says why. `drawn` are affected inputs from the open boxes.
+    if not, `reason` explains why. `drawn` are affected inputs from the open boxes.
     """
 
     lower: float
@@ -56,7 +56,7 @@ class ShareRun:
     progress: Callable[[Masses], None] | None = None
     draws_at_most: int | None = None
     decided: Callable[[float, float], bool] | None = None
-    """Returns True if a proved interval answers the question. If set, boxes are split for most of the time, until it does."""
+    """Returns True if a proved interval answers the question. If set, most of the time goes to boxes until it returns True."""
     first_nodes: int = _FIRST_NODES
     """Number of boxes in the first turn of splitting."""
 
@@ -125,7 +125,7 @@ class ShareRun:
             raise
 
     def _drawn(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> str | None:
-        """Draws up to `draws` inputs. Returns the reason why the search is over ("" for a good estimate); None if it is not."""
+        """Draws up to `draws` inputs. Returns why the search ends ("" for a good estimate), or None if it continues."""
         if sampler.drawn == 0:
             sampler.scout(budget)
         last = min(sampler.drawn + draws, self.draws_at_most or 1 << 62)

@@ -30,7 +30,7 @@ Weights = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """sign * (score of a table) >= an integer; it certainly fails below `possible`, and certainly holds from `certain` on."""
+    """sign * (score of a table) >= an integer; false below `possible`, and true from `certain` on."""
 
     table: int
     sign: int
@@ -44,7 +44,7 @@ class Sides:
     cells of the features `varied`. An input is affected if one choice satisfies the rows of `first`, another the rows of
     `second` and, if `apart_counts`, the table `compared` differs between the two by `apart` (possible, certain).
 
-    With one point there is one empty choice, and `second` has no rows.
+    With one point, `choices` has one empty choice, and `second` no rows.
     """
 
     varied: Int32Array
@@ -66,7 +66,7 @@ class Sides:
 
 
 def check_choices(query: Query, varied: Sequence[int], groups: Groups) -> list[list[int]]:
-    """The legal cells of the varied features. Raises UsageError if they have too many combinations."""
+    """The legal cells of the varied features. Raises UsageError for too many combinations."""
     counts = groups.counts
     legal = [list(range(counts[f])) if f in counts else np.flatnonzero(query.space.legal[f]).tolist() for f in varied]
     if prod(map(len, legal)) > MOST_CHOICES:

@@ -7,7 +7,7 @@ of at most k / (m + 1) (V. Vovk, A. Gammerman, G. Shafer, *Algorithmic Learning 
 
 The isolation score is from scikit-learn's forest over the cells of the models, as trees whose leaves are integers. The forest
 (F. T. Liu, K. M. Ting, Z.-H. Zhou, *Isolation Forest*, ICDM 2008) isolates an input by random cuts; the fewer cuts are needed
-on average, the less typical is the input. Features have their cell numbers as values, so all cuts are cuts of the models. A
+on average, the less typical is the input. Cell numbers are the values of the features, so all cuts are cuts of the models. A
 leaf adds its depth, and the mean depth of a random tree with the leaf's number of rows.
 """
 
@@ -119,7 +119,7 @@ def mean_depth(rows: Any) -> FloatArray:
 
 
 def _add_tree(builder: ForestBuilder, tree: Any) -> None:
-    """Adds one tree, in the library's node order, which has parents first."""
+    """Adds one tree, in the library's node order, parents first."""
     builder.begin_tree()
     start = builder.roots[-1]
     depth = np.zeros(tree.node_count)

@@ -1,10 +1,10 @@
 """Decides additive questions by the sums that their parts can attain, with exact dynamic programming.
 
 Trees that share no feature, directly or through others, choose their leaves independently. So a score is a sum of parts, one
-for each group of trees that share features, and each of its values is a sum of one choice per part. This is the subset-sum
-problem, with which the paper shows that even trees of depth 1 are hard (Theorem weaknp:depth1). The table of attainable sums is
-the dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter
-4), one bit per sum.
+for each group of trees that share features, and each of its values is a sum of one choice per part. This problem is subset sum,
+with which the paper shows that even trees of depth 1 are hard (Theorem weaknp:depth1). The table of attainable sums is the
+dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter 4),
+one bit per sum.
 
 A varied feature belongs to one point, so one choice for its part is the best for all rows. If the other features have few
 choices, these are enumerated; the paper decides this case in polynomial time (Theorem bounded-poly).
@@ -44,9 +44,9 @@ _INT64_BITS = 62
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A group of trees that share features: their variables, and what each combination of cells adds to the rows.
+    """A group of trees that share features: their variables, and the contribution of each combination of cells to the rows.
 
-    `sums` are the distinct contributions, int64[n, rows]; `choice` has a combination int32[n, variables] for each of them.
+    `sums` are the distinct contributions, int64[n, rows]; `choice` int32[n, variables] are combinations for them.
     """
 
     variables: tuple[int, ...]
@@ -106,7 +106,7 @@ def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
-    """The variables; None if one has no legal cell, because the compiler reports this case better."""
+    """The variables; None if some variable has no legal cell, for which the compiler has a better message."""
     features = len(query.space.names)
     varied = frozenset(range(features)) if parts.same is None else parts.same.varied
     number = np.zeros((len(query.points), features), np.int32)
@@ -279,7 +279,7 @@ def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[
 
 
 def _proportion(sums: Int64Array) -> tuple[int, ...] | None:
-    """The common direction of all differences between `sums`, in lowest terms; None if they have none in common."""
+    """The common direction of all differences between `sums`, in lowest terms; None without a common direction."""
     moved = sums - sums[0]
     moved = moved[(moved != 0).any(axis=1)]
     if len(moved) == 0:

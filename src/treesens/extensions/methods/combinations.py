@@ -53,7 +53,7 @@ _WALKS = 10_000_000
 
 
 class Combinations:
-    """Combinations of slots: `chosen`, int32[N, points, features], has the slot numbers, `cells` the numbers of their cells.
+    """Combinations of slots: `chosen`, int32[N, points, features], contains the slot numbers, `cells` the cell numbers.
 
     `total` is the number of combinations before the constraints on single points, which `of` applies first.
     """

@@ -1,5 +1,5 @@
-"""Finds the cheapest solution of a question about scores if cells have additive costs (`engine/levels/cost_search.hpp`), and
-the least level of a solution, whose level is that of its highest cell (`engine/levels/level_search.hpp`).
+"""Finds the cheapest solution of a question about scores with additive cell costs (`engine/levels/cost_search.hpp`), and the
+least level of a solution, which is the level of its highest cell (`engine/levels/level_search.hpp`).
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def least_cost_on_trees(
     """The solution with the least total cost of cells; the objective of the question is ignored.
 
     Costs are int64[n_cells] per place; -1 forbids a cell. Returns None if the question needs the compiled path, if the engine
-    has an internal error, and for an empty domain, which the compiler reports better. Alternatives between bounds are solved
-    one after the other, each for an improvement on the best solution.
+    has an internal error, or if a domain is empty, for which the compiler has a better message. Alternatives between bounds are
+    solved one after the other, each for an improvement on the best solution.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]
@@ -120,8 +120,8 @@ def least_level_on_trees(
 ) -> LevelOutcome | None:
     """The least level of a solution, which is the highest level of its cells: int32[n_cells] per place; -1 forbids a cell.
 
-    Returns None if the question needs the compiled path, if the engine has an internal error, and for an empty domain, which
-    the compiler reports better. Alternatives between bounds are solved one after the other, each for a level below the best.
+    Returns None if the question needs the compiled path, if the engine has an internal error, or if a domain is empty, which
+    the compiler reports better. Alternatives between bounds are solved one after the other, each below the best level.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]

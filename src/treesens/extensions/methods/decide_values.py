@@ -1,10 +1,10 @@
 """Decides values inside cells exactly if propagation leaves them open: few values by enumeration, many by z3.
 
 Values are rationals in z3 and floats in a model. So `unsat` is a proof, but a model found by z3 is rounded to floats, and
-counts only if these satisfy the relations.
+counts only if the floats satisfy the relations.
 
-z3 is fast for linear arithmetic and slow for squares. So each square becomes a variable, and proposed points that contradict it
-add lemmas: tangents below and secants above (incremental linearization: Cimatti et al., TACAS 2017).
+z3 is fast for linear arithmetic and slow for squares. So each square becomes a variable, and a proposed point that contradicts
+the square adds lemmas: tangents below and secants above (incremental linearization: Cimatti et al., TACAS 2017).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from treesens.values.propagation import Choice, Ranges
 
 Z3 = "z3"
 MOST_SECONDS = 1.0
-"""Maximum number of seconds that z3 gets for one conjunction of relations."""
+"""Maximum number of seconds of z3 for one conjunction of relations."""
 CLOSE = Fraction(1, 20_000)
 """The distance from the bound, in units of the objective, within which a value counts as optimal."""
 _CHOICES = 60
@@ -52,7 +52,7 @@ class Inside:
 
 
 def decide_values(alternatives: Alternatives, left: Callable[[], float]) -> Inside:
-    """Searches for values that satisfy one of the alternatives, or proves that there are none."""
+    """Searches for values that satisfy one of the alternatives, or proves that no such values exist."""
     open_case, by_z3 = not alternatives.complete, False
     for relations, ranges in alternatives.cases:
         found = values_listed(ranges, relations)
@@ -96,7 +96,7 @@ class _System:
         self.variables = {place: self._variable(place, reach) for place, reach in ranges.items() if reach is not None}
 
     def values(self) -> _Floats | Literal[False] | None:
-        """Floats that satisfy the relations; False if there are none, None if the search is inconclusive."""
+        """Floats that satisfy the relations; False if none exist, None if the search is inconclusive."""
         solver = self.z3.Solver()
         if not self._told(solver):
             return False
@@ -148,7 +148,7 @@ class _System:
         return best
 
     def _checked(self, solver: Any) -> Any:
-        """A model; False if there is none, None if z3 does not decide this within the time limit."""
+        """A model; False if none exists, None if z3 does not decide this within the time limit."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             return None
@@ -214,7 +214,7 @@ class _System:
         return None if isnan(term.row) else self.number(Fraction(term.row))
 
     def _square(self, term: DistanceTerm, away: Any) -> Any:
-        """The variable for the square of a difference; it is created on first use."""
+        """The variable for the square of a difference, created on first use."""
         key = (*term.places, None if term.other is not None else term.row)
         if key not in self.squares:
             row = ValueRange(term.row, term.row, NumberType.FLOAT64, whole=float(term.row).is_integer())

@@ -48,7 +48,7 @@ def enumerate_combinations(
     on_better: Callable[[Witness], None] | None,
     known_witness: Witness | None,
 ) -> Result | None:
-    """The answer without an objective or with one that is a sum; None at the time limit, or if something stays open."""
+    """Answers a question without an objective, or with a sum as its objective; None at the time limit, or if it stays open."""
     walk = Enumeration(query, combinations, left, on_better, options.near, options.library_predict, known_witness)
     done = walk.run(combinations.all_of(query.constraints))
     return conclude_enumeration(walk) if done or walk.witness is not None else None
@@ -100,7 +100,7 @@ def close_by_enumeration(
 def _join_cells(
     query: Query, options: Options, before: Result, on_better: Callable[[Witness], None] | None
 ) -> tuple[Result, str] | None:
-    """The answer from the best cells of every point, with a description of the work; None if the cells do not decide it.
+    """The answer from the best cells of every point, with a description of the work; None if cells do not decide it.
 
     The number of steps is limited, so the remaining time is not checked.
     """

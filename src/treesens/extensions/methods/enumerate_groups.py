@@ -92,7 +92,7 @@ def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | Non
 
 
 def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
-    """True if no values in the ranges of a group satisfy the relations, or none of them improves on the best answer.
+    """True if no values in the ranges of a group satisfy the relations, or none of these values improve on the best answer.
 
     For a group in which a place is missing in some combinations but not in all, returns False and this place.
     """

@@ -146,7 +146,7 @@ def _found(query: Query, nearest: NearestRows, best: _Best, open_bound: Fraction
 
 
 def search_combinations(question: OpenQuestion, budget: Budget) -> Result:
-    """The method named in `solve/methods/registry.py`: the known result, closed if that succeeds."""
+    """The method named in `solve/methods/registry.py`: closes the known result, if possible."""
     assert question.known is not None
     goal = question.query.objective
     enumerate_all = enumerate_combinations if goal is None or goal.nearest is None else enumerate_rows

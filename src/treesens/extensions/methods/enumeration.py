@@ -57,7 +57,7 @@ class Enumeration:
     numerical: int = 0
     """The number of combinations that exact arithmetic accepts, but the library's arithmetic rejects."""
     ruled_out: int = 0
-    """How many of the `numerical` ones the library rejects for all orders of additions and all tie-breaks of probabilities."""
+    """The number of `numerical` combinations that the library rejects for all orders of additions and all tie-breaks."""
     unsettled: list[str] = field(default_factory=list)
     doubtful: bool = False
     """True if a finished combination, which bounds the objective, may contain no values at all."""
@@ -67,8 +67,8 @@ class Enumeration:
     """The best value that a finished combination may have, if some combination's best value is not known exactly."""
 
     def run(self, alive: BoolArray) -> bool:
-        """Checks combinations, the best first, until the others cannot improve the answer. Returns False at the time limit; the
-        unchecked combinations then give a bound.
+        """Checks combinations, the best first, until the remaining combinations cannot improve the answer. Returns False at the
+        time limit; the unchecked combinations then give a bound.
 
         `alive`, bool[N], flags the remaining combinations, and is updated. Answers must improve on `value` if it is set.
         """
@@ -183,7 +183,7 @@ class Enumeration:
                 self.on_better(witness)
 
     def _improve_inside(self, goal: Objective, number: int, witness_known: Witness, key: Fraction) -> None:
-        """Searches for improvements in the same cells while there are any, and notes a bound on further ones."""
+        """Searches for improvements in the same cells as long as it finds some, and notes a bound on further improvements."""
         value = objective_form_value(goal, inputs_of(self.query, witness_known.values))
         sign = 1 if goal.maximize else -1
         for step in range(2 * _STEPS):
@@ -213,7 +213,7 @@ class Enumeration:
         return witness
 
     def better_question(self) -> Query:
-        """The question, with the constraint that answers improve on the best one if the objective is about values."""
+        """The question, with the constraint that answers improve on the best answer if the objective is about values."""
         goal = self.query.objective
         if goal is None or not goal.values or self.value is None:
             return self.query
@@ -221,7 +221,7 @@ class Enumeration:
         return replace(self.query, constraints=(*self.query.constraints, better))
 
     def _close_inside(self, goal: Objective, number: int, key: Fraction) -> None:
-        """Searches by bisection for values in the cells that are better than the best known ones, and notes a bound."""
+        """Searches by bisection for values in the cells that are better than the best known values, and notes a bound."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
         inside = self.decide(alternatives_of(self.better_question(), cells, self.near, pins))
         while not inside.none and self.value is not None and self.left() > 0:

@@ -1,9 +1,9 @@
 """Minimises the number of features in which two inputs differ, or decides a limit on it, by implicit hitting sets.
 
-"No answer differs only in features of this set" is a question like `sensitive m to {..}`. It is proved quickly, while a search
-that minimises a count makes little progress. If it is proved, every answer differs in a feature outside the set; the next sets
-to try are the smallest ones that hit all these complements (Moreno-Centeno and Karp, "The implicit hitting set approach to
-solve combinatorial optimization problems", Operations Research 61, 2013). Their size is a bound at any time.
+"No answer differs only in features of this set" is a question like `sensitive m to {..}`. This claim is proved quickly,
+while a search that minimises a count makes little progress. A proof shows that every answer differs in a feature outside the
+set; the next sets to try are the smallest sets that hit all these complements (Moreno-Centeno and Karp, "The implicit hitting
+set approach to solve combinatorial optimization problems", Operations Research 61, 2013). Their size is always a bound.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class FewestChanges:
         self.uncounted = frozenset(range(len(query.space.names))) - wanted.features
         self.best: Result | None = None
         self.seen: Witness | None = None
-        """The answer that differs only in features of the last set, if there is one."""
+        """The answer that differs only in features of the last set, if any."""
         self.value = len(self.free) + 1
         counted = [one for one, least in implied_changes(self.constraints) if least == 1 and one <= wanted.features]
         self.to_hit = [one & self.free for one in counted]
@@ -135,7 +135,7 @@ class FewestChanges:
             self._is_none(smaller, self._part())
 
     def _bound(self) -> int:
-        """The greater one of the proved and the stated bound."""
+        """The greater of the proved and the stated bound."""
         return max(self.low, self.stated)
 
     def _grow(self, inside: Features, differing: Features) -> None:
@@ -263,7 +263,7 @@ def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequ
 def _hit(
     sets: list[Features], size: int, over: Callable[[], bool], chosen: Features, barred: Sequence[Features]
 ) -> Features | None:
-    """`chosen` with up to `size` more elements, hitting all sets; None if there is no such set."""
+    """`chosen` with up to `size` more elements, hitting all sets, or None."""
     if any(one <= chosen for one in barred):
         return None
     if not sets:

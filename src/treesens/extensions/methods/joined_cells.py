@@ -45,8 +45,8 @@ class BestCells:
 
 def best_cells(query: Query, most: int) -> BestCells | None:
     """The best cells for an objective that is a sum of scores. None if a point has more than `most` combinations of cells, if
-    there are more sums than the limits of this module, or if constraints on both points are of other kinds than shared features
-    and relations between features that the points do not share.
+    there are more sums than this module allows, or if constraints relate the points other than by shared features and by
+    relations between features that are not shared.
 
     The value is exact, or a bound over the values in the cells: constraints are relaxed in the same way as in `Combinations`.
     """

@@ -2,12 +2,12 @@
 
 For l1, l2, l0 and sums, the tree path searches for the least cost (`engine/levels/cost_search`).
 
-The cost of a cell is its least distance from the row's value, and the costs of a point add up. A sum of features has a best
-value; its cost is the distance from that value. Values without relations can be as near as their cells allow, so the cheapest
-cells are the answer. Other questions, and answers that are not confirmed, take the compiled path.
+The cost of a cell is its least distance from the row's value, and the costs of a point add up. For a sum of features, the cost
+is the distance from its best value. Values without relations can be as near as their cells allow, so the cheapest cells are the
+answer. Other questions, and answers that are not confirmed, take the compiled path.
 
 For linf, the first radius with an answer is searched for. The boxes around a row are nested, and cells come within reach at
-finitely many radii. Each decision only uses the trees inside its box: the models' own (`least_level_on_trees`), or those of a
+finitely many radii. Each decision only uses the trees inside its box: the models' own (`least_level_on_trees`), or trees of a
 question that is compiled once (`backends/native/boxed_question.py`). If no values reach the radius of their cells, or the
 library rejects them, the search by whole questions (`bisection`) takes over.
 """
@@ -50,7 +50,7 @@ from treesens.values.verify import Rejected, Witness
 _CLOSE = Fraction(1, 10**6)
 """Maximum relative gap between a closed answer and its bound; costs are rounded to the engine's units."""
 _MOMENT = 0.5
-"""Seconds for a forest. Most rows take a tenth of this, and the search over all trees proves more in the remaining time."""
+"""Seconds for a forest. Most rows take a tenth of this time, and the search over all trees then proves more."""
 
 
 def answer_least_cost(
@@ -85,7 +85,7 @@ def answer_least_cost(
 def _judged(
     query: Query, goal: Objective, costs: CellCosts, best: Fraction, found: CostOutcome, options: Options
 ) -> Result | None:
-    """The answer from the engine's facts: a verified witness and a lower bound of its cost; None if it is not confirmed.
+    """The answer from the engine's facts: a verified witness and a lower bound of its cost; None if unconfirmed.
 
     `best` is the value of an answer with a cost of 0.
     """
@@ -166,7 +166,7 @@ def _on_trees(query: Query, radii: Radii, options: Options, budget: Budget) -> L
 
 
 def _judged_radius(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, options: Options) -> Result | None:
-    """The answer from the engine's facts: a verified witness, and the exact radius below which there is no answer."""
+    """The answer from the engine's facts: a verified witness, and the exact radius below which no answer exists."""
 
     def reach(witness: Witness) -> ObjectiveValue | Rejected:
         value = objective_form_value(goal, Inputs(witness.values, witness.cells, witness.exact))

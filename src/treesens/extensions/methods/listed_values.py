@@ -1,4 +1,4 @@
-"""Decides values inside cells by trying all combinations of them at once, in integers, if they are few.
+"""Decides values inside cells by trying all combinations of values at once, in integers, if the combinations are few.
 
 If the cells of a combination contain few integers (or listed values), a table of all combinations of values is faster than any
 solver. The table is exact: values and factors are first brought to common denominators.
@@ -27,7 +27,7 @@ _MOST_LONG = 20_000
 
 
 def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, float] | Literal[False] | None:
-    """Values that satisfy the relations; False if there are none, None if there are too many to try."""
+    """Values that satisfy the relations; False if none exist, None if there are too many to try."""
     lists = _lists(ranges, relations)
     if lists is None:
         return None

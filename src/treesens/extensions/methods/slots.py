@@ -74,7 +74,7 @@ def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
 
 
 def related_features(query: Query) -> set[int]:
-    """The features of which the values matter, not only the cells."""
+    """The features whose values matter, and not only their cells."""
     found: set[int] = set()
     for constraint in query.constraints:
         found |= {f for _, f in _related(constraint, len(query.space.names))}
@@ -141,7 +141,7 @@ def count_inputs(query: Query, point: int) -> int:
 
 
 def _cases(block: Mapping[Key, Member]) -> Iterable[list[Int32Array]]:
-    """Yields products of options, one list per feature; together they contain all choices. A group has one per member."""
+    """Yields products of options, one list per feature, that together contain all choices. A group has a product per member."""
     members = list(block.values())
     if any(member.ones is None for member in members):
         yield [member.options for member in members]

@@ -16,7 +16,7 @@ MOST_BITS = 1 << 23
 MOST_FRONT = 4096
 """Maximum number of Pareto-optimal pairs of sums that are combined with the table."""
 _MOST_GROWN = 1 << 22
-"""Maximum number of pairs of sums from which the Pareto-optimal ones are selected."""
+"""Maximum number of pairs of sums from which the Pareto-optimal pairs are selected."""
 
 
 def front_of(parts: Sequence[Int64Array], rows: int) -> tuple[Int64Array, Int32Array] | None:
@@ -71,8 +71,8 @@ def window_of(direction: tuple[int, ...], wanted: Sequence[int | None]) -> tuple
 class Table:
     """The attainable sums of parts along one direction, in steps from the sum of every part's first choice.
 
-    Bit i of `reached[k]` is set if the first k parts attain `unit` * i steps above their minimum. `steps` has the units of each
-    choice above the least one of its part; `least` is the sum of the least choices of all parts.
+    Bit i of `reached[k]` is set if the first k parts attain `unit` * i steps above their minimum. `steps` contains the units of
+    each choice above the least choice of its part; `least` is the sum of the least choices of all parts.
     """
 
     reached: tuple[int, ...]
@@ -102,7 +102,7 @@ class Table:
         return cls(tuple(reached), steps, least, unit)
 
     def find(self, low: int | None, high: int | None, *, largest: bool = False) -> list[int] | None:
-        """The choices of all parts for the least (or largest) sum from `low` to `high`; None if there is no such sum."""
+        """The choices of all parts for the least (or largest) sum from `low` to `high`, or None."""
         last = self.reached[-1].bit_length() - 1
         first = 0 if low is None else max(0, -((self.least - low) // self.unit))
         end = last if high is None else min(last, (high - self.least) // self.unit)

@@ -82,7 +82,7 @@ class Editor:
         return trees
 
     def _raw(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Leaf values as the file stores them, without the weights of trees: those of the model's trees, and all variables."""
+        """Leaf values as the file stores them, without the trees' weights: for the model's trees, and for all variables."""
         ensemble, variables = self.model.ensemble, self.variables
         unit, width = units(ensemble), variables.width
         weight = np.repeat(unit[[c.tree for c in variables.copies]], np.diff(variables.start))

@@ -1,4 +1,4 @@
-"""Checks of the written file, which is read again: the library must predict what treesens predicts; promises need proofs."""
+"""Checks of the written file, which is read again: the library's predictions must equal treesens's; promises need proofs."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ class FileProof:
         return self._swings[key]
 
     def check_library(self, model: LoadedModel) -> None:
-        """Raises InternalError unless the predictions of the installed library for the file equal those of treesens, on rows of
-        the table, and on rows with values at and next to thresholds.
+        """Raises InternalError unless the predictions of the installed library for the file equal treesens's predictions, on
+        rows of the table, and on rows with values at and next to thresholds.
         """
         rows = self.rows
         if len(rows) > _ROWS:

@@ -162,7 +162,7 @@ def _laid_out(part: _Part) -> tuple[list[int], list[int], list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A tree to write: the splits of `copy` or, if it is None, of tree `source`, with new leaves.
+    """A tree to write: the splits of `copy` or, without a copy, of tree `source`, with new leaves.
 
     `values`, float64[leaves of the tree, W], are its leaf values, in the order of the ensemble or of `copy.leaves`; None keeps
     the tree as it is in the file.

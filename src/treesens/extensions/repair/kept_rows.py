@@ -20,7 +20,7 @@ _SOLVED = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """The `rows`, float64[rows, features]. `forms` are their scores from the changed trees alone, as linear forms in the
+    """The `rows`, float64[rows, features]. `forms` are the rows' scores from the changed trees alone, as linear forms in the
     variables, one per row and output; `sums` are the values of the forms in the original model.
     """
 
@@ -46,8 +46,8 @@ class KeptRows:
         return cls(rows, forms, np.asarray(forms @ variables.original), len(variables.own))
 
     def kept(self, values: FloatArray, metric: FloatArray) -> FloatArray:
-        """The nearest values, with new leaf values of the copies, that preserve the rows' scores. Raises UsageError if none
-        exist: two rows that differ only in varied features cannot both keep their scores.
+        """The nearest values, with new leaf values of the copies, that preserve the rows' scores. Raises UsageError without
+        such values: two rows that differ only in varied features cannot both keep their scores.
         """
         missing = self.sums - self.forms @ values
         forms = self.forms.copy()[:, self.own :]
@@ -59,8 +59,8 @@ class KeptRows:
         if (wrong > _SOLVED).any():
             row = int(wrong.argmax()) * len(self.rows) // len(self.sums)
             raise UsageError(
-                f"the score of row {row} of --keep-rows cannot be kept with the others: another row differs only in the varied "
-                "features, or reaches the same leaves",
-                remedy="leave one of them out of --keep-rows",
+                f"the score of row {row} of --keep-rows cannot be kept with the others: another row differs only in "
+                "the varied features, or reaches the same leaves",
+                remedy="leave one of the rows out of --keep-rows",
             )
         return result

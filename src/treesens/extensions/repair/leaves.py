@@ -2,8 +2,8 @@
 
 The optimum for the known pairs may break promises for pairs that are still unknown. Table rows, and climbing from them, give
 many such pairs at little cost. The mean keeps all promises, and on the line from the mean to the optimum every score changes
-linearly. So the search tries a point of this line whose cost is below that of the proved leaves. The engine proves the point,
-or returns one more pair (in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
+linearly. So the search tries a point of this line with a lower cost than the proved leaves. The engine proves the point, or
+returns one more pair (in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
 
 `Search` proves leaf values in memory, and blends the model with its mean; `LeafSearch` starts from the blend.
 """
@@ -42,7 +42,7 @@ class Search:
 
     def holds(self, values: FloatArray, seconds: float | None = None) -> bool:
         """True if each promise is proved for the leaf values within `seconds` (by default a short time, so that the written
-        file is easy to prove). If a counterexample is found, `broken` is set to it.
+        file is easy to prove). If a counterexample is found, `broken` contains it.
         """
         options, self.broken = self.repair.options, None
         seconds = min(options.proof_time, max(1.0, options.time_limit / 30)) if seconds is None else seconds
@@ -181,7 +181,7 @@ class LeafSearch:
 
     def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
         """The next leaves for the engine: a point between the mean and `outside`, or with `middle` the midpoint of `inside` and
-        `outside`; without climbers, `outside`. None if these leaves do not cost less than `inside`.
+        `outside`; without climbers, `outside`. None if these leaves cost at least as much as `inside`.
         """
         if not self.climbers:
             return self._between(inside, outside, 1.0)
@@ -229,7 +229,7 @@ class LeafSearch:
             self._cut(climber, climber.climb(model_of(values).ensemble, pair[0], pair[1]), values)
 
     def _cut(self, climber: Climber, pairs: Pairs, values: FloatArray) -> None:
-        """Adds a limit to the program for each pair, which prevents the pair from breaking the promise."""
+        """Adds a limit per pair to the program: the limit prevents the pair from breaking the promise."""
         ways = self._ways[climber]
         for form, limit in ways.of(pairs, values, self.mean):
             self.program.limits.add(form, limit)

@@ -27,7 +27,7 @@ class LightGBMWriter:
             raise ModelError(
                 "the trees of the model are averaged (boosting=rf): no tree can be added without changing all others",
                 place=ensemble.source.path,
-                remedy="train it as a booster",
+                remedy="train the model as a booster",
             )
         self._ensemble = ensemble
         head, *rest = data.decode("utf-8").split("\nTree=")

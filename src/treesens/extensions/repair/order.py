@@ -1,7 +1,7 @@
 """Ordered leaves: if every tree rises (or falls) in a feature, so does the sum of the trees, however sums are rounded.
 
-Two leaves of a tree are ordered in a feature if one has smaller values of it and their boxes meet in all other features. The
-nearest ordered leaves are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved per tree.
+Two leaves of a tree are ordered in a feature if one has smaller values and their boxes meet in all other features. The nearest
+ordered leaves are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved per tree.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Direction:
 @dataclass(frozen=True, eq=False)
 class _Part:
     """The order of one tree. Its leaves are the variables `at`, int64[leaves]; for each pair, the value of leaf `low` may not
-    exceed the value of leaf `high` (both int64[pairs], indices into `at`). The pairs in `few` imply all others.
+    exceed the value of leaf `high` (both int64[pairs], indices into `at`). The pairs in `few` imply all other pairs.
     """
 
     at: Int64Array

@@ -116,9 +116,9 @@ class Ways:
     """Limits form @ values <= limit on the leaves, for pairs of one question.
 
     A pair with a score on each side of a decision breaks the promise. Two limits prevent this: the higher score stays below its
-    side, or the lower score stays above the other side. Of the limits that the mean satisfies, the less violated one is used.
-    So the mean satisfies all limits, and so does every point between the mean and leaves that satisfy them. If the mean
-    satisfies neither, or for a swing, the limit bounds the difference of the two scores.
+    side, or the lower score stays above the other side. Of the limits that the mean satisfies, the less violated limit is used.
+    So the mean satisfies all limits, and so does every point between the mean and leaves that satisfy the limits. If the mean
+    satisfies neither limit, or for a swing, the limit bounds the difference of the two scores.
     """
 
     def __init__(self, variables: Variables, climber: Climber, ensemble: Ensemble) -> None:

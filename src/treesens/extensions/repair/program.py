@@ -25,9 +25,9 @@ from treesens.extensions.repair.limits import Limits, sparse_matrices
 from treesens.extensions.studies.losses import LossName, curvature, expected_loss, expected_slopes, losses
 
 RIDGE = 0.1
-"""Default ridge: its pull on a leaf equals that of this many rows that reach no other leaf."""
+"""Default ridge: its pull on a leaf equals the pull of this many rows that reach no other leaf."""
 ROOM = 1e-3
-"""Safety margin of a limit, relative to the limit, for float32 rounding and for pairs near the found ones."""
+"""Safety margin of a limit, relative to the limit, for float32 rounding and for pairs near the found pairs."""
 
 
 class Kept(Protocol):

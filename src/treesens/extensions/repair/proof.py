@@ -190,8 +190,8 @@ def largest_swing(
 
 
 def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast.Declaration]) -> list[ast.Declaration]:
-    """The declarations of the domain: for unnamed categories, the codes of the model and one more, which stands for all other
-    codes; for named categories, every name. `missing`, bool[features], marks features that may be missing.
+    """The declarations of the domain: for unnamed categories, the codes of the model and one further code, for all other codes;
+    for named categories, every name. `missing`, bool[features], marks features that may be missing.
     """
     stated = {item.name.text for item in domain if isinstance(item, ast.Feature)}
     found: list[ast.Declaration] = []

@@ -36,7 +36,7 @@ _NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
 
 @dataclass
 class Repaired:
-    """A repaired model of one size: `content` is that of its file, or None if the promise is not proved."""
+    """A repaired model of one size: `content` is the file's content, or None if the promise is not proved."""
 
     size: Fraction
     method: Method
@@ -74,7 +74,7 @@ class Repair:
             raise ModelError(
                 f"`{names[0]}` enters the score with a coefficient: a repair changes leaves, not coefficients",
                 place=model.ensemble.source.path,
-                remedy="repair a model of trees; fit a linear one again without the columns that must not decide",
+                remedy="repair a model of trees; fit a linear model again without the columns that must not decide",
             )
         self.model, self.train, self.test, self.stop = model, train, test, stop
         rows = train.rows if test is None else np.concatenate([train.rows, test.rows])
@@ -150,7 +150,7 @@ class Repair:
         ]
         if self.variables.width > 2:
             raise UsageError(
-                "the leaves of this forest hold probabilities of several classes, and a single one has no direction",
+                "a forest with probabilities of several classes has no direction",
                 remedy="leave out --increasing and --decreasing",
             )
         return Order(self.variables, directions, self._metric())

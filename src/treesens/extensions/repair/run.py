@@ -1,7 +1,7 @@
 """Runs the study `repair`: reads a model and tables, and writes a file and a record for each size.
 
 `--pairs` writes rows for retraining: each row in the two versions with the most different scores. Both versions have the label
-of the row, so that a model trained on them learns not to decide by the varied features.
+of the row, so that a model trained on these rows learns to ignore the varied features.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
             remedy="repair around each of its cut-offs, e.g. --threshold 0.8; `treesens audit --decision` is about outcomes",
         )
     if train is None or train.label is None:
-        raise UsageError("the training rows have no column of labels", remedy="name it: label='COLUMN'")
+        raise UsageError("the training rows have no column of labels", remedy="name the column: label='COLUMN'")
     if asked.memory is not None and options.certificates is not None:
         raise UsageError(
             "certificates need a search, which a journal skips", remedy="leave out --journal, or --certificate"
@@ -136,7 +136,7 @@ def _key(asked: study.Asking[RepairOptions], size: Fraction) -> str:
 
 
 def _known(asked: study.Asking[RepairOptions], key: str, size: Fraction) -> dict[str, Any] | None:
-    """The record of an earlier run; None if there is none, or if its file has changed."""
+    """The record of an earlier run; None if no record exists, or if its file has changed."""
     record = None if asked.memory is None else asked.memory.known(key)
     if record is None or asked.options.output is None:
         return record

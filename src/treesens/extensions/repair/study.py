@@ -30,10 +30,10 @@ LEAST_FALL = Fraction(1, 10**6)
 SWING = Option(
     Sizes(),
     "No pair is further apart than this in raw score.",
-    more="With --gap or --margin it is a single number, required in addition.",
+    more="With --gap or --margin, the swing is a single number, required in addition.",
 )
 INCREASING = Option(Names(), "Features, as a,b, in which the score must not fall (by 0.000001), all others equal.")
-DECREASING = Option(Names(), "The same for a score that must not rise.")
+DECREASING = Option(Names(), "Features, as a,b, in which the score must not rise, otherwise like --increasing.")
 KEEP_ROWS = Option(
     TableFile(),
     "Rows whose raw scores must not change by more than 0.0001.",
@@ -48,7 +48,7 @@ PAIRS = Option(
     "A CSV file for retraining: rows that break the promise, each in two versions with its own label.",
     more="The versions use values of other rows. With several sizes, the smallest is used.",
 )
-METHOD = Option(Choice(METHODS), "The method; auto is the one with the least loss on rows set aside.")
+METHOD = Option(Choice(METHODS), "The method; auto selects the method with the least loss on rows set aside.")
 KEEP = Option(Names(), "Features, as a,b, whose trees stay unchanged.")
 PROOF_TIME = Option(Seconds(), "Seconds for each proof.")
 
@@ -71,7 +71,7 @@ class RepairOptions:
         "The promise: no pair crosses the cut-off by this probability (regressors: value), e.g. 0.1 or 0.05,0.1.",
         "Each size gives a file with the size in its name; 0 means any change of the decision.",
     )
-    margin: Sequence[str] = given(shared.MARGIN, (), "The same in raw score.")
+    margin: Sequence[str] = given(shared.MARGIN, (), "The promise in raw score.")
     swing: Sequence[str] = given(SWING, ())
     increasing: Sequence[str] = given(INCREASING, ())
     decreasing: Sequence[str] = given(DECREASING, ())
@@ -96,7 +96,7 @@ class RepairOptions:
         shared.DOMAIN,
         (),
         "A .sens file whose `feature` and `onehot` lines declare the domain (default: all numbers).",
-        "Without it the promise is also about codes of categories, and about missing values of features with missing "
+        "Without this file, the promise also covers codes of categories, and missing values of features with missing "
         "values in the tables.",
     )
     time_limit: float = given(shared.TIME_LIMIT, 120.0, "Seconds per size for the search for the best leaves.")
@@ -106,7 +106,7 @@ class RepairOptions:
         Option(**{**vars(shared.CERTIFICATE), "door": Door.BOTH}),
         None,
         None,
-        "They are about the written file. A proof needs an accepted certificate, with or without a folder.",
+        "Certificates are about the written file. A proof needs an accepted certificate, with or without a folder.",
     )
 
     @property
@@ -118,7 +118,7 @@ class RepairOptions:
 
     @property
     def directions(self) -> dict[str, PromiseKind]:
-        """The direction of the score for each feature that has one. Raises UsageError if a feature has both directions."""
+        """The direction of the score for each feature with a direction. Raises UsageError if a feature has both directions."""
         if both := sorted(set(self.increasing) & set(self.decreasing)):
             raise UsageError(f"`{both[0]}` cannot be both increasing and decreasing", remedy="leave one out")
         return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
@@ -130,7 +130,7 @@ class RepairOptions:
         """
         named = [kind for kind in KINDS if getattr(self, kind)]
         if self.gap and self.margin:
-            raise UsageError("--gap and --margin state the same promise in two units", remedy="give one of them")
+            raise UsageError("--gap and --margin state the same promise in two units", remedy="give one option")
         if not named and not self.vary and self.directions:
             return next(iter(self.directions.values()))
         if not named:
@@ -149,7 +149,7 @@ class RepairOptions:
 
     @property
     def swing_besides(self) -> Fraction | None:
-        """The swing promised in addition to a gap or a margin. Raises UsageError if there are several."""
+        """The swing promised in addition to a gap or a margin. Raises UsageError for several swings."""
         if self.kind == "swing" or not self.swing:
             return None
         if len(self.swing) > 1:
@@ -280,9 +280,9 @@ STUDY = Study(
     Repairs a model so that it is less sensitive to the features of `vary`, like `treesens repair`. The model is written to
     `output` in the format of its library (one file per size), and only with a proof about the file.
 
-    `data` holds the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
+    `data` contains the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
     `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
-    In the features of `increasing` the score does not fall, in those of `decreasing` it does not rise. The raw scores of
+    In the features of `increasing` the score does not fall, in features of `decreasing` it does not rise. The raw scores of
     `keep_rows`, a table, stay to 0.0001. Times are in seconds. Raises UsageError for a promise that the kept features and
     rows rule out.
     """,

@@ -21,9 +21,9 @@ class SwingBudget:
 
     A round that exceeds the limit is repeated with a half and a quarter of the learning rate, and then without the features.
     `vary` names features; the features of a set, as in `[("race", "age")]`, change together. The proof is about all inputs,
-    with missing values of all features (except categories with names), or about those that the `.sens` file `domain` allows.
-    A proof that takes longer than `time_limit` seconds fails. Raises UsageError for features that the rows do not have, and
-    for boosters whose rounds change earlier rounds (DART, random forests).
+    with missing values of all features (except categories with names), or about the inputs that the `.sens` file `domain`
+    allows. A proof that takes longer than `time_limit` seconds fails. Raises UsageError for features that the rows do not have,
+    and for boosters whose rounds change earlier rounds (DART, random forests).
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class SwingBudget:
         except (ValueError, ZeroDivisionError):
             raise UsageError(f"`swing` is {swing!r}, which is not a number", remedy="write e.g. 0.8") from None
         if size <= 0:
-            raise UsageError(f"`swing` is {swing!r}", remedy="make it > 0; for 0, leave the features out of the rows")
+            raise UsageError(f"`swing` is {swing!r}", remedy="for 0, leave the features out of the rows")
         groups = tuple(tuple(group) for group in sets_of(vary))
         declared = read_domain(None if domain is None else path_of("domain", domain))
         self._within = Within(groups, size, declared, float(time_limit))

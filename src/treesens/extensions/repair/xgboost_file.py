@@ -53,7 +53,7 @@ class XGBoostWriter:
             raise ModelError(
                 "the file names a best round, but its old format does not allow trees to be added to a round",
                 place=self._place,
-                remedy="load it with xgboost 3 and save it again",
+                remedy="load the model with xgboost 3 and save it again",
             )
 
     def written(self, trees: Sequence[Tree]) -> bytes:
@@ -84,13 +84,13 @@ class XGBoostWriter:
         return _as_ubjson(text) if self._binary else text
 
     def _fill_round(self, documents: list[dict[str, Any]], groups: list[int]) -> None:
-        """Appends empty trees until the last round is complete, because files before 1.7 do not say where rounds end."""
+        """Appends empty trees until the last round is complete, because files before 1.7 do not record the ends of rounds."""
         per_round = self._ensemble.n_outputs * int(self._model["gbtree_model_param"].get("num_parallel_tree", 1))
         if self._booster["name"] == "dart" and len(documents) != self._ensemble.n_trees:
             raise ModelError(
                 "the old format of the file does not allow trees to be added to a round",
                 place=self._place,
-                remedy="load it with xgboost 3 and save it again",
+                remedy="load the model with xgboost 3 and save it again",
             )
         while len(documents) % per_round:
             leaf = self._ensemble.tree_offset[0] + np.zeros(1, np.int32)

@@ -40,7 +40,7 @@ class Assumed:
 
 
 def assumed_of(study: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> list[Assumed]:
-    """The defaults that the study assumes, in the order of this module's first line; `warnings` are those of the study."""
+    """The defaults that the study assumes, in the order of this module's first line; `warnings` are the study's warnings."""
     return [one for choice in _CHOICES for one in choice(study, asked, warnings)]
 
 

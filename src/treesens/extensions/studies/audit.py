@@ -42,7 +42,7 @@ class NearestRowRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class NearMissRecord:
-    """The closest that a search came to a pair: the best slack that it reached, and the bound on the slack."""
+    """The best attempt of a search without a pair: the best slack, and the bound on the slack."""
 
     best_slack: float | Absent = ABSENT
     slack_bound: float | Absent = ABSENT
@@ -216,7 +216,7 @@ class ProxyRecord:
 @dataclass(frozen=True, kw_only=True)
 class MeaningRecord:
     """The stated meaning of the model: protected features, names of classes by label, and the favourable class; also the file
-    that states the meaning, and its text as TOML. `notes` say why proxies are missing.
+    that states the meaning, and its text as TOML. `notes` explain missing proxies.
     """
 
     notes: list[str] | Absent = ABSENT
@@ -277,13 +277,13 @@ class AuditDocument:
 SHAPE = Option(
     Flag(),
     "Also report whether the score is increasing or decreasing in each feature (`treesens shape`).",
-    more="It is `shape` in the records of single features, and takes up to a second more for each.",
+    more="The result is `shape` in the records of single features, and takes up to a second more for each.",
 )
 REPAIR_GAP = Option(
     Sizes(single=True),
-    "Price a repair of the model to this gap, for protected features or else all with a pair; needs --label.",
-    more="It is `mending` in the record, on rows held out from the repair, and takes up to three times the time limit "
-    "for every set ([repair](repair.md)).",
+    "Price a repair of the model to this gap, for protected features or else all features with a pair; needs --label.",
+    more="The price is `mending` in the record, on rows held out from the repair, and takes up to three times the time"
+    " limit for every set ([repair](repair.md)).",
 )
 REPORT = Option(
     OutputPath(needs="jinja2"),
@@ -307,8 +307,8 @@ DATE = Option(Text(), "The date of the report, YYYY-MM-DD (default: SOURCE_DATE_
 class AuditOptions(shared.Certifying):
     """The settings of an audit; `time_limit` is the time for each set of features, in seconds.
 
-    With a `measure`, records have the affected share, which takes up to another `time_limit` for every gap; with `typical`,
-    they have the answer among typical inputs, which takes up to another `time_limit` for every set.
+    With a `measure`, records contain the affected share, which takes up to another `time_limit` for every gap; with `typical`,
+    they contain the answer among typical inputs, which takes up to another `time_limit` for every set.
     """
 
     gap: Sequence[str] = given(shared.GAP, ())
@@ -331,8 +331,8 @@ class AuditOptions(shared.Certifying):
         shared.TYPICAL,
         None,
         "Repeat the audit for inputs typical of the data, e.g. 95%: a region that contains this part of fresh inputs.",
-        "It is `typical` in every record, with the pair of the largest swing in `worst`; it takes up to the time limit once "
-        "more for every set. See [typical inputs](language.md#typical-inputs).",
+        "The result is `typical` in every record, with the pair of the largest swing in `worst`, and takes up to the "
+        "time limit once more for every set. See [typical inputs](language.md#typical-inputs).",
     )
     typical_by: str | None = given(shared.TYPICAL_BY, None)
     decision: ast.Decision | None = given(shared.DECISION, None)
@@ -392,23 +392,23 @@ STUDY = Study(
     name="audit",
     title="an audit: treesens audit --json, and the JSON next to its page",
     text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair and its
-    nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have a question per pair
-    of classes, regressors one about their value; with --decision there is one per pair of outcomes.
+    nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have a question per pair of
+    classes, regressors a question about their value, and --decision has a question per pair of outcomes.
 
-    Exit codes: 0 every question decided, 5 some inconclusive, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
+    Exit codes: 0 every question decided, 5 some inconclusive, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130
     interrupted.
     """,
     call="""\
-    An audit of a model over rows (files, live objects, frames), as `treesens audit` makes it.
+    An audit of a model over rows (files, live objects, frames), as by `treesens audit`.
 
     `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
-    decision is that of the model, or probability >= `threshold`. `classes` selects one class, or several between which
+    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes between which
     changes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a `.sens` file with
-    declarations of features. Features named in `real` may be fractions although their columns hold whole numbers.
-    `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of
-    the rows; `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap.
-    `time_limit` is in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C
-    returns the results so far.
+    declarations of features. Features named in `real` may be fractions although their columns contain whole numbers. `measure`
+    (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of the rows;
+    `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap. `time_limit` is
+    in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C returns the results so
+    far.
     """,
     options=AuditOptions,
     ask="treesens.extensions.studies.audit_search:ask",

@@ -1,13 +1,13 @@
 """Audits a model over a table: every feature (or set of features) at every gap, without a question file.
 
 For a set of features, rows are tried first: a row that flips is a verified pair at distance 0 from the data. If no row flips,
-searches run from the smallest gap upwards, because a proof at one gap also answers all larger gaps. In the remaining time the
-largest swing is searched for, whose bound may answer further gaps. If one score decides, one exact sweep over the rows answers
-all gaps at once, and promising rows seed the searches. Outcomes of a decision, votes and averaged probabilities are audited in
-the same way, but every event is tried on the rows separately (`rows.py`).
+searches run from the smallest gap upwards, because a proof at one gap also answers all larger gaps. The remaining time is used
+to search for the largest swing, whose bound may answer further gaps. If one score decides, one exact sweep over the rows
+answers all gaps at once, and promising rows seed the searches. Outcomes of a decision, votes and averaged probabilities are
+audited in the same way, but every event is tried on the rows separately (`rows.py`).
 
-The price of a repair comes from the study `repair`, which runs for one set of features at a time and whose files are not kept.
-Every second row is a training row; the price is computed on the other rows, which are held out.
+The study `repair` computes the price of a repair, for one set of features at a time; its files are not kept. Every second row
+is a training row; the price is computed on the other rows, which are held out.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
     options = asked.options
     check_options(asked.model, options)
     if options.shape and len(outputs_of(asked.model.ensemble, ())) > 1:
-        raise UsageError("the shape of one score is shown in an audit", remedy="ask `treesens shape` about every class")
+        raise UsageError("the shape of one score is shown in an audit", remedy="run `treesens shape` for every class")
     check_mending(asked.table, options)
     found = audit(
         asked.model,
@@ -182,7 +182,7 @@ def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
 
 
 def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOptions, *, bounded: bool) -> dict[str, Any]:
-    """The fields about the largest swing of a record: the maximum of its own, the largest fall and the largest rise."""
+    """The fields about the largest swing of a record: the maximum of its own swing, the largest fall and the largest rise."""
     reached = (record["max_swing"], shape.largest_fall, shape.largest_rise)
     values = [one for one in reached if one is not None]
     bounds = [one for one in (record["max_swing_bound"],) if one is not None]
@@ -212,7 +212,7 @@ def _gaps(asked: Asking[AuditOptions]) -> list[Gap]:
 
 
 def _marked(record: dict[str, Any], model: LoadedModel) -> dict[str, Any]:
-    """The record, marked as `protected` if it is about a protected feature."""
+    """The record, marked as `protected` if about a protected feature."""
     if not model.meaning.is_protected(record["varied"]):
         return record
     return {"varied": record["varied"], "protected": True, **record}
@@ -251,7 +251,7 @@ def check_options(model: LoadedModel, options: AuditOptions) -> None:
 
 
 def _kept(one: SetAudit) -> Callable[[], list[dict[str, Any]]]:
-    """A function that audits one set. If the audit fails, the records of this set say so, and other sets are not affected."""
+    """A function that audits one set. A failure is reported in the records of this set, and does not affect other sets."""
     return lambda: answered(f"the audit of {' and '.join(one.varied)}", one.run, one.lost)
 
 
@@ -292,7 +292,7 @@ def audit(
     stop: threading.Event | None = None,
     on_record: Callable[[dict[str, Any]], None] | None = None,
 ) -> Audit:
-    """Runs the audit; if the event `stop` is set, it ends with the records so far. `on_record` gets each finished record."""
+    """Runs the audit; if the event `stop` is set, it ends with the records so far. `on_record` receives finished records."""
     start = time.perf_counter()
     table = align_table(model, table)
     groups = sets_of(model, varied)
@@ -448,7 +448,7 @@ class SetAudit:
         return located(query, answer(query.query, options, part), options)
 
     def _nearer(self, query: ResolvedQuestion, result: Result) -> Result:
-        """The nearest pair found in a share of the time, if it is nearer than the known one."""
+        """The nearest pair found in a share of the time, if it is nearer than the known pair."""
         part = self.budget.share(_SEARCH_SHARE).at_least(_MOMENT)
         found = located(query, answer(query.query, self.base, part), self.base)
         if found.nearest is None or (result.nearest is not None and result.nearest.distance <= found.nearest.distance):
@@ -564,8 +564,8 @@ class SetAudit:
         return answer(question.query, replace(self.base, hints=rows.hints()), budget)
 
     def _share(self, one: Audited) -> dict[str, Any]:
-        """The affected share: 0 if it is proved that no pair exists, otherwise searched for. If no single score decides, it is
-        the share of rows that flip, which is open if not all values were tried.
+        """The affected share: 0 if a proof excludes all pairs, otherwise searched for. If no single score decides, the result
+        is the share of rows that flip, which is open if not all values were tried.
         """
         if self.measure is None:
             return {}
@@ -650,8 +650,8 @@ def _swing_part(question: ResolvedQuestion, result: Result) -> dict[str, Any]:
 def exact_bound(swing: Result, leaves: float) -> Fraction:
     """An upper bound on all swings: the bound of the leaves, rounded upwards, or the bound of an exact search.
 
-    A search reports its bound as a float after a few roundings of half a unit each, which are added. Bounds of solvers that
-    round are not used, because they prove nothing without a tolerance.
+    A search reports its bound as a float after a few roundings of half a unit each, which are added. Bounds of rounding solvers
+    are not used, because without a tolerance such bounds prove nothing.
     """
     bound = None if swing.objective is None or swing.backend not in _EXACT else swing.objective.bound
     return (

@@ -166,7 +166,7 @@ class _Claims:
             return
         yield open_claim(piece.title, "not all sets are decided")
         if parts:
-            yield each(f"{piece.title}: those that are decided", parts)
+            yield each(f"{piece.title}: the decided sets", parts)
 
     @of.register
     def claim_equal(self, piece: kinds.Equal) -> Iterator[Claim]:

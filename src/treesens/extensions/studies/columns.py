@@ -87,7 +87,7 @@ def number(name: str, digits: int = 6) -> Callable[[Record], str]:
 
 
 def size(name: str) -> Callable[[Record], str]:
-    """The text of a gap or a margin; empty if the record does not have it."""
+    """The text of a gap or a margin; empty if the record has neither."""
     return lambda record: f"{record[name]:g}" if name in record else ""
 
 
@@ -109,7 +109,7 @@ def closed_words(record: Record) -> str:
 
 
 def classes(record: Record, name_of: Callable[[Any], str] = str) -> str:
-    """The classes or outcomes of a record, and its cut-off; empty if it has none."""
+    """The classes or outcomes of a record, and its cut-off; empty if the record has none."""
     if "outcomes" in record:
         return " / ".join(record["outcomes"])
     cut = f" at {record['threshold']:g}" if "threshold" in record else ""

@@ -22,7 +22,7 @@ MOST_BACKGROUND = 100
 
 
 class Contributions:
-    """TreeSHAP for one ensemble, with background rows float64[rows, features] as the model stores them."""
+    """TreeSHAP for one ensemble, with background rows float64[rows, features] as stored by the model."""
 
     def __init__(self, ensemble: Ensemble, background: FloatArray) -> None:
         if any(feature.categories for feature in ensemble.features):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
 
 EPSILON_OPTION = Option(Number(1e-6, 0.5), "The relative error of an estimate.")
-DELTA_OPTION = Option(Number(1e-12, 0.5), "The probability that an estimate is further off.")
+DELTA_OPTION = Option(Number(1e-12, 0.5), "The probability that an estimate has a larger error.")
 NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "No estimate for a share that is proved to be at most this.")
 
 
@@ -144,8 +144,8 @@ STUDY = Study(
     name="count",
     title="shares of inputs: treesens count --json",
     text="""For every feature and gap the share of inputs for which changing that feature alone flips the decision: a proved
-    interval, and an estimate whose error is bounded with a probability of 1 - DELTA. Sets, gaps, cut-offs and
-    classes are those of `treesens audit`.
+    interval, and an estimate whose error is bounded with a probability of 1 - DELTA. Sets, gaps, cut-offs and classes are as in
+    `treesens audit`.
 
     Exit codes: 0 every share is known precisely enough, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """,
@@ -154,7 +154,7 @@ STUDY = Study(
     interval, and an estimate whose relative error exceeds `epsilon` with a probability of at most `delta`.
 
     `measure` is the measure of shares: `uniform` on the domain, `cells`, or from `data`: `marginals`, `chow-liu`, `rows`.
-    Sets, gaps, cut-offs, classes and domains are those of `audit`. `time_limit` is in seconds for each question. Ctrl-C
+    Sets, gaps, cut-offs, classes and domains are as in `audit`. `time_limit` is in seconds for each question. Ctrl-C
     returns the results so far.
     """,
     options=CountOptions,

@@ -78,7 +78,7 @@ def units_of(
     options: CountOptions,
     diagnostics: Diagnostics | None = None,
 ) -> list[Unit]:
-    """The questions, bound together, so that they share one space of cells and one table, if any."""
+    """The questions, bound together: they share one space of cells and one table, if any."""
     decisions = decisions_of(model.ensemble, Asked(gaps[0].kind, options.threshold, tuple(options.classes)))
     for decision in decisions:
         for gap in gaps:
@@ -301,7 +301,7 @@ def traits_of(
 
 
 def _statements(space: Space, f: int, mine: FloatArray, everyone: FloatArray) -> Iterator[Trait]:
-    """All statements about a feature: that it is missing, and one per category, or two per threshold of an ordered feature."""
+    """All statements about a feature: one for missing, one per category, or two per threshold of an ordered feature."""
     name, grid = space.names[f], space.grid[f]
     legal = np.flatnonzero(space.legal[f])
     if grid.missing and space.legal[f][grid.missing_cell]:

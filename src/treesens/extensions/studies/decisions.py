@@ -206,7 +206,7 @@ class Between:
         return _minus(self._ahead(_A, self.first, self.second), self._ahead(_B, self.first, self.second))
 
     def check(self, size: Fraction) -> None:
-        """Raises UsageError for a positive lead in votes, which have no leads. Any other model permits every lead from 0."""
+        """Raises UsageError for a positive lead in votes, which have no leads. Other models permit every lead from 0."""
         if size and self.ensemble.link.votes:
             what = "calibrated scores of classes" if self.ensemble.link.compares_members else "votes"
             raise UsageError(f"{what} have no margin", remedy="give --margin 0: any change of the class")
@@ -244,7 +244,7 @@ def _event(
 
 @dataclass(frozen=True)
 class Asked:
-    """The decision that a user asks about: the unit of its gaps, a cut-off, and classes by name."""
+    """The user's decision: the unit of its gaps, a cut-off, and classes by name."""
 
     kind: Kind
     threshold: Fraction | None = None
@@ -360,14 +360,14 @@ def _of_votes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> list[D
             remedy="give --margin 0: any change of the class",
         )
     if len(chosen) == 1:
-        raise UsageError("a change of the class needs two classes", remedy="name two classes, or none")
+        raise UsageError("a change of the class needs two classes", remedy="name two classes, or no class")
     pairs = combinations(sorted(chosen) if chosen else range(len(ensemble.classes)), 2)
     return [Between(ensemble, one, two) for one, two in pairs]
 
 
 def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> Decision:
     if len(chosen) > 1:
-        raise UsageError("the model has two classes", remedy="name the one whose probability counts, or none")
+        raise UsageError("the model has two classes", remedy="name the class whose probability counts, or no class")
     positive = chosen[0] if chosen else 1
     votes = predicts_probabilities(ensemble)
     if ensemble.decides_at is not None and asked.threshold is None:
@@ -442,7 +442,7 @@ def _class_number(ensemble: Ensemble, name: str) -> int:
     names = [str(c) for c in ensemble.classes]
     if name not in names:
         raise UsageError(
-            f"the model has no class `{name}`", remedy=did_you_mean(name, names) or f"it has {_few(names)}"
+            f"the model has no class `{name}`", remedy=did_you_mean(name, names) or f"its classes are {_few(names)}"
         )
     return names.index(name)
 

@@ -29,7 +29,7 @@ class DiffOptions(shared.Certifying):
         (),
         "Also compare the sensitivities at these gaps in probability, e.g. 0.1,0.2; needs --data.",
     )
-    margin: Sequence[str] = given(shared.MARGIN, (), "The same at gaps in raw score, e.g. 0.5,1.")
+    margin: Sequence[str] = given(shared.MARGIN, (), "Also at these gaps in raw score, e.g. 0.5,1.")
     decision: ast.Decision | None = given(
         shared.DECISION,
         None,
@@ -61,7 +61,7 @@ def status_words(record: Record) -> str:
 
 
 def input_words(record: Record) -> str:
-    """The values of the input; empty if there is no difference."""
+    """The values of the input; empty without a difference."""
     from treesens.report.tables import value_text
 
     values = (record["input"] or {}).items() if record["largest"] else ()
@@ -84,7 +84,7 @@ class ScoreDifference:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedRows:
-    """The rows that get another class or, for regressors, another value. Rows whose exact sums are equal, but are rounded
+    """The rows whose class or, for regressors, whose value changes. Rows whose exact sums are equal, but are rounded
     differently by the libraries, are only counted as `rounded`, unless their class changes.
     """
 
@@ -98,8 +98,8 @@ class ChangedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeChange:
-    """A change from the outcome `old` of the first model to the outcome `new` of the second: the answer whether an input of the
-    domain has this change, and the rows of a table that have it.
+    """A change from the outcome `old` of the first model to the outcome `new` of the second: an input of the domain with this
+    change, if any, and the table rows that have it.
     """
 
     decision: str
@@ -182,21 +182,21 @@ STUDY = Study(
     name="diff",
     title="two models compared: treesens diff --json",
     text="""Compare two models: equal (proved), or the largest difference of their scores, reached by an input and bounded by a
-    proof; --data adds rows that get another class (of regressors: another value), --label the prices of both models on these
-    rows (log loss or squared error, AUC, changed decisions), --gap sensitivities that appear or go, and --decision changes of
+    proof. --data adds the rows whose class (for regressors: value) changes, --label the prices of both models on these rows
+    (log loss or squared error, AUC, changed decisions), --gap sensitivities that appear or disappear, and --decision changes of
     outcomes.
 
-    Exit codes: 0 every largest difference is closed and every sensitivity decided, 5 some are open, 10 what --fail-on names,
-    1 usage, 2 unreadable input, 130 interrupted.
+    Exit codes: 0 every largest difference is closed and every sensitivity decided, 5 some are open, 10 a condition of
+    --fail-on, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
-    score at one input, reached and bounded. `data` gives the domain and the rows that change. `label`, the column of
-    labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in probability, or
-    as `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and go; `decision`, a `.sens`
-    file, the changes of outcomes. `time_limit` is in seconds for every search, `set_limit` for every set of features and
-    model. A largest difference may differ from its bound by `tolerance` (relative). UsageError for models with
-    different kinds of scores. Ctrl-C returns the results so far.
+    Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of
+    every raw score at one input, reached and bounded. `data` gives the domain and the rows that change. `label`, the column of
+    labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in probability, or as
+    `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and disappear; `decision`, a
+    `.sens` file, the changes of outcomes. `time_limit` is in seconds for every search, `set_limit` for every set of features
+    and model. A largest difference may differ from its bound by `tolerance` (relative). UsageError for models with different
+    kinds of scores. Ctrl-C returns the results so far.
     """,
     options=DiffOptions,
     ask="treesens.extensions.studies.diff_search:ask",

@@ -4,8 +4,8 @@ One search per score and direction maximises the difference of the two models at
 the search, and the proof gives a bound; a bound of 0 in both directions proves that the models are equal on the domain.
 
 For every change of a decision's outcome, an input is searched for, or a proof that none exists. Sensitivities are compared by
-auditing both versions over one table. A sensitivity appears if it is proved that no pair flips the old version, and a verified
-pair flips the new version; with an open answer, the change is unknown.
+auditing both versions over one table. A sensitivity appears if no pair flips the old version (proved) and a verified pair flips
+the new version; with an open answer, the change is unknown.
 """
 
 from __future__ import annotations
@@ -285,8 +285,8 @@ def compare_rows(found: Difference, question: ResolvedQuestion) -> None:
 def labels_of_rows(
     old: LoadedModel, table: Table | None, price_by: Sequence[Sequence[str]]
 ) -> tuple[Labelled | None, tuple[str, ...]]:
-    """The labels of a table with their groups, or a note that says why there are no prices. Raises UsageError or DataError if
-    groups are given but prices are impossible.
+    """The labels of a table with their groups, or a note that explains missing prices. Raises UsageError or DataError if groups
+    are given but prices are impossible.
     """
     if table is None or table.label is None:
         if price_by:
@@ -348,8 +348,8 @@ def check_comparable(old: Ensemble, new: Ensemble) -> None:
         return
     if old.n_outputs != new.n_outputs or not old.link.is_like(new.link) or old.task is not new.task:
         raise UsageError(
-            f"the scores of the models are not of one kind: {old.task.value} with {old.n_outputs} {old.link.name} outputs, "
-            f"{new.task.value} with {new.n_outputs} {new.link.name}",
+            f"the scores of the models are not of one kind: {old.task.value} with {old.n_outputs} {old.link.name} "
+            f"outputs, {new.task.value} with {new.n_outputs} {new.link.name}",
             remedy="compare versions of one model",
         )
     if old.link != new.link:
@@ -370,7 +370,7 @@ def _check_probabilities(old: Ensemble, new: Ensemble) -> None:
     for ensemble in (old, new):
         if not ensemble.classes or not (predicts_probabilities(ensemble) or ensemble.link.is_probability):
             raise UsageError(
-                "one model averages probabilities, and the other one predicts none",
+                "one model averages probabilities, and the other predicts no probabilities",
                 remedy="compare versions of one model",
             )
     if tuple(map(str, old.classes)) != tuple(map(str, new.classes)):

@@ -124,9 +124,9 @@ def refuse_beside(decision: ast.Decision | None, given: Sequence[tuple[str, Any]
 
 
 def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NOTHING_SAID) -> int:
-    """The index of the favourable class: the one with the label `name`, or with this name in `meaning`; without a name, the
-    class stated as favourable. Raises UsageError if nothing states one (a guess would explain the decisions of the wrong
-    people), if the model has no such class, or if it is a regressor.
+    """The index of the favourable class: the class with the label `name`, or with this name in `meaning`; without a name, the
+    class stated as favourable. Raises UsageError if no class is stated (a guess would explain the decisions of the wrong
+    people), for a class that the model lacks, and for a regressor.
     """
     called = {said: label for label, said in meaning.classes.items()}
     name = meaning.favourable if name is None else called.get(name, name)

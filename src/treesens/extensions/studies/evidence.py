@@ -1,6 +1,6 @@
 """Evidence: the questions of a study with their results, from which `claims.py` makes claims and certificates.
 
-A study has one piece of evidence for each statement of a record. Each class here stands for one kind of result.
+A study has one piece of evidence for each statement of a record. Each class here represents one kind of result.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Answered(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Best(Evidence):
-    """An optimum: a reached value and a bound. If `bound` is given, it replaces the bound of the result; 0 is then exact."""
+    """An optimum: a reached value and a bound. `bound`, if given, replaces the bound of the result; 0 is then exact."""
 
     query: Query
     result: Result | None
@@ -98,9 +98,7 @@ class Share(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Reason(Evidence):
-    """Features whose values alone keep the class of the row with `cells`, int32[features]. `others` holds one question for
-    each of the other classes.
-    """
+    """Features whose values alone keep the class of the row `cells`, int32[features]; `others` has a question per class."""
 
     others: Sequence[Query]
     cells: Int32Array
@@ -122,8 +120,8 @@ class Change(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Border(Evidence):
-    """The sets of features among `every` that have a pair (searched for again if there is no witness), and those proved to have
-    none. `complete` is True if these sets decide every set.
+    """The sets of features among `every` that have a pair (searched for again if there is no witness), and the sets proved to
+    have no pair. `complete` is True if these sets decide every set.
     """
 
     every: Sequence[int]

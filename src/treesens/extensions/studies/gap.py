@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
 
 CLOSE = 0.02
-"""The search stops when the relative distance between bound and value is at most this."""
+"""The relative distance between bound and value at which the search stops."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +85,12 @@ STUDY = Study(
     cut-off to g below it: reached by a verified pair, and bounded by a proof. Between two of several classes g is the lead of
     each, and for regressors the largest difference of two values. With --typical both inputs are typical of the data.
 
-    Exit codes: 0 every gap closed, 5 some still open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
+    Exit codes: 0 every gap closed, 5 some open, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair
-    and bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within
-    `close` of the value, or after `time_limit` seconds for each set. `typical`, a percentage, restricts inputs to those
+    The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a
+    verified pair and bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is
+    within `close` of the value, or after `time_limit` seconds for each set. `typical`, a percentage, restricts inputs to inputs
     typical of the rows.
     """,
     options=GapOptions,

@@ -99,7 +99,7 @@ class Counter:
 
     @cached_property
     def counted(self) -> Counted:
-        """The question in the form for counting inputs; it is not used if the decisions of rows are counted."""
+        """The question in the form for counting inputs, unused if the decisions of rows are counted."""
         try:
             return counted_of(self.question.query)
         except UsageError:
@@ -215,7 +215,7 @@ def _compared(
 
 
 def _ratio(mine: Counts, others: Sequence[Counts]) -> tuple[Fraction, Fraction] | None:
-    """The interval of the ratio of a share to the greatest share among this and the others. None if all shares may be 0."""
+    """The interval of the ratio of a share to the greatest of this share and `others`. None if all shares may be 0."""
     best_lower, best_upper = max(one.lower for one in others), max(one.upper for one in others)
     if max(mine.lower, best_lower) == 0:
         return None
@@ -231,7 +231,7 @@ def _reaches(ratio: tuple[Fraction, Fraction] | None, wanted: Fraction) -> str:
 
 
 def _rounded(exact: Fraction, outward: float) -> float:
-    """An end of an interval as a float, rounded outwards if it is not exact."""
+    """An end of an interval as a float; inexact ends are rounded outwards."""
     near = float(exact)
     beyond = Fraction(near) > exact if outward == 0.0 else Fraction(near) < exact
     return math.nextafter(near, outward) if beyond else near

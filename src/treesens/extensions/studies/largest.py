@@ -1,4 +1,4 @@
-"""A largest value, such as a swing or a number of rows, with a status that says what is known about it.
+"""A largest value, such as a swing or a number of rows, with a status.
 
 A status keeps four facts apart, none of which means 0: a value was not audited, a search reached a value, an upper bound is
 proved, or the largest value is proved.
@@ -51,7 +51,7 @@ class Largest:
 
     @classmethod
     def over(cls, facts: Iterable[Largest]) -> Largest:
-        """The largest of several values: reached by one of them, and bounded if all are. NOT_AUDITED without facts."""
+        """The largest of several values: reached by one of them, and bounded if all are bounded. NOT_AUDITED without facts."""
         known = list(facts)
         if not known or any(one.status is Status.NOT_AUDITED for one in known):
             return NOT_AUDITED

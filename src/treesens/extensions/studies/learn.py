@@ -34,7 +34,7 @@ class LearnOptions:
         shared.TIME_LIMIT,
         600.0,
         "Seconds for rules; domains are always computed.",
-        "`unfinished` names the rest.",
+        "`unfinished` names the unfinished searches.",
     )
     output: Path | None = given(OUTPUT, None)
 
@@ -64,7 +64,7 @@ class RuleRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RulesDocument:
-    """All domains, groups and rules of a table; `text` states them in the language."""
+    """All domains, groups and rules of a table; `text` states all of them in the language."""
 
     schema_version: int = SCHEMA_VERSION
     data: str
@@ -92,10 +92,10 @@ STUDY = Study(
     Exit codes: 0 done, 5 time ran out before all kinds of rules were mined, 1 usage, 2 unreadable input.
     """,
     call="""\
-    The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each
-    with its support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share
-    of a rule's rows that may break it, `rows` and `share` are the least support. `time_limit` is in seconds for all but the
-    domains; `unfinished` names the rest.
+    The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules,
+    each with its support and the numbers of the rows that break it; `text` states all rules in the language. `exceptions` is
+    the share of a rule's rows that may break it, `rows` and `share` are the least support. `time_limit` is in seconds for all
+    but the domains; `unfinished` names the unfinished searches.
     """,
     call_name="learn_rules",
     options=LearnOptions,

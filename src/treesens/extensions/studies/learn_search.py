@@ -122,7 +122,7 @@ def _support(rule: Rule) -> str:
 
 
 def _name(name: str) -> str:
-    """The name of a column as the language writes it. Raises DataError if it cannot be written."""
+    """The name of a column as the language writes it. Raises DataError for an impossible name."""
     try:
         return name_text(ast.Name(name))
     except Unwritable:
@@ -162,7 +162,7 @@ def _ends(low: float, high: float) -> Iterator[str]:
 
 
 def _short(written: Decimal, reached: Decimal, rounding: str) -> Decimal:
-    """A short decimal at or beyond `reached`: the number as written, or with one more digit, if it lies far enough out."""
+    """A short decimal at or beyond `reached`: the number as written, or with one more digit, if far enough out."""
     outward = -1 if rounding == ROUND_FLOOR else 1
     step = Decimal(1).scaleb(int(written.as_tuple().exponent) - 1)
     for short in (written, written + outward * step) if len(written.as_tuple().digits) < _DIGITS else ():
@@ -315,7 +315,7 @@ class Implications:
     asked: RuleOptions
 
     def mine(self) -> list[Rule]:
-        """The dependencies, and then the implications; rules that follow from two others or from an exact copy are left out."""
+        """The dependencies, and then the implications; rules implied by two others or by an exact copy are left out."""
         if not self.table.columns:
             return []
         determined = self.table.dependencies(self.asked.exceptions, self._least())
@@ -423,7 +423,7 @@ class Implications:
         return steps.get((y, 1 - conclusion[0], x), value) != value
 
     def _conclusion(self, x: int, value: int, y: int) -> list[int]:
-        """The smallest set of values of y that a value of x leaves; empty if it is too large, or may be due to chance."""
+        """The smallest set of values of y that a value of x leaves; empty for a large set, or one that may be due to chance."""
         counts, total = self.table.row(x, value, y), self.table.count(x, value)
         if total < self._least():
             return []
@@ -439,7 +439,7 @@ class Implications:
 
 
 _SAMPLE = 256
-"""Number of rows checked first: most pairs of columns already fail on these."""
+"""Number of rows checked first: most pairs of columns already fail on these rows."""
 
 Pair = tuple[str, str]
 
@@ -701,7 +701,7 @@ def _as_people_write(distinct: FloatArray) -> bool:
 
 
 def _steps(distinct: FloatArray) -> int:
-    """The number of equal steps of the range such that every number lies within four floats of a step; 0 if there is none."""
+    """The number of equal steps of the range if every number is within four floats of a step, otherwise 0."""
     span = distinct[-1] - distinct[0]
     count = span / np.diff(distinct).min()
     if not 2 <= count <= _MOST_STEPS:

@@ -1,4 +1,4 @@
-"""Limits on how the features of a person may change: features that stay fixed, directions, and permitted values.
+"""Limits on changes of a person's features: fixed features, directions, and permitted values.
 
 Recourse must not demand impossible changes (Ustun, Spangher and Liu, FAT* 2019). A feature may always keep its value, even if
 the value is not permitted; a feature with a missing value stays missing.
@@ -100,7 +100,7 @@ def _feature(name: str) -> ast.FeatureOf:
 
 
 def _as_row(row: int, but: Iterable[str]) -> ast.Formula:
-    """The formula which says that the input equals the row in all features except those in `but`."""
+    """Builds the formula that the input equals the row in all features except those in `but`."""
     varied = tuple(map(ast.Name, but))
     return ast.PointIsRow(_A, ast.Row(ast.Whole(row), ast.Name("d")), ast.Features(varied) if varied else None)
 
@@ -113,7 +113,7 @@ def _check_range(space: Space, name: str, permitted: Range) -> None:
 
 
 def _inside(space: Space, name: str, allowed: Permission) -> ast.Formula:
-    """The formula which says that a number lies in its range, or that a feature has one of the values."""
+    """Builds the formula that a number lies in its range, or that a feature has one of the values."""
     if isinstance(allowed, Range):
         return InInterval(_feature(name), ast.Interval(ast.Number(allowed.low), ast.Number(allowed.high)))
     domain = space.domains[space.names.index(name)]

@@ -103,8 +103,8 @@ def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
 
 
 def _classes(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> FloatArray:
-    """The index of each value's class, or -1 if it is not a class label. Values are matched by text or by number; the stated
-    name of a class counts only if the model has no label with this text.
+    """The index of each value's class, or -1 for other values. Values are matched by text or by number; the stated name of a
+    class counts only if the model has no label with this text.
     """
     labels = np.full(len(column), -1.0)
     if column.dtype == object:

@@ -2,8 +2,8 @@
 
 There are three searches. An objective is optimised by the usual methods. The largest gap is the greatest g for which the answer
 to `sensitive m to F margin g` is `found`: for a pair, g is the smaller distance of the two scores from the cut-off, or the
-smaller lead of the two classes. One search of the native engine maximises this slack (`Solver(mode="slack")`). Whenever it
-stops, a verified pair reaches `value`, and it is proved that no pair reaches more than `bound`.
+smaller lead of the two classes. One search of the native engine maximises this slack (`Solver(mode="slack")`). Whenever the
+search stops, a verified pair reaches `value`, and no pair reaches more than `bound` (proved).
 
 For probabilities that are not functions of one score, the interval between value and bound is halved. The answer `found` raises
 the value, and `none` lowers the bound. The next question is about the midpoint, or about a smaller gap after an open answer,
@@ -118,8 +118,8 @@ def largest_of(apart: ast.Expression, *, averaged: bool) -> tuple[tuple[ast.Form
 
 
 def end_of(ensemble: Ensemble, point: ast.Name, output: int, sense: Sense) -> ast.Find:
-    """The question about one end of a score. For a probability, it requires at least 0 (or at most 1), which every input
-    satisfies, and the search makes it harder step by step.
+    """The question about one end of a score. For a probability, the question requires at least 0 (or at most 1), which every
+    input satisfies; the search tightens this bound step by step.
     """
     score = score_of(ensemble, point, output, averaged=ensemble.link.averages)
     if not ensemble.link.averages:
@@ -241,7 +241,7 @@ def probability_end(query: Query, output: int, sense: Sense, options: Options, b
         query, Fraction(1), replace(options, backend="auto", certificates=None), budget, 0.0, least=_LEAST_PROBABILITY
     )
     if known.witness is None or known.bound is None:
-        verdict = "no input lies in the domain" if known.empty else known.reason
+        verdict = "the domain contains no input" if known.empty else known.reason
         return leave_open(query.name, verdict)
     # The value, rounded like the library's, may lie one digit beyond the bound.
     value, most = known.witness.probabilities[0][output], known.bound
@@ -344,7 +344,7 @@ def _judged(
     allowed = Tolerance(close * (1 + 1e-9), near)
     near_enough = bound is not None and allowed.closeness(value, bound) is not Closeness.OPEN
     closed = result.status != "open" and near_enough
-    why = "a leaf is so large that scores are rounded" if adapted.relaxed else "the cut-off lies between two scores"
+    why = "scores are rounded because of a large leaf" if adapted.relaxed else "the cut-off lies between two scores"
     reason = open_reason or ("" if closed else f"{why}, and the bound is at the next one")
     return Optimum(question=question, result=conclude_found(pair, reason), value=value, bound=bound, closed=closed)
 

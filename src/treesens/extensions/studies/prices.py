@@ -13,7 +13,7 @@ from treesens.compiler.model import Ensemble
 from treesens.extensions.studies.losses import Labelled, area_under_curve, loss_name, losses
 
 MOST_WAYS = 32
-"""Maximum number of combinations of values of the varied features to try for flips, evenly spread over those in the rows."""
+"""Maximum number of value combinations of the varied features to try for flips, evenly spread over those in the rows."""
 _MOST_ROWS = 2000
 """Maximum number of rows that are tried for flips, evenly spread."""
 
@@ -79,7 +79,7 @@ def _of_scores(
 
 
 def _rates(ensemble: Ensemble, old: FloatArray, new: FloatArray, rows: Int64Array) -> dict[str, float]:
-    """The share of some rows to which each model assigns the second of two classes."""
+    """The share of some rows for which each model predicts the second of two classes."""
     if len(ensemble.classes) != 2:
         return {}
     one, two = (float((ensemble.predicted_classes(m[rows]) == 1).mean()) for m in (old, new))
@@ -102,7 +102,7 @@ def _spread(rows: FloatArray, most: int) -> FloatArray:
 
 
 def _flips(ensemble: Ensemble, rows: FloatArray, moved: Moved) -> BoolArray:
-    """True for rows that get another class with other values of the moved features, bool[rows]."""
+    """True for rows whose class changes with other values of the moved features, bool[rows]."""
 
     def classes(these: FloatArray) -> Int64Array:
         return ensemble.predicted_classes(_margins(ensemble, these), these)

@@ -74,7 +74,7 @@ def sizes_of(
     threshold: Fraction | None = None,
     classes: Sequence[str] = (),
 ) -> list[Gap]:
-    """The gaps that the texts state; if there are none, the default gaps of the model."""
+    """The gaps that the texts state, or the default gaps of the model."""
     if gaps or margins:
         return gaps_of(gaps, margins)
     kind, texts = default_sizes(model.ensemble, threshold, classes)

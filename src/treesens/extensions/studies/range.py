@@ -22,7 +22,7 @@ class RangeOptions(shared.Certifying):
     """The settings of the search for ends; `time_limit` is in seconds for each end."""
 
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
-    classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all of them.")
+    classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all classes.")
     real: Sequence[str] = given(shared.REAL, ())
     replay: str = given(shared.REPLAY, "emulated")
     tolerance: float = given(shared.TOLERANCE, RELATIVE)
@@ -39,7 +39,7 @@ class RangeOptions(shared.Certifying):
 
 
 def probability(record: Record) -> str:
-    """The probability of the class with this raw score, as text; empty if there is none."""
+    """The probability of the class with this raw score, as text; empty without such a probability."""
     found = (record["scores"] or {}).get("prob")
     if isinstance(found, dict):
         found = found.get(str(record["class"]))

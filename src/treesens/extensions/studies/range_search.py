@@ -1,7 +1,7 @@
 """Finds the smallest and the largest score of a model over all possible inputs: two optima per score, with their proofs.
 
-Scores are raw scores, one per class if there are several; for forests they are probabilities, for regressors values. A monotone
-link function does not change where the optima are.
+Scores are raw scores, one per class if there are several; forests have probabilities, regressors values. A monotone link
+function does not change where the optima are.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class RangeEnd(Optimum):
 
     @property
     def why_open(self) -> str:
-        """The reason why the end is open; empty if it is closed."""
+        """The reason why the end is open; empty for a closed end."""
         if self.closed or self.result.objective is None:
             return "" if self.closed else self.reason
-        return "open: not closed in the time given, or by the whole numbers that scores are counted in"
+        return "open: not closed in the time given, or by the whole numbers that count scores"
 
     def record(self) -> RangeRecord:
         """The end as a record; the input is in the user's own labels."""
@@ -106,7 +106,7 @@ def ask(asked: Asking[RangeOptions]) -> Found[RangeRecord]:
 
 
 def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, Sense]]:
-    """The ends to search for, as (output, sense): of the only output, or of those of the named classes (by default all)."""
+    """The ends to search for, as (output, sense): of the only output, or of the named classes (by default all)."""
     check_votes(ensemble, "a range")
     known = [str(c) for c in ensemble.classes]
     for name in classes:

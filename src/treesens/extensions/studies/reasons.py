@@ -41,14 +41,14 @@ PROTECTED = Option(Names(), "Features, as a,b, that are never reasons and never 
 CODES = Option(
     InputFile(),
     "A TOML file with the phrase and the code of every feature.",
-    more="Without it features have the model's names.",
+    more="Without this file, features have the model's names.",
 )
 MOST_OPTION = Option(Whole(1, 20), "The largest number of reasons of a denial.", metavar="K")
 WAYS = ("change", "values")
 WAY = Option(
     Choice(WAYS),
     "The kind of reason: features whose change alone makes the decision favourable, or whose values alone keep it.",
-    more="The second takes more features and more time.",
+    more="The values take more features and more time.",
 )
 SHAP = Option(Flag(), "Add the features of the greatest TreeSHAP against the decision.")
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
@@ -77,7 +77,7 @@ class ReasonOptions(shared.Certifying):
 @dataclass(frozen=True, kw_only=True)
 class PrincipalReason:
     """One reason: the value of the row, and a value to have `instead`; if all reasons have these values, the decision is
-    favourable. `rise` is the greatest rise of the score by changing this feature alone; None if it was not computed in time.
+    favourable. `rise` is the greatest rise of the score by changing this feature alone; None if not computed in time.
     """
 
     feature: str
@@ -93,9 +93,9 @@ class DenialRecord:
     """The reasons of one denial, the greatest rise first.
 
     With `change`, `suffice` is `yes` if changing the reasons alone makes the decision favourable (a verified input), and none
-    of them can be left out (proved). It is `no` if no `most` features suffice (proved); the reasons are then those with the
-    greatest rise in a set that does, and at least `needed` features have to change (null if no change helps). With `values`, it
-    is `yes` if no input with the same values gets the favourable decision (proved), whatever protected features are.
+    of them can be left out (proved). `suffice` is `no` if no `most` features suffice (proved); the reasons then have the
+    greatest rise in a set that does, and at least `needed` features have to change (null if no change helps). With `values`,
+    `suffice` is `yes` if no input with the same values has the favourable decision (proved), whatever protected features are.
     """
 
     row: int
@@ -149,19 +149,19 @@ def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Reason
 STUDY = Study(
     name="reasons",
     title="principal reasons of denials: treesens reasons --json",
-    text="""The principal reasons of every row without the favourable decision: at most four features, ranked, whose
-    change alone would make it favourable (a verified input), all of which are needed (proved). Protected features are
-    never among them. --codes gives each its phrase and its code, as letters need them (12 CFR 1002.9).
+    text="""The principal reasons of every row without the favourable decision: at most four features, ranked, whose change
+    alone would make it favourable (a verified input), all of which are needed (proved). Protected features are never reasons.
+    --codes gives each reason its phrase and its code, as letters need them (12 CFR 1002.9).
 
-    Exit codes: 0 every denial is settled, 5 some are open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
+    Exit codes: 0 every denial is settled, 5 some are open, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130
     interrupted.
     """,
     call="""\
-    The principal reasons of the rows of `data` without the favourable decision, as `treesens reasons` finds them: at
-    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), all of
-    which are needed (proved). With `way="values"` they are features whose values alone keep the decision (proved). `codes` is
-    a TOML file with the phrase and the code of every feature. `time_limit` is in seconds for each denial. Ctrl-C returns
-    the results so far.
+    The principal reasons of the rows of `data` without the favourable decision, as `treesens reasons` finds them: at most
+    `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), all of which are
+    needed (proved). With `way="values"` the reasons are features whose values alone keep the decision (proved). `codes` is a
+    TOML file with the phrase and the code of every feature. `time_limit` is in seconds for each denial. Ctrl-C returns the
+    results so far.
     """,
     options=ReasonOptions,
     ask="treesens.extensions.studies.reasons_search:ask",
@@ -188,7 +188,7 @@ class Words:
 
 def read_codes(path: Path | None, features: Sequence[str], needed: Sequence[str]) -> dict[str, Words]:
     """The wording for every `needed` feature; without a file, its name. Raises UsageError if the file cannot be read, names an
-    unknown feature, or lacks a needed one.
+    unknown feature, or lacks a needed feature.
     """
     if path is None:
         return {name: Words(name, None) for name in needed}

@@ -1,4 +1,4 @@
-"""The studies: built-in ones, and those of other distributions (entry points of the group `treesens.studies`).
+"""The studies: built-in studies, and studies of other distributions (entry points of the group `treesens.studies`).
 
 A study is a module that defines `STUDY`, listed in `treesens/builtin.py` or as an entry point, and imported on first use. The
 core reaches studies through the functions of this module.
@@ -22,7 +22,7 @@ CALLS = {"learn_rules": "learn"}
 
 
 def study_of(name: str) -> Study[Any, Any]:
-    """The study called `name`. Raises UsageError if it is unknown or cannot be imported."""
+    """The study called `name`. Raises UsageError if the study is unknown or cannot be imported."""
     study: Study[Any, Any] = STUDIES.get(name)
     return study
 

@@ -26,7 +26,7 @@ RADIUS = Option(
 TARGETED = Option(
     Flag(),
     "The nearest input of every other class, each with its bound.",
-    more="The row itself has the values of the nearest one.",
+    more="The row itself has the values of the nearest input.",
 )
 OUT = Option(OutputPath(), "A CSV file for the nearest inputs of another class.", door=Door.COMMAND)
 
@@ -43,7 +43,7 @@ class RobustOptions(shared.Certifying):
     range: tuple[Fraction, Fraction] | None = given(shared.RANGE, None)
     replay: str = given(shared.REPLAY, "emulated")
     time_limit: float = given(
-        shared.TIME_LIMIT, 10.0, "Seconds per row.", "With `--targeted` they are seconds per class of a row."
+        shared.TIME_LIMIT, 10.0, "Seconds per row.", "With `--targeted`, the limit is in seconds per class of a row."
     )
     seed: int = given(shared.SEED, 0)
     radius: Sequence[float] = given(RADIUS, ())
@@ -128,14 +128,14 @@ def document(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> Robust
 STUDY = Study(
     name="robust",
     title="least distances of rows: treesens robust --json",
-    text="""For every row the nearest input of another class, verified, with a proof that none is nearer, and the certified part
-    of the rows at each radius.
+    text="""For every row the nearest input of another class, verified, with a proof that no input is nearer, and the certified
+    part of the rows at each radius.
 
     Distances are in widths of the features' domains. Exit codes: 0 every row is closed, 5 some are open, 1 usage, 2 unreadable
     input, 130 interrupted.
     """,
     call="""\
-    The distance of rows (default: all) of `data` to another class, as `treesens robust` computes it: reached by a verified
+    The distance of rows (default: all) of `data` to another class, as in `treesens robust`: reached by a verified
     input, and bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`
     every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns the results so far.
     """,
@@ -146,7 +146,7 @@ STUDY = Study(
     document=document,
     table="CSV or Parquet with the rows.",
     needs_table=True,
-    label="The label column; with it wrong rows do not count as certified.",
+    label="The label column, with which wrong rows do not count as certified.",
     by_position=("rows",),
     work="searching",
     total=total,

@@ -1,4 +1,4 @@
-"""Computes the distance of rows to another class: a verified nearest input for each, and a proof that none is nearer.
+"""Computes the distance of rows to another class: a verified nearest input for each, and a proof that no input is nearer.
 
 Each row has one question, `find a such that class(a) != C minimize distance(a, row N of d, NORM)`; the model and the table
 are bound once, and the questions about one class are compiled once.
@@ -48,8 +48,8 @@ _A = ast.Name("a")
 
 @dataclass(frozen=True)
 class Nearest:
-    """The findings about the nearest input of another class: `distance` is that of the verified `point`, and no input is nearer
-    than `bound` (infinite if none exists). `target` is the requested class, or None for any other class.
+    """The findings about the nearest input of another class: `point` is verified at `distance`, and no input is nearer than
+    `bound` (infinite if none exists). `target` is the requested class, or None for any other class.
     """
 
     target: str | None
@@ -103,8 +103,8 @@ def nearest_of(targets: Sequence[Nearest]) -> Nearest:
 
 @dataclass(frozen=True)
 class RowRobustness:
-    """The findings about one row. `distance` is that of the verified `point`, and no input of another class is nearer than
-    `bound` (infinite if none exists). `reason` says why both are missing. `targets` are the findings for each of the classes.
+    """The findings about one row. `point` is verified at `distance`, and no input of another class is nearer than `bound`
+    (infinite if none exists). `reason` says why both are missing. `targets` are the findings for each of the classes.
     """
 
     row: int
@@ -139,7 +139,7 @@ class RowRobustness:
         return whole.closed and all(one.closed for one in self.targets)
 
     def certified(self, radius: float) -> bool:
-        """True if it is proved that no input within a radius has another class."""
+        """True if a proof excludes inputs of another class within a radius."""
         return self.verdict is Verdict.NONE or (self.bound is not None and self.bound > radius)
 
     def record(self) -> RobustRecord:
@@ -178,7 +178,7 @@ class Robustness:
 
     @property
     def labelled(self) -> bool:
-        """True if labels say which rows the model predicts correctly."""
+        """True if labels state which rows the model predicts correctly."""
         return any(row.correct is not None for row in self.rows)
 
 
@@ -382,8 +382,8 @@ def _nearest(
 
 
 def ask(asked: Asking[RobustOptions]) -> Found[RobustRecord]:
-    """Finds the nearest input of another class for every row; `memory` has answers of earlier runs. If the event `stop` is set,
-    the rows answered so far are returned.
+    """Finds the nearest input of another class for every row; `memory` contains answers of earlier runs. If the event `stop` is
+    set, the rows answered so far are returned.
 
     Raises UsageError for rows that are not in the table.
     """

@@ -26,9 +26,9 @@ GAP = Option(
 MARGIN = Option(Sizes(single=True), "The gap in raw score; between classes the lead of each.", short="-m")
 VARY = Option(
     Names(),
-    "The features, as a,b,c, whose sets are tried. Default: all that the model uses.",
+    "The features, as a,b,c, whose sets are tried. Default: all features that the model uses.",
     short="-v",
-    more="The others are equal in both inputs.",
+    more="All other features are equal in both inputs.",
     also=("--features",),
 )
 MOST = Option(Whole(1), "Stop after this number of sets that flip.")
@@ -132,17 +132,17 @@ def document(asked: Asking[SetOptions], found: Found[SetsRecord]) -> SetsDocumen
 STUDY = Study(
     name="sets",
     title="minimal sensitive sets: treesens sets --json",
-    text="""The sets of features that can take some input from a gap above the decision to a gap below it: all minimal
-    ones, each with a verified pair, and all maximal ones that cannot, proved. Every other set contains one of the
-    former or is contained in one of the latter.
+    text="""The sets of features that can take some input from a gap above the decision to a gap below it: all minimal sets,
+    each with a verified pair, and all maximal sets that cannot, proved. Every other set contains a minimal set or is part of a
+    maximal set.
 
     Exit codes: 0 all sets are decided, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal ones that can, each
-    with a verified pair, and all maximal ones that cannot, proved. `vary` are the features whose sets are tried (default:
-    all that the model uses); `most` stops after this number of sets that flip. `time_limit` is in seconds per set. Ctrl-C
-    returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal sets that can, each
+    with a verified pair, and all maximal sets that cannot, proved. `vary` are the features whose sets are tried (default: all
+    that the model uses); `most` stops after this number of sets that flip. `time_limit` is in seconds per set. Ctrl-C returns
+    the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """,
     options=SetOptions,
     ask="treesens.extensions.studies.sets_search:ask",

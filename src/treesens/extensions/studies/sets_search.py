@@ -43,7 +43,7 @@ _MOST_FEATURES = 400
 class MinimalSets:
     """The findings about the sets of one decision; `complete` is True if every set is decided.
 
-    `pairs` are verified pairs, as values by point and feature, for every set that flips. `reasons` say why sets are open.
+    `pairs` are verified pairs, as values by point and feature, for every set that flips. `reasons` explain why sets are open.
     `query` is the question about all features; `witnesses` are the pairs found in this run.
     """
 
@@ -187,7 +187,7 @@ class _Search:
             if self.memory is not None and not is_own_fault(record["reason"]):
                 self.memory.keep(key, record["verdict"], record)
         found.asked += 1
-        self.say(f"{len(found.lattice.having)} that flip, {len(found.lattice.lacking)} that do not")
+        self.say(f"{len(found.lattice.having)} sets that flip, {len(found.lattice.lacking)} sets that do not")
         if record["verdict"] == Verdict.NONE:
             found.lattice.lacks(one)
             return None
@@ -265,8 +265,8 @@ class Lattice:
         return all(self.is_having(one | {x}) for x in self.every - one)
 
     def unexplored(self, over: Callable[[], bool] = lambda: False) -> Set | None:
-        """An undecided set that is maximal: with any further element, it is decided or open. None if every set is decided or
-        open. Raises TimeoutError if `over` returns True.
+        """An undecided set that is maximal: every larger set is decided or open. None if every set is decided or open. Raises
+        TimeoutError if `over` returns True.
         """
         removed = self._search(frozenset(), frozenset(), over)
         if removed is None:
@@ -278,7 +278,7 @@ class Lattice:
         return found
 
     def _search(self, removed: Set, kept: Set, over: Callable[[], bool]) -> Set | None:
-        """Elements outside `kept` whose removal from `every` leaves an undecided set, or None if there are no such elements."""
+        """Elements outside `kept` whose removal from `every` leaves an undecided set, or None."""
         if over():
             raise TimeoutError
         if any(self.every - known <= removed for known in self.lacking):

@@ -22,7 +22,7 @@ INCREASING = Option(
     "Features, as a,b, in which the score is claimed to be increasing; the claim is proved or refuted.",
     more="Directions declared in the model file need no option; files of XGBoost keep no constraints.",
 )
-DECREASING = Option(Names(), "The same for a decreasing score.")
+DECREASING = Option(Names(), "Features, as a,b, in which the score is claimed to be decreasing.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class ShapeOptions(shared.Certifying):
     features: Sequence[str] = given(FEATURES, ())
     increasing: Sequence[str] = given(INCREASING, ())
     decreasing: Sequence[str] = given(DECREASING, ())
-    classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all of them.")
+    classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all classes.")
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
     real: Sequence[str] = given(shared.REAL, ())
     replay: str = given(shared.REPLAY, "emulated")
@@ -46,7 +46,7 @@ class ShapeRecord:
     """The shape of one score in one feature, with all other features equal; missing values have no place in the order.
 
     `largest_fall` is the largest fall of the score as the feature rises: the verified pair `fall` reaches it (`a` has the
-    smaller value), and no pair exceeds its bound. `largest_rise` and `rise` are the same for rises of the score.
+    smaller value), and no pair exceeds its bound. `largest_rise` and `rise` describe rises of the score in the same way.
     """
 
     feature: str
@@ -71,15 +71,16 @@ class ShapeRecord:
 STUDY = Study(
     name="shape",
     title="shapes of scores: treesens shape --json",
-    text="""For every feature: is the score increasing or decreasing in it, with all other features fixed? The answer is a
-    proof, or two pairs that show neither, with the largest fall and the largest rise, each with its proved bound. Constraints
+    text="""For every feature: is the score increasing or decreasing, with all other features fixed? The answer is a
+    proof, or two pairs that refute both, with the largest fall and the largest rise, each with its proved bound. Constraints
     that the model declares (LightGBM, CatBoost, scikit-learn; XGBoost if the model is a live object), or that
     --increasing and --decreasing claim, are proved or refuted by a pair.
 
-    Exit codes: 0 every shape is known, 5 some are not, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
+    Exit codes: 0 every shape is known, 5 some are not, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130
+    interrupted.
     """,
     call="""\
-    The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides it:
+    The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides:
     `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
     proved bounds. A direction that the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a
     pair), or is open (None). `time_limit` is in seconds for each feature and score. Ctrl-C returns the results so far.
@@ -92,7 +93,7 @@ STUDY = Study(
         "refuted": lambda records: any(one.holds is False for one in records),
         "unproved": lambda records: any(one.declared is not None and one.holds is not True for one in records),
     },
-    fail_words="Exit with 10 if a pair refutes what is declared or claimed, or if it is not proved.",
+    fail_words="Exit with 10 if a pair refutes a declared or claimed direction, or if the direction is not proved.",
     work="shapes",
     total="treesens.extensions.studies.shape_search:total",
 )

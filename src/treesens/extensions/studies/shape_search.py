@@ -346,7 +346,7 @@ class Reversal:
 
     @property
     def value(self) -> float | None:
-        """The value that a pair reaches; 0 if it is proved that no pair reverses the score, None if it is unknown."""
+        """The value that a pair reaches; 0 if no pair reverses the score (proved), None if unknown."""
         if self.bound == 0:
             return 0.0
         return None if self.result is None or self.result.objective is None else self.result.objective.value

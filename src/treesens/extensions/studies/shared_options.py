@@ -33,11 +33,11 @@ MARGIN = Option(Sizes(), "Gaps in raw score, e.g. 0.5,1.")
 MEASURE = Option(
     Choice(MEASURES),
     "The measure of shares (docs/measures.md).",
-    more="[Measures](measures.md) has the definitions.",
+    more="[Measures](measures.md) defines the measures.",
 )
 TYPICAL = Option(
     Percent(),
-    "Restrict inputs to those typical of the data, e.g. 95%: a region that contains this part of fresh inputs.",
+    "Restrict inputs to inputs typical of the data, e.g. 95%: a region that contains this part of fresh inputs.",
     metavar="LEVEL",
     more="See [typical inputs](language.md#typical-inputs).",
 )
@@ -47,7 +47,7 @@ TYPICAL_BY = Option(
 )
 THRESHOLD = Option(Chance(), "The decision is probability >= THRESHOLD (default: the model's own).")
 CLASSES = Option(
-    Names(numbers=True), "Classes, as A,B. One: its score alone; several: changes between them. Default: all."
+    Names(numbers=True), "Classes, as A,B. One class: its score; several classes: changes between them. Default: all."
 )
 DOMAIN = Option(DomainFile(), "A .sens file whose `feature` and `onehot` lines declare the domain.")
 DECISION = Option(
@@ -63,11 +63,11 @@ BUDGET = Option(
 )
 PROTECTED = Option(
     Names(repeated=True),
-    "Protected features, as a,b: first in every table, never proposed for a change. Default: those of treesens.toml.",
+    "Protected features, as a,b: first in every table, never proposed for a change. Default: as in treesens.toml.",
     more="See [protected features](protected.md).",
 )
 REAL = Option(
-    Names(repeated=True), "Features, as a,b, that may be fractions although their columns hold whole numbers."
+    Names(repeated=True), "Features, as a,b, that may be fractions although their columns contain whole numbers."
 )
 RANGE = Option(Ends(), "The domain of every number. Default: the ranges of the table's columns.", metavar="LOW HIGH")
 PRICE_BY = Option(
@@ -91,7 +91,7 @@ REPLAY = replace(
 CERTIFICATE = replace(asked.CERTIFICATE, more="[Certificates](certificates.md) lists the statements.")
 REQUIRE = replace(
     asked.REQUIRE,
-    sentence="What has no accepted certificate is left out, and the exit code is then never 0.",
+    sentence="Findings without an accepted certificate are left out, and the exit code is then never 0.",
     more="Needs `--certificate`.",
 )
 

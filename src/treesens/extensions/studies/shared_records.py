@@ -38,7 +38,7 @@ class CertificateSeconds:
 
 @dataclass(frozen=True, kw_only=True)
 class CertificateRecord:
-    """A claim with the file of its certificate, or the reason why there is none."""
+    """A claim with the file of its certificate, or the reason for its absence."""
 
     claim: str
     file: str | None
@@ -64,7 +64,7 @@ class LossRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupPriceRecord(LossRecord):
-    """The price for one group; `positive_before` and `positive_after` are the shares of its rows that get the second class."""
+    """The price for one group; `positive_before` and `positive_after` are the shares of its rows with the second class."""
 
     by: list[str]
     values: list[Value]
@@ -85,7 +85,7 @@ class PriceRecord(LossRecord):
 
 
 def certificates_of(made: list[dict[str, Any]]) -> list[CertificateRecord] | Absent:
-    """Certificates in the form for a record; ABSENT if none were requested."""
+    """Certificates in the form for a record; ABSENT unless requested."""
     if not made:
         return ABSENT
     return [
@@ -112,7 +112,7 @@ class OpenRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ManifestRecord:
-    """The manifest of a study. `file` is null if no claim is accepted; `failed` says why no manifest could be made."""
+    """The manifest of a study. `file` is null if no claim is accepted; `failed` is the reason for a missing manifest."""
 
     file: str | None
     sha256: str | None

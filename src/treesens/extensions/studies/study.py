@@ -61,7 +61,7 @@ class Asking(Generic[OptionsT]):
 
 @dataclass
 class Found(Generic[RecordT]):
-    """The findings of a study: records in the order of the request, without those left untried.
+    """The findings of a study: records in the order of the request, without untried records.
 
     `decided` is True if no answer is open; `result` is the return value of the search itself. `assumed` are the choices left to
     defaults.
@@ -104,14 +104,14 @@ def results_document(asked: Asking[Any], found: Found[RecordT]) -> Document[Reco
 
 @dataclass(frozen=True)
 class Study(Generic[OptionsT, RecordT]):
-    """One study. `text` is the help of its command; `call` is the docstring of its Python call, or None if it has none.
+    """One study. `text` is the help of its command; `call` is the docstring of its Python call, or None without a call.
 
     `models` are the names of its model arguments; without any, the rows are the first argument. `what` are the choices for the
-    command's first argument, and `call_name` is the name of the call if it differs from `name`. `by_position` are the options
-    that Python also takes by position. `table` is the help of the option for its table, or None if it takes no table; with
+    command's first argument, and `call_name` is the name of the call if different from `name`. `by_position` are the options
+    that Python also takes by position. `table` is the help of the option for its table, or None without a table; with
     `needs_table` the option is required. `fails` maps the words of --fail-on to conditions on the records. `work` is the label
-    of a progress bar, and `total` returns the number of records to expect. `ask` and `total` may be texts `MODULE:FUNCTION`,
-    so that a declaration does not import its search.
+    of a progress bar, and `total` returns the number of records to expect. `ask` and `total` may be texts `MODULE:FUNCTION`, so
+    that a declaration does not import its search.
     """
 
     name: str
@@ -154,7 +154,7 @@ class Study(Generic[OptionsT, RecordT]):
         return replace(found, warnings=without_assumed(found.warnings), assumed=assumed)
 
     def expected(self, asking: Asking[OptionsT]) -> int | None:
-        """The number of records to expect; None if it is unknown."""
+        """The number of records to expect, or None."""
         return None if self.total is None else int(_function(self.total)(asking))
 
     def drawn(self, records: Sequence[dict[str, Any]], result: Any, axes: Any = None) -> Any:

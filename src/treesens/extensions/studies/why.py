@@ -41,8 +41,8 @@ PERMITTED = Option(
 )
 BESIDE = Option(
     Names(words=ALSO),
-    "More for each reason: the box in which the class does not change, the distance to another class by linf, the cheapest "
-    "change by l1, TreeSHAP.",
+    "More for each reason: the box in which the class does not change, the distance to another class by linf, the "
+    "cheapest change by l1, TreeSHAP.",
     metavar="box,radius,recourse,shap",
 )
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
@@ -96,8 +96,8 @@ class ShapRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyRecord:
-    """The reason for the class of one row, or for its outcome of a `decision`. `changeable` says whether a permitted change
-    gives another class, if some changes are not permitted.
+    """The reason for the class of one row, or for its outcome of a `decision`. `changeable` is True if a permitted change gives
+    another class, when some changes are not permitted.
     """
 
     row: int = column()
@@ -144,8 +144,8 @@ def document(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> WhyDocument:
 STUDY = Study(
     name="why",
     title="reasons of rows: treesens why --json",
-    text="""A sufficient reason for the class of a row: features whose values alone decide it, all of which are needed; and
-    features whose change gives another class. With --decision, outcomes replace classes.
+    text="""A sufficient reason for the class of a row: features whose values alone decide the class, all of which are needed;
+    and features whose change gives another class. With --decision, outcomes replace classes.
 
     Exit codes: 0 every row has its reason, 5 some are open, 1 usage, 2 unreadable input, 130 interrupted.
     """,

@@ -1,4 +1,4 @@
-"""Explains the classes of rows: features whose values alone decide them, and changes that give another class.
+"""Explains the classes of rows: features whose values alone decide the class, and changes that give another class.
 
 The search is in `extensions/answers/reasons.py`. Options add the box of values around a reason within which the class is the
 same, the distance to the nearest input of another class, the cheapest change, and the attributions of TreeSHAP.
@@ -41,10 +41,10 @@ from treesens.values.verify import Witness, verify_cells
 
 @dataclass(frozen=True)
 class Reason:
-    """The reason for the class of a row. `features` decide the class (None if the usable features do not); `minimal` is
-    True if none can be left out, `smallest` if no smaller set decides it. `contrast` names features whose change gives another
-    class, at `point`; `changeable` says whether a permitted change does, if some are not permitted. `several` are the smallest
-    reasons if more than one is requested, `complete` is True if there are no others, `also` contains additional results.
+    """The reason for the class of a row. `features` decide the class (None if the usable features do not); `minimal` is True if
+    every feature is needed, `smallest` if no smaller set decides it. `contrast` names features whose change gives another
+    class, at `point`; `changeable` is True if a permitted change does, when some are not permitted. `several` are the smallest
+    reasons if several are requested, `complete` is True if no others exist, `also` contains additional results.
     """
 
     row: int
@@ -78,11 +78,11 @@ class Reason:
         for reason in (self.features,) if self.several is None else self.several:
             yield Because(title, self.others, self.cells, [names.index(name) for name in reason], self.smallest)
         if self.several is not None and self.complete:
-            yield Open(f"{title}: there are no others", "the absence of other reasons has no certificate")
+            yield Open(f"{title}: no other reasons exist", "the absence of other reasons has no certificate")
         if self.contrast is not None:
             yield Change(f"{title}: the change", self.others, self.cells, [names.index(name) for name in self.contrast])
         if self.changeable is not None:
-            yield Open(f"{title}: what is permitted", "which changes are permitted is in no statement")
+            yield Open(f"{title}: the permitted changes", "no statement covers the permitted changes")
         for word in ("box", "radius", "recourse"):
             if (self.also or {}).get(word) is not None:
                 yield Open(f"{title}: {word}", f"`{word}` has no certificate")

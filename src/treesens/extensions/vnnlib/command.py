@@ -20,7 +20,7 @@ from treesens.report.terminal import say
 @click.option("--results", "-o", type=OutputFile(), help="A file to which the result is also written.")
 @option_like("seed", 0)
 def command(model: Path, file: Path, timeout: float, results: Path | None, seed: int) -> int:
-    """Decide whether an input satisfies all assertions of PROPERTY: `sat` with a counterexample confirmed by onnxruntime,
+    """Decides whether an input satisfies all assertions of PROPERTY: `sat` with a counterexample confirmed by onnxruntime,
     `unsat` (proved), `unknown`, or `timeout` after TIMEOUT seconds.
 
     Exit codes: 0 sat or unsat, 5 unknown or timeout, 1 usage, 2 unreadable input, 130 interrupted.
@@ -49,7 +49,7 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
 
 
 def _text(path: Path) -> str:
-    """The text of a property, plain or gzipped. Raises DataError if it is not text."""
+    """The text of a property, plain or gzipped. Raises DataError if the property is not text."""
     import gzip
     from zlib import error as ZlibError
 

@@ -160,13 +160,13 @@ class _Reader:
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
-                raise self.fail(f"`{visible(text[at])}` means nothing here", at)
+                raise self.fail(f"`{visible(text[at])}` has no meaning here", at)
             if match.lastgroup != "skip":
                 yield _Atom(match.lastgroup or "", match.group(), at)
             at = match.end()
 
     def _items(self) -> Iterator[_Item]:
-        """Yields the expressions of the file. Raises QueryError if one is not closed or is nested too deeply."""
+        """Yields the expressions of the file. Raises QueryError if an expression is not closed or is nested too deeply."""
         open_lists: list[_List] = []
         pending: list[int] | None = None
         for token in self._tokens():
@@ -182,14 +182,14 @@ class _Reader:
                     open_lists.append(_List([], token.start))
                 case ")" if token.kind == "mark":
                     if not open_lists:
-                        raise self.fail("a closing bracket without an opening one", token.start)
+                        raise self.fail("a closing bracket without an opening bracket", token.start)
                     done = open_lists.pop()
                     if open_lists:
                         open_lists[-1].items.append(done)
                     else:
                         yield done
                 case _ if token.kind == "mark":
-                    raise self.fail(f"`{token.text}` means nothing here", token.start)
+                    raise self.fail(f"`{token.text}` has no meaning here", token.start)
                 case _ if open_lists:
                     open_lists[-1].items.append(token)
                 case _:
@@ -323,7 +323,7 @@ def _times(item: Linear, factor: Fraction) -> Linear:
 
 
 def holds(formula: Formula, inputs: Sequence[Fraction], outputs: Sequence[Fraction]) -> bool:
-    """True if a formula holds for these exact numbers."""
+    """True if these exact numbers satisfy a formula."""
     if isinstance(formula, Negation):
         return not holds(formula.item, inputs, outputs)
     if isinstance(formula, Junction):

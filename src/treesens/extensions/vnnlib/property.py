@@ -1,7 +1,7 @@
 """Decides VNN-LIB properties of ONNX tree ensembles by a verified counterexample or by the proof that none exists.
 
 A property becomes one question about one point. The inputs are float32 numbers within their bounds, because the graph reads
-float32. Outputs are those of the graph: scores, values, or probabilities. A counterexample counts if the outputs of onnxruntime
+float32. Outputs are the graph's own: scores, values, or probabilities. A counterexample counts if the outputs of onnxruntime
 also satisfy the property, compared exactly.
 """
 
@@ -113,7 +113,7 @@ def _confirmed(
         raise QueryError(f"the graph has {len(scores)} outputs, but the property declares {asked.outputs.size}")
     if not holds(asked.formula, [Fraction(x) for x in inputs], [Fraction(y) for y in scores]):
         return Outcome(
-            "unknown", reason="a counterexample holds in exact arithmetic, but not for onnxruntime's rounded outputs"
+            "unknown", reason="a counterexample exists in exact arithmetic, but not for onnxruntime's rounded outputs"
         )
     return Outcome("sat", inputs, tuple(scores))
 
@@ -213,7 +213,7 @@ class _Translator:
         if not 0 < bound < 1:
             raise QueryError(
                 "a probability is compared with a number that is not strictly between 0 and 1",
-                remedy="rounded probabilities reach 0 and 1, exact ones do not",
+                remedy="rounded probabilities reach 0 and 1, exact probabilities do not",
             )
         return _bounded([(ast.Prob(_A, label_of_class(self.ensemble, 1)), slope)], found.operator, -rest)
 

@@ -6,7 +6,7 @@ _COUNTED = irrelevant(
     "counts from training",
     ("internal_count", "internal_value", "internal_weight", "leaf_count", "leaf_weight", "split_gain"),
 )
-_SCALED = irrelevant("it is in the leaf values already", ("shrinkage",))
+_SCALED = irrelevant("already part of the leaf values", ("shrinkage",))
 _MODEL = {
     **used("feature_names", "max_feature_idx", "num_tree_per_iteration", "version"),
     **optional("the scores are shown as they are", used("objective")),
@@ -25,7 +25,7 @@ TABLE: Table = {
         **_MODEL,
         **used("feature_infos", "tree"),
         **optional("the trees are added", used("average_output")),
-        **optional("the lines `Tree=` alone say where trees begin", used("tree_sizes"), since="2.2"),
+        **optional("only the lines `Tree=` mark where trees begin", used("tree_sizes"), since="2.2"),
     },
     "tree": {
         **used("Tree", "decision_type", "leaf_value", "left_child", "num_cat", "num_leaves", "right_child"),
@@ -41,7 +41,7 @@ TABLE: Table = {
         **optional("the columns are unknown", used("feature_infos"), since="3.0"),
         **optional("the categories have no names", used("pandas_categorical")),
         "tree_info": inside("json_tree"),
-        **irrelevant("the word `tree`, and how often features split", ("name", "feature_importances")),
+        **irrelevant("the word `tree`, and the split counts of features", ("name", "feature_importances")),
     },
     "json_tree": {
         **used("num_leaves", "num_cat"),

@@ -47,9 +47,9 @@ _LINKS = {
 
 @dataclass(frozen=True, eq=False)
 class LightGBMTree:
-    """One tree: n - 1 inner nodes and n leaves. A child is an inner node if it is >= 0, otherwise the leaf ~child.
+    """One tree: n - 1 inner nodes and n leaves. A child >= 0 is an inner node, any other child is the leaf ~child.
 
-    `missing` holds the missing types, `codes` the categories that go left at categorical nodes.
+    `missing` contains the missing types, `codes` the categories that go left at categorical nodes.
     """
 
     feature: NDArray[np.int64]
@@ -64,8 +64,8 @@ class LightGBMTree:
 
 @dataclass(frozen=True)
 class LightGBMHeader:
-    """The header of a model file. `categories` has each feature's known codes (None: ordered), `ranges` the least and greatest
-    numbers of an ordered feature in training (None: unknown).
+    """The header of a model file. `categories` contains each feature's known codes (None: ordered), `ranges` the least and
+    greatest numbers of an ordered feature in training (None: unknown).
     """
 
     version: str
@@ -185,7 +185,7 @@ def _maybe_named(header: LightGBMHeader, counts: Mapping[int, int]) -> dict[int,
 
 
 def _columns_of_lists(header: LightGBMHeader, counts: Mapping[int, int]) -> list[tuple[int, int]]:
-    """The first and the last feature that each name list can belong to; empty if they fit no features.
+    """The first and the last feature that each name list can belong to; empty for lists that fit no features.
 
     Each column of pandas' type `category` has a list, in column order. The file does not state which columns have this type:
     integers may be categorical features without names, and ordered categories are numbers in the model. A column with a list

@@ -106,15 +106,15 @@ _PARTS = {
     "OutputCodeClassifier": "give one of its `estimators_`",
     "MultiOutputClassifier": "name one label (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
     "MultiOutputRegressor": "name one target (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
-    "ClassifierChain": "give one of its `estimators_`; from the second one on they see the labels before, as columns",
-    "RegressorChain": "give one of its `estimators_`; from the second one on they see the targets before, as columns",
+    "ClassifierChain": "give one of its `estimators_`; from the second estimator on, earlier labels are columns",
+    "RegressorChain": "give one of its `estimators_`; from the second estimator on, earlier targets are columns",
     "SelfTrainingClassifier": "give its `estimator_` (`base_estimator_` before scikit-learn 1.6), which predicts alone",
-    "_ConstantPredictor": "it replaces a part of the model that was fitted on one class, and answers the same for "
-    "every row; give another one of `estimators_`",
+    "_ConstantPredictor": "this estimator replaces a part that was fitted on one class, and answers the same for every"
+    " row; give another one of `estimators_`",
 }
 """Models composed of parts that can be read one by one, with the remedy."""
 _OTHERS = {
-    "AdaBoostRegressor": "it predicts a weighted median, which is not a sum over trees",
+    "AdaBoostRegressor": "a weighted median is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
 }
 

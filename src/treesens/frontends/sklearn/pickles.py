@@ -1,4 +1,4 @@
-"""Pickles and joblib files, which can run code when opened. They are opened only if the user declares them trusted."""
+"""Pickles and joblib files, which can run code when opened. Such files are opened only if the user declares them trusted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def untrusted_pickle(place: str) -> ModelError:
 
 
 def open_pickle(path: Path) -> Any:
-    """The object in a pickle or joblib file that the user trusts. Runs the code in it."""
+    """The object in a pickle or joblib file that the user trusts. Runs the code in the file."""
     try:
         import joblib
 

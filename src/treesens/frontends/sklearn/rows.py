@@ -18,7 +18,7 @@ from treesens.errors import ModelError
 
 @dataclass(frozen=True, eq=False)
 class RowMaker:
-    """`categories` holds the raw categories of coded columns; `names` are given if the estimator was fitted on a data frame.
+    """`categories` contains the raw categories of coded columns; `names` are given if the estimator was fitted on a data frame.
 
     `marks` is the mark of a missing value per coded column, `None` or `NaN`: an encoder fitted with one mark treats the other
     as an unknown category. Columns whose encoder has seen neither mark are not listed.

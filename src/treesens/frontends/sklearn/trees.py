@@ -22,7 +22,7 @@ def tree_nodes(
     votes: NDArray[np.float64] | None = None,
     output: tuple[int, int] | None = None,
 ) -> Nodes:
-    """The nodes of a fitted decision tree; leaves hold its values [N, outputs or classes].
+    """The nodes of a fitted decision tree; leaves contain its values [N, outputs or classes].
 
     `votes` [classes, W] replaces the value of a leaf by the row of its predicted class (AdaBoost). `output` is one output of a
     multi-output tree, with its number of classes (1 for a regression target).
@@ -98,7 +98,7 @@ def histogram_nodes(
 ) -> Nodes:
     """The nodes of a TreePredictor. `columns` maps its features to the user's, `known` lists the categories that may occur.
 
-    A category goes left if the node lists it, right if it is known but not listed; all others follow NaN. In the columns
+    A category goes left if the node lists it, right if known but not listed; all other categories follow NaN. In the columns
     `nones`, the last category is None, the missing value.
     """
     nodes = predictor.nodes

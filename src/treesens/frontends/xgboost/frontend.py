@@ -5,8 +5,8 @@ float32; x < threshold goes left, NaN follows default_left; a category goes righ
 negative and unknown ones go left; sums are float32, start from the base margin and follow the order of the trees; DART adds
 weight * value, rounded before it is added.
 
-After early stopping, `Booster.predict` uses all trees of a file, the scikit-learn wrapper those up to `best_iteration`. Files,
-Boosters (both with a note) and wrappers are read in the same way.
+After early stopping, `Booster.predict` uses all trees of a file, and the scikit-learn wrapper the trees up to `best_iteration`.
+Files, Boosters (both with a note) and wrappers are read in the same way.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class XGBoostFrontend:
         return self._read(data, str(path), path.stem)
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
-        """A model with all rounds of a file, or with those up to the best round, as the scikit-learn wrapper uses."""
+        """A model with all rounds of a file, or with the rounds up to the best round, as the scikit-learn wrapper uses."""
         if variant == "all":
             return replace(self.load(path, data), notes=())
         data = convert_file(data, str(path)) if data.startswith(_OLD) else data

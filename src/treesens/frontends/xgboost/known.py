@@ -1,4 +1,4 @@
-"""All fields of XGBoost's documents, 1.3 to 3.2, and of trees in those of 3.4."""
+"""All fields of XGBoost's documents, 1.3 to 3.2, and of trees in documents of 3.4."""
 
 from treesens.frontends.documents import ANY, Table, inside, irrelevant, optional, used
 
@@ -12,7 +12,7 @@ TABLE: Table = {
         "gradient_booster": inside("booster"),
         "learner_model_param": inside("parameters"),
         "objective": inside("objective"),
-        **irrelevant("they are about training", ("learner_train_param", "metrics")),
+        **irrelevant("about training", ("learner_train_param", "metrics")),
     },
     "attributes": {
         **optional("training was not stopped early", used("best_iteration")),
@@ -21,7 +21,7 @@ TABLE: Table = {
     "parameters": {
         **used("base_score", "num_class", "num_feature"),
         **optional("one target", used("num_target"), since="1.6"),
-        **optional("the base is what training started from", used("boost_from_average"), since="1.7"),
+        **optional("the base from which training started", used("boost_from_average"), since="1.7"),
     },
     # An objective's predictions depend only on its name; its parameters belong to the training loss.
     "objective": {**used("name"), **irrelevant("parameters of the loss in training", (ANY,))},
@@ -29,12 +29,12 @@ TABLE: Table = {
         **used("name"),
         **optional("DART, which has the trees in `gbtree`", {"model": inside("trees")}),
         **optional("not DART", {"gbtree": inside("booster"), **used("weight_drop")}),
-        **irrelevant("they are about training", ("dart_train_param", "gbtree_train_param")),
+        **irrelevant("about training", ("dart_train_param", "gbtree_train_param")),
     },
     "trees": {
         **used("tree_info"),
         **optional("the categories have no names", used("cats"), since="3.1"),
-        **optional("every round makes as many trees", used("iteration_indptr"), since="2.0"),
+        **optional("every round adds the same number of trees", used("iteration_indptr"), since="2.0"),
         **optional("no tree has a weight", used("weight_drop"), since="3.4"),
         "gbtree_model_param": inside("sizes"),
         "trees": inside("tree"),
@@ -56,7 +56,7 @@ TABLE: Table = {
     "tree_param": {
         **used("num_nodes", "size_leaf_vector"),
         **irrelevant("unreachable nodes are refused", ("num_deleted",)),
-        **irrelevant("the learner says it", ("num_feature",)),
+        **irrelevant("stated by the learner", ("num_feature",)),
     },
 }
 

@@ -37,7 +37,7 @@ class LinearBoosters(Protocol):
         narrow: Callable[[NDArray[np.float64], Field], NDArray[np.float64]],
         **facts: Any,
     ) -> Ensemble:
-        """The open ensemble of a linear booster. Raises ModelError if it cannot be represented."""
+        """The open ensemble of a linear booster. Raises ModelError if the booster cannot be represented."""
 
 
 class _Inverse(Enum):

@@ -37,7 +37,7 @@ def convert_file(data: bytes, place: str) -> bytes:
 class NativeXGBoost:
     """Margins and leaf ids of the saved model `data`, over its first `rounds` rounds (0: all), and of one output if given.
 
-    It uses a copy of the bytes instead of the live object, since further training must not change the reference of a replay. A
+    Uses a copy of the bytes instead of the live object, since further training must not change the reference of a replay. A
     library older than `oldest` is refused: it would silently ignore a part of the file, which `oldest` names.
     """
 
@@ -62,8 +62,8 @@ class NativeXGBoost:
         if tuple(map(int, xgboost.__version__.split(".")[:2])) < oldest:
             needed = ".".join(map(str, oldest))
             raise ModelError(
-                f"XGBoost {needed} writes {part} in a way that {xgboost.__version__}, which is installed, does not read, so it "
-                "cannot replay this model",
+                f"XGBoost {needed} writes {part} in a way that {xgboost.__version__}, which is installed, does not "
+                "read, so it cannot replay this model",
                 remedy=f"pip install 'xgboost>={needed}'",
             )
         x = np.asarray(rows, dtype=np.float64)

@@ -266,7 +266,7 @@ def _check_splits(
     refuse(wrong | (feature[inner] >= features), "split_indices", "a split uses a feature that does not exist")
     refuse((default[inner] < 0) | (default[inner] > 1), "default_left", "neither 0 nor 1")
     # The library uses left + 1 for the right child; a file that contradicts this would be ambiguous.
-    refuse(right[inner] != left[inner] + 1, "right_children", "the right child does not follow the left one")
+    refuse(right[inner] != left[inner] + 1, "right_children", "the right child does not follow the left child")
 
 
 def _vector_leaves(

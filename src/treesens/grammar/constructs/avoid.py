@@ -38,8 +38,8 @@ class Avoid(ast.Predicate):
     def english(self) -> str:
         tried = f", of which {self.limit.value} are looked at" if self.limit else ""
         return (
-            f"{list_words(p.text for p in self.points)} lie in no box over at most {self.width.value} features that holds "
-            f"no row of {self.data.text}{tried}"
+            f"{list_words(p.text for p in self.points)} lie in no box over at most {self.width.value} features that "
+            f"holds no row of {self.data.text}{tried}"
         )
 
 

@@ -35,7 +35,7 @@ def predicates() -> Mapping[str, Construct]:
 
 
 def predicate(word: str) -> Construct | None:
-    """The construct of a constraint that begins with a call of this word, also of a plug-in; None if there is none."""
+    """The construct of a constraint that begins with a call of this word, also of a plug-in, or None."""
     if word in functions():
         return predicates().get(word)
     return PLUGINS.get(word) if word in PLUGINS.names() else None

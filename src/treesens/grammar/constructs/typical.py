@@ -31,7 +31,7 @@ LEVEL_OUT_OF_RANGE = Code(
 TOO_FEW_ROWS = Code(
     "E407",
     "too few rows for the level",
-    "what is typical is learnt from one half of the rows and checked on the other, which has to be large enough",
+    "typicality is learnt from one half of the rows and checked on the other half, which has to be large enough",
     "give more rows, or a lower level",
 )
 

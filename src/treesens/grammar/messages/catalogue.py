@@ -1,8 +1,8 @@
 """The catalogue of numbered messages about `.sens` files, with each code's cause and remedy.
 
 S0xx: the text does not parse (grammar). E1xx: a name is unknown. E2xx: a constraint or objective is invalid for its model.
-E3xx: a domain is invalid. E4xx: data do not fit their domains (warnings). E5xx: why an answer is what it is (notes). A code
-never changes its meaning, and the number of a removed code is not reused.
+E3xx: a domain is invalid. E4xx: data do not fit their domains (warnings). E5xx: explanations of answers (notes). A code never
+changes its meaning, and the number of a removed code is not reused.
 """
 
 from __future__ import annotations

@@ -292,7 +292,7 @@ def _no_comparison(stop: Stop) -> Diagnostic | None:
         return None
     token = stop.token
     if stop.at_break or (token is not None and token.type in ("AND", "OR", "IMPLIES", "_SEP", *CLOSERS)):
-        remedy = "say how it compares, for instance `>= 0.5`"
+        remedy = "add a comparison, for instance `>= 0.5`"
         return Diagnostic("S032", "this constraint has no comparison", span_of(stop.source, stop.previous), remedy)
     return None
 
@@ -307,7 +307,7 @@ def _after_objective(stop: Stop) -> Diagnostic | None:
         "S051",
         "a constraint after the objective",
         stop.span,
-        "move it up, before `maximize`, `minimize`, `top`, `share` and `expect`",
+        "move the constraint up, before `maximize`, `minimize`, `top`, `share` and `expect`",
     )
 
 

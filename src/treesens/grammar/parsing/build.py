@@ -44,7 +44,7 @@ class Builder(FormulaBuilder):
             case "query" | "sweep":
                 return self._query(tree)
             case rule:
-                raise AssertionError(f"rule {rule} is no declaration")
+                raise AssertionError(f"rule {rule} is not a declaration")
 
     def _text(self, child: Child) -> ast.Text:
         return ast.Text(str(child)[1:-1], span=self.span(child))
@@ -68,7 +68,7 @@ class Builder(FormulaBuilder):
         return ast.Data(self.name(name), self._text(path), label, rows, span=self.span(tree))
 
     def _measure(self, tree: Branch) -> ast.Measure:
-        """A measure: its kind, with a table if the measure is learnt from one."""
+        """A measure: its kind, with a table if the measure is learnt from a table."""
         name, body = branches(tree)
         kind, *data = branches(cast(Branch, body))
         word = self.span(kind).text
@@ -284,7 +284,7 @@ class Builder(FormulaBuilder):
         if share is None and isinstance(expect, ast.ExpectShare):
             raise self._no_share(expect)
         if share is not None and "top" in clauses:
-            raise self.fail("E217", "a share is one of all answers", self.span(clauses["top"]), "leave `top` out")
+            raise self.fail("E217", "a share covers all answers", self.span(clauses["top"]), "leave `top` out")
 
     def _no_share(self, expect: ast.ExpectShare) -> Malformed:
         return self.fail("S054", "the query has no share", expect.span, "add `share of MEASURE` to a `find`")
@@ -353,4 +353,4 @@ class Builder(FormulaBuilder):
                 return ast.Near(self.name(data), kind, span=self.span(tree))
             case _:
                 where = self.span(using[0])
-                raise self.fail("S053", f"`{kind}` is not a way to be near data", where, did_you_mean(kind, NEARNESS))
+                raise self.fail("S053", f"`{kind}` is not a measure of nearness", where, did_you_mean(kind, NEARNESS))

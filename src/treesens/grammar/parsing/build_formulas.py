@@ -55,7 +55,7 @@ class FormulaBuilder(TermBuilder):
             return ast.ClassIs(left.point, right, by.get("by_factor"), by.get("by_margin"), span=span)
         if extras:
             where = self.span(next(iter(extras.values())))
-            raise self.fail("S043", "`by` belongs to `class(P) = CLASS`", where, "remove it, or name the class")
+            raise self.fail("S043", "`by` belongs to `class(P) = CLASS`", where, "remove `by`, or name the class")
         if isinstance(right, ast.Name) and not isinstance(left, ast.FeatureOf | ast.ClassOf):
             raise self.no_point(right)
         return ast.Comparison(left, cast(ast.Operator, str(operator)), right, span=span)
@@ -84,5 +84,5 @@ class FormulaBuilder(TermBuilder):
             return ast.PointsEqual(point, self.name(right), varied, span=span)
         if right.data == "bare" and self.span(right).text in self.points and point.text in self.points:
             remedy = f"write `{point.text} = {self.span(right).text} except {{..}}`, or `changes(..) >= 1`"
-            raise self.fail("S034", "two points can only be equal", span, remedy)
+            raise self.fail("S034", "points can only be compared by `=`", span, remedy)
         raise self.no_point(point)

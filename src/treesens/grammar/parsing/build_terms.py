@@ -1,6 +1,6 @@
 """Converts parse trees to syntax nodes: names, numbers, sets and expressions.
 
-The grammar accepts any function with any arguments and a bare name anywhere in an expression; they are checked here, so that
+The grammar accepts any function with any arguments and a bare name anywhere in an expression; this module checks both, so that
 messages can name the expected arguments and the point to which a feature should belong.
 """
 
@@ -186,7 +186,7 @@ class TermBuilder:
             case "row":
                 raise self.fail("S035", "a row is not a quantity", span, "write `a = row N of DATA` for a point `a`")
             case rule:
-                raise AssertionError(f"rule {rule} is no expression")
+                raise AssertionError(f"rule {rule} is not an expression")
 
     def quantity(self, child: Child) -> ast.Expression:
         """An expression that is not a bare name."""
@@ -275,7 +275,7 @@ class TermBuilder:
         if str(function) not in forms:
             message = f"unknown function `{function}`"
             return self.fail("S040", message, self.span(function), did_you_mean(str(function), forms))
-        return self.fail("S041", f"`{function}` takes other arguments", span, f"write {forms[str(function)]}")
+        return self.fail("S041", f"wrong arguments for `{function}`", span, f"write {forms[str(function)]}")
 
     def way_of(self, part: Child) -> str:
         """The method for typicality, by its word."""

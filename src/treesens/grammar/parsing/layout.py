@@ -4,8 +4,8 @@
    `decision`, `query`, `for each`).
 2. Between `such that` and the objective, a line break (or `;`) separates two conjuncts, unless the text is inside brackets, the
 line ends with an incomplete construct (an operator, a comma, `except`, `and`), or the next line starts with a continuation (an
-operator, `and`, `or`, `except`, `by`, `in`). A line that starts with `-` continues the previous line only if that one is not a
-complete conjunct yet.
+operator, `and`, `or`, `except`, `by`, `in`). A line that starts with `-` continues the previous line only if the previous line
+is not yet a complete conjunct.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lark import Token
 
 CLOSER: Final = {"LPAR": ("RPAR", "RSQB"), "LSQB": ("RSQB", "RPAR"), "LBRACE": ("RBRACE",)}
-"""The closing brackets that fit an opening one; intervals mix round and square brackets."""
+"""The closing brackets that fit an opening bracket; intervals mix round and square brackets."""
 
 CLOSERS: Final = ("RPAR", "RSQB", "RBRACE")
 VALUES: Final = ("NAME", "QUOTED", "STRING", "NUMBER", "INF")
@@ -118,7 +118,7 @@ def _has_shape(tokens: list[Token], index: int) -> bool:
 
 
 def near_declaration(token: Token) -> str | None:
-    """The declaration word most similar to a misspelt one."""
+    """The declaration word most similar to a misspelt word."""
     if token.type != "NAME":
         return None
     return next(iter(difflib.get_close_matches(token.lower(), DECLARATIONS, 1, 0.6)), None)

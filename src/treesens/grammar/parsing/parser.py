@@ -199,7 +199,7 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
                     )
                 else:
                     diagnostics.items.pop()
-                    diagnostics.error("S002", "these characters mean nothing here", last.span.to(span), "remove them")
+                    diagnostics.error("S002", "these characters are unknown here", last.span.to(span), "remove them")
             case _:
                 kept.append(token)
     return kept

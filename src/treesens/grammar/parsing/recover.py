@@ -61,7 +61,7 @@ class DeclarationParser:
         return self._finish()
 
     def fits(self, *, new_line: bool) -> frozenset[str]:
-        """The terminals that may come next, for editors; `new_line` is True if they would start a line."""
+        """The terminals that may come next, for editors; `new_line` is True for terminals on a new line."""
         index = 0
         while index < len(self.tokens):
             index = self._step(index)

@@ -1,7 +1,7 @@
 """Lark with the grammar of `sens.lark`, built on first use, since only commands that read questions need it.
 
 Building the tables takes 0.1 s, loading them 0.015 s, so they are cached in the user's cache directory, with a hash of the
-grammar and the versions of Lark and Python, which Lark checks. If the directory cannot be written, they are built each time.
+grammar and the versions of Lark and Python, which Lark checks. Without a writable directory, the tables are built each time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def grammar_text() -> str:
 
 @functools.cache
 def keywords() -> frozenset[str]:
-    """The words of the language, including those of constructs: all quoted words of the grammar. Does not import Lark."""
+    """The words of the language, including words of constructs: all quoted words of the grammar. Does not import Lark."""
     return _words_in(grammar_text())
 
 

@@ -1,8 +1,8 @@
 """`treesens fmt`: canonical spacing and indentation; the author's words, lines and comments stay.
 
-The text is laid out token by token, so nothing can get lost. Declarations start at the margin, the sentence of a query is
-indented by two spaces, its constraints by four, continuation lines by two more, and by two for every open bracket. At most one
-empty line separates two lines; the file has none at its beginning and end. A comment on its own line is indented like the
+The text is laid out token by token, so no token is lost. Declarations start at the margin, the sentence of a query is indented
+by two spaces, its constraints by four, continuation lines by two more, and by two for every open bracket. At most one empty
+line separates two lines; the file has no empty lines at its beginning and end. A comment on its own line is indented like the
 following line.
 """
 
@@ -26,7 +26,7 @@ _UNIT: Final = 2
 
 
 def format_text(text: str, name: str = "<query>") -> str:
-    """The text in canonical layout. Raises `DiagnosticsError` if it does not parse: files are never formatted in part."""
+    """The text in canonical layout. Raises `DiagnosticsError` for an invalid text: files are never formatted in part."""
     tree = parse(text, name)
     from treesens.grammar.parsing import terminals
 
@@ -63,7 +63,7 @@ def _put(done: list[str], first: Token, last_line: int, indent: int, text: str |
 
 
 def _belongs_above(comment: Token, indent: int, last_line: int) -> bool:
-    """True if an indented comment right below a line belongs to it: the next line starts a declaration, or there is none."""
+    """True if an indented comment right below a line belongs to it: the next line starts a declaration, or the text ends."""
     return indent == 0 and (comment.column or 1) > 1 and (comment.line or 0) == last_line + 1
 
 
@@ -86,7 +86,7 @@ def _lines(tokens: Iterator[Token]) -> list[list[Token]]:
 
 
 def _starts(tree: ast.File) -> frozenset[int]:
-    """Offsets at which conjuncts start: they distinguish `-a.x <= 3` on its own line from a continued difference."""
+    """Offsets at which conjuncts start, to distinguish `-a.x <= 3` on its own line from a continued difference."""
     bodies = [query.body for query in tree.queries]
     return frozenset(c.span.start for b in bodies if isinstance(b, ast.Find | ast.Count) for c in b.constraints)
 

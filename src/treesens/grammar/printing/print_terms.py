@@ -16,7 +16,7 @@ class Unwritable(QueryError, ValueError):
 
 
 def name_text(name: ast.Name, *, but: str = "") -> str:
-    """A name where only names occur; quoted if it is not plain, is reserved, or is the word `but`."""
+    """A name where only names occur; quoted unless plain, not reserved, and not the word `but`."""
     plain = PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
     return name.text if plain else _quoted(name.text)
 
@@ -42,7 +42,7 @@ def string_text(text: str) -> str:
 
 
 def decimal(value: Fraction) -> str:
-    """The exact decimal form of a number. Raises ValueError if it has none, such as 1/3."""
+    """The exact decimal form of a number. Raises ValueError for all other numbers, such as 1/3."""
     rest, twos, fives = value.denominator, 0, 0
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1

@@ -68,7 +68,7 @@ def shown_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.E
 
 
 def identity(node: ast.File | ast.Declaration | ast.Body) -> str:
-    """A text that equal nodes share: the canonical text, or their fields if names have no text."""
+    """A text that equal nodes share: the canonical text, or all fields of a node with unprintable names."""
     try:
         return to_text(node)
     except Unwritable:

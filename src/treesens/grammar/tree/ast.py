@@ -257,7 +257,7 @@ class Point(Node):
 class Find(Node):
     """`find P, Q [in MODEL] [such that CONSTRAINTS] [OBJECTIVE] [top N] [share of MEASURE] [expect ..]`
 
-    The objective is required if there are no constraints.
+    The objective is required without constraints.
     """
 
     points: tuple[Point, ...]
@@ -355,7 +355,7 @@ Many: TypeAlias = Literal["features", "pairs", "protected"]
 class Each(Node):
     """`for each f in {..} | features | pairs | protected:`
 
-    A single parameter over `pairs` represents both features; of two (`for each f, g in pairs`), each represents one.
+    A single parameter over `pairs` represents both features; of two (`for each f, g in pairs`), each represents one feature.
     """
 
     parameters: tuple[Name, ...]

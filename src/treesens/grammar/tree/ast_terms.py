@@ -274,7 +274,7 @@ class Predicate(Node):
         raise NotImplementedError
 
     def negated_text(self) -> str:
-        """The canonical text of its negation."""
+        """[negated_text] The canonical text of the constraint's negation."""
         return f"not {self.text()}"
 
     def english(self) -> str:

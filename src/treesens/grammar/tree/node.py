@@ -1,4 +1,4 @@
-"""Common parts of all syntax nodes: a source location, equality that ignores it, and a short text form.
+"""Common parts of all syntax nodes: a source location, equality without the location, and a short text form.
 
 Nodes are frozen, slotted dataclasses, but comparison, hash, text form and immutability are written once here: Python compiles
 these methods for each dataclass separately, which for sixty classes takes longer than reading a file.
@@ -56,7 +56,7 @@ class Node:
 
 
 def nodes_in(item: object) -> Iterator[Node]:
-    """All nodes of a tree, or of several."""
+    """All nodes of a tree, or of several trees."""
     parts: Iterable[object] = item if isinstance(item, tuple) else ()
     if isinstance(item, Node):
         yield item

@@ -1,6 +1,6 @@
 """The words of the language by role.
 
-All words, including those of constructs, are terminals of the grammar (`keywords` in `grammar/parsing/terminals.py`); words
+All words, including words of constructs, are terminals of the grammar (`keywords` in `grammar/parsing/terminals.py`); words
 without a role here are operators.
 """
 
@@ -31,7 +31,7 @@ QUANTITIES: Final = {
     "changes": "changes(P, Q)",
     "abs": "abs(P.f - Q.f)",
 }
-"""Every function that is a quantity, with its call forms; those of constraints are in `grammar/constructs/`."""
+"""Every function that is a quantity, with its call forms; functions in constraints are in `grammar/constructs/`."""
 
 NORMS: Final = ("l0", "l1", "l2", "linf")
 NEARNESS: Final = ("likelihood", "cavities", "both", "distance")
@@ -60,4 +60,4 @@ ENDS_OPEN: Final = frozenset(
         "minimize",
     )
 )
-"""If a line ends with one of these words, or with an operator, it continues on the next line."""
+"""A line that ends with one of these words, or with an operator, continues on the next line."""

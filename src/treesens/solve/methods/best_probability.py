@@ -60,7 +60,7 @@ class BestProbability:
         self.premises: list[str] = []
 
     def run(self) -> Result:
-        """The answer with value and bound; the verdict `none` or `unknown` is that of the question without its objective."""
+        """The answer with value and bound; a verdict `none` or `unknown` is about the question without its objective."""
         assert self.goal.probability is not None
         score = score_of(self.goal.probability, maximize=self.goal.maximize)
         if score is not None:
@@ -74,7 +74,7 @@ class BestProbability:
         return self._result()
 
     def _by_margins(self, row: ProbabilitySum) -> Result | None:
-        """Starts from the best sum of the scores that the probabilities increase with; None if there is no such sum."""
+        """Starts from the best sum of the scores that the probabilities increase with, or returns None."""
         goal = scores_of(row, maximize=self.goal.maximize)
         if goal is None:
             return None

@@ -32,7 +32,7 @@ _LEAST = 1.0
 
 @dataclass
 class Bisection:
-    """Objective values: `reached` is the best one found, and no value reaches `ceiling`.
+    """Objective values: `reached` is the best value found, and no value reaches `ceiling`.
 
     For a minimised distance all signs are flipped, so that more is always better.
     """
@@ -90,7 +90,7 @@ class Bisection:
         return -low if self.sign < 0 else high
 
     def _decide(self, mark: Fraction) -> bool:
-        """Decides whether `mark` is reached; False if the decision stays open."""
+        """Decides whether `mark` is reached; False for an open decision."""
         assert self.goal.reaching is not None
         wanted = (*self.query.constraints, self.goal.reaching(self.sign * mark))
         seconds = max(_LEAST, _SHARE * self.left())

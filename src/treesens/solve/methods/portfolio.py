@@ -81,13 +81,13 @@ class EngineRun:
             self.over.set()
 
     def is_set(self) -> bool:
-        """True if the engine has an answer, so the other runners lose; False if it ended without an answer (out of memory)."""
+        """True if the engine has an answer, so the other runners lose; False for an end without an answer (out of memory)."""
         if not self.over.is_set():
             return False
         return self.outcome is None or self.outcome.termination in _ANSWERS
 
     def result(self) -> RawOutcome:
-        """The outcome; stops the engine if it is still running."""
+        """The outcome; stops a running engine."""
         self.end()
         if self.error is not None:
             raise self.error
@@ -147,7 +147,7 @@ def race(
 ) -> Result:
     """The portfolio on one question.
 
-    The engine works on the short pipeline `native`; the solvers' pipeline runs only if they are needed.
+    The engine works on the short pipeline `native`; the solvers' pipeline runs only if solvers are needed.
     """
     start = time.perf_counter()
     compilation = _compiled(query, pipeline_for("auto", options.pipeline), options, budget)
@@ -247,7 +247,7 @@ class _Race:
         return self.budget.stopped
 
     def _decided(self) -> bool:
-        """True if there is an answer, or a candidate to learn from before the search continues (`solve/methods/refine.py`)."""
+        """True with an answer, or with a candidate to learn from before the search continues (`solve/methods/refine.py`)."""
         return self.winner is not None or bool(self.ledger.best.refuted)
 
     def _race_solvers(self, engine: EngineRun | None) -> None:

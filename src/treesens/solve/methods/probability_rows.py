@@ -42,7 +42,7 @@ class _Cutting:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def search(self, query: Query) -> tuple[Result, Rejected | None]:
-        """The answer to `query`, this search's question or a stronger one; and why its last candidate failed."""
+        """The answer to `query`, this search's question or a stronger one; and the reason why its last candidate failed."""
         while True:
             constraints = (*map(relaxed, query.constraints), *self.cuts)
             result = self.ask(replace(query, constraints=constraints), self.options, self.budget.at_least(LEAST))

@@ -1,12 +1,12 @@
 """Refinement: excludes cells without values that satisfy the relations, and refines step objectives, until all is proved.
 
-A search over cells enforces relations between values only as far as single cells allow. If the cells of a point contain no
-values that satisfy all relations at once, they are excluded, with as many others as the proof covers, and the search repeats.
-For a ladder objective, the steps are refined towards the best answer.
+A search over cells enforces relations between values only through single cells. If the cells of a point contain no values that
+satisfy all relations at once, these cells are excluded, with as many others as the proof covers, and the search repeats. For a
+ladder objective, the steps are refined towards the best answer.
 
 Stronger questions turn a distance between two points into bounds on single features. A sum over all features couples all of
 them, so that a local search can hardly move; bounds on single features that imply the same limit leave each feature free in its
-own range. Any answer to a stronger question answers the question; if it has none, nothing follows.
+own range. Any answer to a stronger question answers the question; a stronger question without an answer proves nothing.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class _Refinement:
         return None
 
     def _at_limit(self, goal: Objective) -> Result | None:
-        """An answer at the limit that constraints or domains set for the objective, so that it is optimal; None if none is
-        found. Domains limit a sum over features, too; a limit that values approach without reaching it counts as well.
+        """An answer at the limit that constraints or domains set for the objective, so that it is optimal, or None. Domains
+        limit a sum over features, too; a limit that values approach without reaching it counts as well.
         """
         limit, within = objective_range(self.query)[goal.maximize], [Fraction(0), Fraction(CLOSE) / 2]
         if goal.counts:
@@ -138,7 +138,7 @@ class _Refinement:
         return replace(found, objective=shown_objective(goal, reached, limit))
 
     def _by_stronger(self, query: Query) -> Result | None:
-        """A verified answer found through stronger questions, within a share of the time; None if there is none."""
+        """A verified answer found through stronger questions, within a share of the time, or None."""
         part = self.budget.share(_SHARE)
         for stronger in stronger_questions(query):
             if not part.worthwhile:
@@ -212,7 +212,7 @@ class _Refinement:
         return result
 
     def _improved(self, goal: Objective, result: Result) -> Result | None:
-        """A clearly better answer, or a bound that proves that there is none; None if neither is known."""
+        """A clearly better answer, or a bound that excludes better answers; None if neither is known."""
         assert result.witness is not None
         assert result.objective is not None
         reached = objective_form_value(goal, inputs_of(self.query, result.witness.values))
@@ -233,7 +233,7 @@ class _Refinement:
 
 
 def _open(result: Result) -> ObjectiveValue | None:
-    """The objective of an answer whose value and bound are not close yet; None if they are close."""
+    """The objective of an answer whose value and bound are not close yet, or None."""
     objective = result.objective
     if result.verdict is not Verdict.FOUND or objective is None or objective.bound is None:
         return None
@@ -244,7 +244,7 @@ def _open(result: Result) -> ObjectiveValue | None:
 
 
 def _joined(one: Result, other: Result) -> Result:
-    """Both answers combined, or the first alone if the second has no bound, without which refinement cannot continue."""
+    """Both answers combined, or the first alone if the second lacks a bound, which refinement needs."""
     first, second = one.objective, other.objective
     if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
         return one
@@ -275,7 +275,7 @@ def search_refined(question: OpenQuestion, budget: Budget) -> Result:
 def stronger_questions(query: Query) -> Iterator[Query]:
     """Stronger questions that bound distances between two points feature by feature: evenly, then by one feature alone.
 
-    Yields nothing if there is no distance of that kind.
+    Yields nothing without a distance of that kind.
     """
     sums = [found for constraint in query.constraints for found in _distances(constraint)]
     if not sums:
@@ -316,7 +316,7 @@ def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> C
 
 
 def _bounds(query: Query, relation: ValueSum, terms: Sequence[DistanceTerm], moving: frozenset[int]) -> Constraint:
-    """The points agree on the distance's features, except that each of the `moving` ones gets an equal share of the limit."""
+    """The points agree on the distance's features, except that each of the `moving` features has an equal share of it."""
     counted = {term.feature for term in terms}
     moving_terms = [term for term in terms if term.feature in moving]
     if not moving_terms or relation.limit < 0:

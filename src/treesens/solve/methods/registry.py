@@ -43,7 +43,7 @@ METHODS: Final = (
         name="brief search, disjunction",
         questions=f"a disjunction of at most {MOST_CASES} alternatives, on the engine",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
-        proves="what the searches below prove: the first that fits is used",
+        proves="facts proved by the searches below: the first that fits is used",
         run="treesens.solve.methods.steps:search_briefly",
         stage=Stage.STEP,
         share=0.5,
@@ -51,7 +51,7 @@ METHODS: Final = (
     ),
     Method(
         name="cases",
-        questions="the same, if still open",
+        questions="the same questions, if still open",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
         proves="verdict and optimum, from the answers to one question per alternative, which share the time",
         run="treesens.solve.methods.steps:search_cases",
@@ -133,7 +133,7 @@ PLUGINS: Final = Registry(
 
 @cache
 def all_methods() -> tuple[Method, ...]:
-    """All methods in their order: the built-in ones, each plug-in method before the one it names.
+    """All methods in their order: built-in methods, each plug-in method before the method it names.
 
     Raises UsageError if a plug-in cannot be imported, or names an unknown built-in method.
     """

@@ -32,7 +32,7 @@ def state_contradiction(question: OpenQuestion, _: Budget) -> Result:
 def search_any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
     """The answer, or `none`, of the question without its objective, with the objective's value; None if the verdict is unknown.
 
-    Optimising searches may end without an answer, and all of them profit from a known one.
+    Optimising searches may end without an answer, and all of them profit from a known answer.
     """
     query = question.query
     goal = query.objective

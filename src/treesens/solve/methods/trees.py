@@ -4,7 +4,7 @@ Most questions are decided in milliseconds, of which lowering and the passes wou
 search leaves open, and answers that the library's arithmetic does not confirm, take the compiled path.
 
 In large models, the best value of a sum of scores is searched here: the compiled path takes several times the time and memory.
-Smaller models still take it, since its passes pay off there.
+Smaller models still take that path, since its passes pay off there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def answer_on_trees(query: Query, options: Options, budget: Budget) -> Result | 
     """A final answer; None if the question is still open and takes the compiled path.
 
     Large models are answered here only: the compiled path takes several times the time and memory, and only the engine could
-    read its output. For them an open question is `unknown`.
+    read its output. For large models, an open question is `unknown`.
     """
     start = time.perf_counter()
     large = is_large(query)

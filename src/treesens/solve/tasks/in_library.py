@@ -1,8 +1,8 @@
 """Checks whether a `none` holds in the library's own arithmetic: `--confirm library`.
 
 `none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
-numerical band may satisfy it there. The question is repeated, relaxed by the library's maximum rounding error: if the relaxed
-question has no answer, the library has none either. If it has one, the library itself evaluates it.
+numerical band may satisfy the bound there. The question is repeated, relaxed by the library's maximum rounding error: if the
+relaxed question has no answer, neither has the library. The library itself evaluates an answer to the relaxed question.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIBRARY = "library"
 
 
 def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget], Result], budget: Budget) -> Result:
-    """The `none`, confirmed if no rounding of the library can create an answer, and `unknown` if the library may have one.
+    """The `none`, confirmed if no rounding of the library can create an answer, and otherwise `unknown`.
 
     A found input has passed the library's arithmetic already. Other results are returned unchanged.
     """

@@ -1,4 +1,4 @@
-"""brute: tries every combination of cells. Exact, and only for modules that are small enough."""
+"""brute: tries every combination of cells. Exact, for small modules."""
 
 from __future__ import annotations
 

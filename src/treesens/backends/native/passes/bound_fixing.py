@@ -1,4 +1,4 @@
-"""bound-fixing: cells and leaves that no solution uses become facts (reduced-cost fixing by max-marginals).
+"""bound-fixing: excludes cells and leaves that no solution uses (reduced-cost fixing by max-marginals).
 
 The native engine bounds the least slack of all score rows from above by messages between trees and features:
 

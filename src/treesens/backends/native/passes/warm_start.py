@@ -1,9 +1,9 @@
 """warm-start: a solution found by the native engine's local search becomes the solver's start.
 
-Source: a module. Target: the module with a `start`, the variables that are true in a solution; solvers that accept a start try
-it first. The search is the engine's first turn of local search, limited by work instead of time, so that a module has the same
-start on every machine. It proves nothing about the module: without a start only time is lost, and every answer is verified. Put
-it last: passes that renumber variables drop it.
+Source: a module. Target: the module with a `start`, the variables that are true in a solution; solvers that accept a
+start try it first. The search is the engine's first turn of local search, limited by work instead of time, so that a
+module has the same start on every machine. The start proves nothing about the module: a missing start only costs time,
+and every answer is verified. Run warm-start last: passes that renumber variables drop the start.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 How CatBoost evaluates (version 1.2): inputs are cast to float32; a split tests `x > border`, and in this reader inputs that
 satisfy it take the right child. NaN is below all borders, or above them if the feature's `nan_value_treatment` is `AsTrue`.
 Trees are oblivious: split i gives bit i of the leaf's number. Sums are float64, from 0, in the order of the trees; the bias is
-added last. Trees identify categories by hashes; the file has their names if it was saved with its pool.
+added last. Trees identify categories by hashes; a file saved with its pool contains their names.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
 
 
 def _threshold(info: Field, task: Task) -> Fraction | None:
-    """The probability above which the second of two classes is predicted (`set_probability_threshold`), if it is not 1/2.
+    """The probability above which the second of two classes is predicted (`set_probability_threshold`), unless 1/2.
 
     CatBoost compares the raw score with -log(1 / p - 1), in float64.
     """

@@ -58,7 +58,7 @@ class NativeCatBoost:
             raise ModelError(f"catboost refused to predict: {str(error).splitlines()[-1]}") from None
 
     def _inputs(self, rows: NDArray[np.float64]) -> Any:
-        """Rows in the library's form, with names instead of codes; unknown codes get an unknown name."""
+        """Rows in the library's form, with names instead of codes; unknown codes become an unknown name."""
         x = np.ascontiguousarray(rows, dtype=np.float64)
         if not self._names:
             return x

@@ -13,7 +13,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
 
 
 def as_number(name: str) -> str | int:
-    """The name as a number if it is written as an integer, because the library converts integers to texts."""
+    """The name as a number if written as an integer, because the library converts integers to texts."""
     return int(name) if _WHOLE.fullmatch(name) else name
 
 
@@ -23,7 +23,7 @@ def names_of_categories(
     """Names and 32-bit hashes per column, in the order of the names. `coded` maps categorical features to their columns.
 
     A name belongs to each column whose splits or single-feature tables contain its hash. A column without such a table also
-    gets the names that no table contains, which all go the same way. A column used only in combinations gets all names.
+    receives the names that no table contains, which all take the same branch. A column used only in combinations receives all.
     """
     if not coded:
         return {}
@@ -64,7 +64,7 @@ def names_of_categories(
 
 
 def _of_the_kind(values: set[int], named: Mapping[int, str], of_tables: set[int]) -> set[int]:
-    """The categories that no table contains and that are of the column's kind, numbers or texts."""
+    """The categories of the column's kind (numbers or texts) that no table contains."""
     kinds = {isinstance(as_number(named[value]), int) for value in values if value in named}
     rest = {value for value in named if value not in of_tables}
     return rest if len(kinds) != 1 else {value for value in rest if isinstance(as_number(named[value]), int) in kinds}

@@ -3,8 +3,8 @@
 How CatBoost splits (version 1.2, catboost/libs/model): a split on a number is `x > border`, and a one-hot split is `category =
 value`. A CTR split compares a statistic of a category, or of a combination, with a border. The statistic is in a table whose
 keys are hashes: h(a, b) = m (a + m b) modulo 2^64 over the 32-bit hashes of the categories, sign-extended, and then over the
-outcomes of the splits that belong to the combination. Missing keys get the statistic of no observations. All of this is float32
-(Prokhorenkova, Gusev, Vorobev, Dorogush and Gulin, NeurIPS 2018).
+outcomes of the splits that belong to the combination. Missing keys have the statistic of zero observations. All of this is
+float32 (Prokhorenkova, Gusev, Vorobev, Dorogush and Gulin, NeurIPS 2018).
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def statistic(
         else:
             conditions.append(known.among(coded[number], element["value"].integer() & 0xFFFFFFFF))
     if not categories or len(set(categories)) < len(categories):
-        raise ctr["elements"].error("a combination has no categories, or one of them twice")
+        raise ctr["elements"].error("a combination has no categories, or repeats one")
     sizes = [len(known.hashes[column]) + 1 for column in categories] + [2] * len(conditions)
     if math.prod(sizes) > MAX_TABLE:
         raise ctr["elements"].error(

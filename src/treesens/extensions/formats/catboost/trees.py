@@ -112,7 +112,7 @@ def nested_leaves(tree: Field) -> list[float]:
 
 
 def _values(given: Field) -> NDArray[np.float64]:
-    """The values of a leaf; the file has a list if the model has several scores."""
+    """The values of a leaf, which the file stores as a list for several scores."""
     listed = given.value if isinstance(given.value, list) else [given.value]
     return Field(listed, given.place, given.path).floats()
 

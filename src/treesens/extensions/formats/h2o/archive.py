@@ -27,7 +27,7 @@ class Mojo:
         return ModelError(message, place=f"{self.place}: {INDEX}", remedy=remedy)
 
     def text(self, name: str) -> str:
-        """A text of the index. Raises ModelError if it is missing."""
+        """A text of the index. Raises ModelError if the text is missing."""
         if name not in self.info:
             raise self.error(f"`{name}` is missing")
         return self.info[name]

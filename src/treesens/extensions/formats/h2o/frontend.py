@@ -2,8 +2,8 @@
 
 How H2O scores (h2o-genmodel 3.46): inputs are float64 and thresholds float32; leaves are float32 and sums float64, from 0, in
 the order of the trees. Boosting adds `init_f` at the end, and the link comes after it. A forest divides the sum by the number
-of its trees. For two classes, this is the probability of the first class; that of the second is 1 minus it. The second class is
-predicted if its probability is at least `default_threshold`, which training chooses and which is seldom 1/2.
+of its trees. For two classes, the quotient is the probability of the first class. The second class is predicted if its
+probability is at least `default_threshold`, which training chooses and which is seldom 1/2.
 
 Three or more classes have separate trees. Boosting applies a softmax to their sums, without `init_f`. A forest divides the sums
 by their total, which varies; its scores here are the sums divided by the number of trees, not probabilities. A hash of the row
@@ -57,8 +57,8 @@ _SHARES = (
     "classes instead of probabilities"
 )
 _TIES = (
-    "at a tie of the best classes H2O draws a class by a hash of the row, which may be none of the best: `found` excludes such "
-    "ties, and `none` covers them"
+    "at a tie of the best classes H2O draws a class by a hash of the row, which may be none of the best: `found` "
+    "excludes such ties, and `none` covers them"
 )
 _BOTH = (
     "the second class is predicted if its share of the sum of both scores reaches the cut-off; where only the last "
@@ -240,7 +240,7 @@ def _corrections(mojo: Mojo, classes: int) -> list[float]:
 
 
 def _plain(text: str) -> object:
-    """The text, or None if it marks an empty field."""
+    """The text, or None for the mark of an empty field."""
     return None if text in ("null", "[]", "") else text
 
 
@@ -316,7 +316,7 @@ def _labels(texts: tuple[str, ...]) -> tuple[str, ...] | tuple[int | float, ...]
 
 
 def _classes(mojo: Mojo) -> tuple[str | int, ...]:
-    """The classes; empty for a regressor. For two classes, the score is that of the second."""
+    """The classes; empty for a regressor. For two classes, the score is the second class's."""
     category, count = mojo.text("category"), mojo.count("n_classes", _MOST_CLASSES)
     if (category, count) == ("Regression", 1):
         return ()

@@ -36,6 +36,6 @@ TABLE: Table = {
     "encoded": {
         **_MODEL,
         **used(*_ENCODED[1:]),
-        **irrelevant("it belongs to another encoding (`Eigen`)", _ENCODED[:1]),
+        **irrelevant("belongs to another encoding (`Eigen`)", _ENCODED[:1]),
     },
 }

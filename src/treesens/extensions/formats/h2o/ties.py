@@ -42,7 +42,7 @@ class HashedTies(Ties):
         return (Fraction(1),) * len(self.shares)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:
-        """The class of an input: the best of `scores`, float64[classes], or one drawn by a hash of `row`, float64[features]."""
+        """The class of an input: the best of `scores`, float64[classes], or a draw by a hash of `row`, float64[features]."""
         best, tied, listed = 0, 0, [0]
         for number in range(1, len(scores)):
             if scores[best] < scores[number]:
@@ -88,7 +88,7 @@ class HashedTies(Ties):
 class CutShares(Ties):
     """Predicts the second of two classes if its share of the sum of both scores reaches a cut-off t.
 
-    That is, (1 - t) times the second score is at least t times the first. `corrections` are factors of these scores for
+    In other words, (1 - t) times the second score is at least t times the first. `corrections` are factors of these scores for
     balanced classes. The share is rounded, so a decision by its last digits is open.
     """
 

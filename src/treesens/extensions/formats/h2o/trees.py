@@ -3,13 +3,13 @@
 A node is its type (one byte: bits 0 to 5 and 6, 7 give the kinds of its sides, bits 2 and 3 the kind of split), the column (two
 bytes; 65535: a leaf) and the direction of missing values (one byte). The split follows, a float32 or a set of categories, and
 then the length of the left side unless this is a leaf. A number goes right if it is not below the float. A category goes right
-if it is in the set. A category beyond the range of the set, or not listed by the column, goes in the direction of missing
-values (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
+if it is in the set. A category beyond the range of the set, or not listed by the column, takes the branch of missing values
+(`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
 
-H2O may encode categories before its trees see them (`categorical_encoding="OneHotExplicit"`). A category becomes a column for
-each of its labels, 1 for this label and 0 for others, and one more, `NAME.missing(NA)`, for missing values; they follow the
-columns of numbers (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label counts as missing, if the library accepts it.
-So a threshold on such a column is a set of categories.
+H2O may encode categories before its trees see them (`categorical_encoding="OneHotExplicit"`). A categorical column becomes one
+column per label, 1 for this label and 0 for others, and a column `NAME.missing(NA)` for missing values; these follow the
+columns of numbers (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label counts as missing, if the library accepts it. So a
+threshold on such a column is a set of categories.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Open:
 
 
 class _Bytes:
-    """The bytes of a tree, read from the start. Raises ModelError if they end too early."""
+    """The bytes of a tree, read from the start. Raises ModelError if the bytes end too early."""
 
     def __init__(self, data: bytes, place: str) -> None:
         self.data, self.place, self.at = data, place, 0
@@ -236,7 +236,7 @@ class Encoding:
 
 
 def encoding_of(mojo: Mojo) -> Encoding | None:
-    """The table's columns if trees use encoded ones; otherwise None. Raises ModelError if the file contradicts itself."""
+    """The table's columns if trees use encoded columns; otherwise None. Raises ModelError if the file contradicts itself."""
     if mojo.info.get("_genmodel_encoding", "AUTO") != ONE_HOT:
         return None
     # As in the table, the last of these columns is the target.

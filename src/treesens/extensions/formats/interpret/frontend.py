@@ -180,7 +180,7 @@ def _cuts(level: Field) -> NDArray[np.float64]:
 
 
 def _categories(column: int, field: Field) -> tuple[list[Axis], list[Any]]:
-    """The levels of a categorical feature, and its labels; the codes are those of the finest level."""
+    """The levels of a categorical feature, and its labels; the codes are from the finest level."""
     levels = [_bins(level) for level in field.items()]
     if not levels:
         raise field.error("a feature without bins")
@@ -221,7 +221,7 @@ def _terms(fields: Field, axes: list[list[Axis]], names: list[str], outputs: int
         asked = field["term_features"].texts()
         unknown = [name for name in asked if name not in columns]
         if unknown or not asked or len(set(asked)) < len(asked):
-            raise field["term_features"].error("a term has features that do not exist, or one of them twice")
+            raise field["term_features"].error("a term has features that do not exist, or repeats one")
         # The library uses coarser bins for terms of more features, and the coarsest bins if it has no further level.
         used = [axes[columns[name]][min(len(axes[columns[name]]), len(asked)) - 1] for name in asked]
         leaves += leaves_of(used)
@@ -248,5 +248,5 @@ def _scores(field: Field, axes: list[Axis], outputs: int) -> NDArray[np.float64]
 
 
 def _size(axis: Axis) -> int:
-    """The number of bins, including those of missing and unseen values."""
+    """The number of bins, including bins of missing and unseen values."""
     return len(axis.cuts) + 3 if isinstance(axis, Numbers) else int(axis.bin_of[-1]) + 1

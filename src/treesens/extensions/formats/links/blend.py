@@ -48,7 +48,7 @@ class Way(Enum):
 
     @property
     def one_column(self) -> bool:
-        """True if only the last prediction of each member is used: that of the second class, or of a regressor."""
+        """True if only the last prediction of each member is used: the second class's, or the regressor's."""
         return self in (Way.LINEAR, Way.DECISION, Way.SPARSE, Way.SINGLE)
 
 

@@ -1,12 +1,12 @@
 """Quotients of functions of several scores, as terms of a sum of probabilities.
 
 A calibration of several classes computes f_c(s_c) for the score of each class, and divides each value by the sum of all values.
-So a term is a mean of numbers w_c with the weights f_c(s_c). It increases in the scores whose w_c is above the mean, and
-decreases in the scores whose w_c is below it.
+So a term is a mean of numbers w_c with the weights f_c(s_c). Such a mean increases in the scores whose w_c is above the mean,
+and decreases in the scores whose w_c is below it.
 
 Over a box of scores let q be the quotient, U the sum of all f_c, between L and H, and M the sum of (w_c - t) f_c for any number
-t. Since q - t = M / U, q - t is at most M / H if M <= 0, and at most M / L otherwise, and it is never more than the greatest
-quotient of the box minus t. A line in M above these bounds is a sum of functions of one score each, which rows of scores bound
+t. Since q - t = M / U, q - t is at most M / H if M <= 0, and at most M / L otherwise, and never more than the greatest quotient
+of the box minus t. A line in M above these bounds is a sum of functions of one score each, which rows of scores bound
 (`curve_sums.py`). A line for a part of the box gives a row that holds unless some score is outside that part.
 """
 
@@ -117,7 +117,7 @@ class Quotient(Summand):
         return np.min(means, axis=0), np.max(means, axis=0)
 
     def better(self, arguments: Sequence[Fraction], name: str) -> list[AtLeast]:
-        """Rows of which each better input satisfies one: some part is better or, if its weight is a middle one, different."""
+        """Rows of which each better input satisfies one: some part is better or, if its weight is in the middle, different."""
         sides = []
         for weight, part, place in zip(self.own, self.parts, arguments, strict=True):
             if weight > min(self.own):
@@ -268,8 +268,8 @@ def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
 def _narrowed(
     part: Linear, place: Fraction, halving: int, gain: Fraction, both: bool, name: str
 ) -> tuple[tuple[Fraction, Fraction], list[AtLeast]]:
-    """A part of a score's range around `place`, and rows of which every score outside the part satisfies one. The part is
-    limited in the direction in which the term gains or, if `both`, on both sides.
+    """A part of a score's range around `place`, and rows such that every score outside the part satisfies one of them. The part
+    is limited in the direction in which the term gains or, if `both`, on both sides.
     """
     low, high = min(part.low, place), max(part.high, place)
     if not halving:

@@ -46,7 +46,7 @@ _SIGMOID = Sigmoid(-1.0, 0.0)
 
 @dataclass(frozen=True)
 class Mean(Link):
-    """The weighted mean of the members' probabilities: one per class, or only that of the second of two classes."""
+    """The weighted mean of the members' probabilities: one per class, or only the second of two classes' probability."""
 
     name = "blended"
     advice = (
@@ -109,8 +109,8 @@ class Votes(Link):
 
     name = "counted"
     advice = (
-        "class(P), `audit`, `why`, `reasons`, `robust`: it counts the classes of several models, or compares calibrated "
-        "scores of its classes, and has neither probabilities nor margins here"
+        "class(P), `audit`, `why`, `reasons`, `robust`: it counts the classes of several models, or compares "
+        "calibrated scores of its classes, and has neither probabilities nor margins here"
     )
     votes = True
     several = "counts the classes of several"
@@ -122,7 +122,7 @@ class Votes(Link):
         return members_of(ensemble).winners(np.asarray(scores, np.float64), len(ensemble.classes))
 
     def sure_winners(self, ensemble: Ensemble, scores: FloatArray) -> list[int | None] | None:
-        """Per row, the class that wins whatever the uncertain members predict; None if there is no such class."""
+        """Per row, the class that wins whatever the uncertain members predict, or None."""
         count = len(ensemble.classes)
         votes = [sure_classes(member, scores[:, first:end]) for member, first, end in members_of(ensemble).parts()]
         result: list[int | None] = []
@@ -133,7 +133,7 @@ class Votes(Link):
         return result
 
     def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending:  # noqa: ARG002
-        """States that the class `wanted` has the most votes or, with `positive=False`, that another class has."""
+        """States that the class `wanted` has the most votes or, with `positive=False`, that another class has more votes."""
         blend, classes = members_of(voter.model), len(voter.model.classes)
         members = [replace(voter, model=m, first=voter.first + first) for m, first, _ in blend.parts()]
         shape = (classes,) * len(members)

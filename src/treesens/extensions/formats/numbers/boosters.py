@@ -1,8 +1,8 @@
 """Linear boosters of XGBoost as ensembles in which each feature is an open number.
 
-How XGBoost evaluates linear boosters (gblinear.cc of versions 1.3 to 3.2): the sum starts from bias + base margin; the weighted
-columns are added in order, without missing ones, and each addition is rounded to float32. The C++ compiler decides if products
-are rounded, too, so the sum is only known up to a bound.
+How XGBoost evaluates linear boosters (gblinear.cc of versions 1.3 to 3.2): the sum starts from bias + base margin; the present
+weighted columns are added in order, and each addition is rounded to float32. The C++ compiler determines whether products are
+rounded as well, so the sum is known only up to a bound.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from treesens.visible import declaration
 
 
 def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
-    """The model over the domain of its numbers, or unchanged. Raises Unbound, after a diagnostic, if a domain is not finite."""
+    """The model closed over the domain of its numbers, if any. Raises Unbound, after a diagnostic, for an infinite domain."""
     names = model.ensemble.open_features
     values = {name: values_of(specs[name]) for name in names}
     wrong = [name for name, known in values.items() if known is None]

@@ -34,7 +34,7 @@ class Behind:
 
 
 def parsed_model(data: bytes, place: str) -> Any:
-    """The ModelProto in a file. Raises ModelError if there is none."""
+    """The ModelProto in a file. Raises ModelError for other files."""
     onnx = onnx_library(place)
     from google.protobuf.message import DecodeError
 
@@ -45,7 +45,7 @@ def parsed_model(data: bytes, place: str) -> Any:
 
 
 def onnx_library(place: str) -> Any:
-    """The package onnx. Raises ModelError if it is not installed."""
+    """The package onnx. Raises ModelError if onnx is not installed."""
     try:
         import onnx
     except ImportError:
@@ -133,7 +133,7 @@ def _refuse_other_files(graph: Any, place: str) -> None:
             raise ModelError(
                 f"the tensor `{tensor.name[:60]}` is in another file (`{where[:100]}`); a model must be a single file",
                 place=place,
-                remedy="onnx.save_model(onnx.load(FILE), FILE, save_as_external_data=False) puts it into this one",
+                remedy="onnx.save_model(onnx.load(FILE), FILE, save_as_external_data=False) stores it in the model file",
             )
 
 

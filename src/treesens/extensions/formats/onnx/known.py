@@ -23,7 +23,7 @@ TABLE: Table = {
     },
     "Identity": {},
     "arithmetic": {},
-    "Cast": {**used("to"), **irrelevant("it concerns 8-bit floats", ("saturate", "round_mode"))},
+    "Cast": {**used("to"), **irrelevant("concerns 8-bit floats only", ("saturate", "round_mode"))},
     "TreeEnsembleClassifier": {
         **_COMMON,
         **used("class_ids", "class_nodeids", "class_treeids", "class_weights"),

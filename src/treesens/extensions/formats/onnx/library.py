@@ -125,7 +125,7 @@ def graph_scores(data: bytes, row: NDArray[np.float64]) -> list[float] | None:
 
 
 def score_output(data: bytes) -> tuple[str, tuple[str | int, ...]]:
-    """The first output of a graph that has its trees' scores, and the classes if the output is a map of a ZipMap.
+    """The first output of a graph with the scores of its trees, and the classes if the output is a map of a ZipMap.
 
     Raises ModelError if no output has the scores.
     """

@@ -167,7 +167,7 @@ def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, ba
 
 
 def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
-    """Reads two classes, the second with its own score; it is predicted if this score is above 0, whatever the first score.
+    """Reads two classes, the second with its own score: the second wins if its score is above 0.
 
     If the first class has no weights and no weight is negative, the second score is compared with 1/2.
     """

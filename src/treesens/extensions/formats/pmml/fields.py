@@ -29,7 +29,7 @@ from treesens.extensions.formats.pmml.xml import Element
 
 Function: TypeAlias = Callable[[Float64], Float64]
 Image: TypeAlias = str | float | None
-"""A value of a field: a text, a number, or None if it is missing."""
+"""A value of a field: a text, a number, or None for missing."""
 
 NUMBERS = ("double", "float", "integer")
 _NO_TRANSFORMATION = "move the transformation out of the file, or write it with constants and + - * / only"
@@ -63,7 +63,7 @@ class Number:
         return parse_number(text, self.kind, at)
 
     def cut(self, bound: float, strictly_above: bool) -> float:
-        """The strict cut of the column at which `value >= bound` (or `> bound`) changes; infinite if there is none."""
+        """The strict cut of the column at which `value >= bound` (or `> bound`) changes; infinite without such a cut."""
 
         if self.value is identity and not self.falls and abs(bound) < np.finfo(np.float64).max:
             return next_up(bound, NumberType.FLOAT64) if strictly_above else bound + 0.0
@@ -97,7 +97,7 @@ class Category:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """A field over intervals of a continuous field: a value x gets the image of the interval between `cuts` that contains x."""
+    """A field over intervals of a continuous field: a value x has the image of the interval between `cuts` that contains x."""
 
     number: Number
     cuts: tuple[float, ...]
@@ -130,7 +130,7 @@ class Fields:
         return Fields(self.columns, dict(self.known), dict(self.functions))
 
     def find(self, name: str, at: Element) -> Field:
-        """The field with this name. Raises ModelError if it is missing, or if it is the output of another model."""
+        """The field with this name. Raises ModelError for a missing field, and for the output of another model."""
         if name not in self.known:
             raise at.error(f"there is no field `{name[:60]}`")
         return self.known[name]
@@ -214,7 +214,7 @@ def _numbered(made: Category | Bins, kind: str, at: Element) -> Category | Bins:
 
 
 def _expression(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field | float:
-    """The value of an expression: a field, or a constant. `bound` has the arguments of a function, by parameter."""
+    """The value of an expression: a field, or a constant. `bound` maps the parameters of a function to its arguments."""
     match element.tag:
         case "FieldRef":
             name = element.require("field")
@@ -325,7 +325,7 @@ def _called(fields: Fields, function: Element, arguments: Sequence[Field | float
     """The value of a call of a DefineFunction, which may use only its parameters."""
     names = [child.require("name") for child in function.each("ParameterField")]
     if len(names) != len(arguments):
-        raise at.error(f"the function takes {len(names)} arguments, but gets {len(arguments)}")
+        raise at.error(f"the function takes {len(names)} arguments, but receives {len(arguments)}")
     body = [child for child in function.children if child.tag not in ("Extension", "ParameterField")]
     if len(body) != 1:
         raise function.error("a function needs exactly one expression")
@@ -388,7 +388,7 @@ def interval_cuts(number: Number, interval: Element) -> tuple[float, float]:
 
 
 def _mapped(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field:
-    """The field that a table makes from the categories of another field."""
+    """The field that a mapping table computes from the categories of another field."""
     pairs = list(element.each("FieldColumnPair"))
     table = element.child("InlineTable")
     if len(pairs) != 1 or table is None:

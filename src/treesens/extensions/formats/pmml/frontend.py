@@ -63,7 +63,7 @@ class PMMLFrontend(OfFiles):
         check_attributes(root)
         models = [child for child in root.children if child.tag in MODELS]
         if len(models) != 1:
-            raise root.error(f"expected one model, found {len(models)}", "keep the one that is used")
+            raise root.error(f"expected one model, found {len(models)}", "keep the model that is used")
         model = models[0]
         fields, notes = _columns(root.need("DataDictionary"), model)
         shared = root.child("TransformationDictionary")
@@ -92,7 +92,7 @@ def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str,
         [feature.name for feature in features],
         place,
         classes=read.classes,
-        remedy="export the probabilities of the whole",
+        remedy="export the probabilities of the whole model",
         **facts,
     )
 
@@ -195,7 +195,7 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
 
 
 def _column(element: Element, used: Element, index: int) -> tuple[Column, Number | Category]:
-    """A column, and the model's field for it, in which missing and extreme values are replaced as the schema says."""
+    """A column, and the model's field for it, in which missing and extreme values are replaced as the schema defines."""
     name, kind = element.require("name"), element.require("dataType")
     optype = used.get("optype", element.require("optype"))
     if (

@@ -8,7 +8,7 @@ _NAMES = irrelevant("a label for readers", ("algorithmName", "displayName", "mod
 _COUNTED = irrelevant("training counts", ("confidence", "recordCount", "importance"))
 _PENALTY = "a confidence, not part of the prediction"
 _REASONS = irrelevant(
-    "it concerns reasons, not the score",
+    "concerns reasons, not the score",
     ("baselineMethod", "baselineScore", "reasonCode", "reasonCodeAlgorithm", "useReasonCodes"),
 )
 _OF_VALUE = ("dataType", "optype")
@@ -35,7 +35,7 @@ TABLE: Table = {
     "MiningField": {
         **used("name"),
         **optional("active", used("usageType")),
-        **optional("the dictionary has it", used("optype")),
+        **optional("defined by the dictionary", used("optype")),
         **optional("asIs", used("outliers", "missingValueTreatment")),
         **optional("numbers are unbounded", used("lowValue", "highValue")),
         **optional("missing values stay missing", used("missingValueReplacement")),
@@ -113,7 +113,7 @@ TABLE: Table = {
     },
 }  # fmt: skip
 _APART: dict[str, Meaning] = irrelevant(
-    "it is not part of the prediction",
+    "not part of the prediction",
     ("Header", "MiningBuildTask", "ModelStats", "ModelExplanation", "ModelVerification", "Extension", "InlineTable"),
 )
 

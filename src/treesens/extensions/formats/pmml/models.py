@@ -122,7 +122,7 @@ class Voter:
 
 @dataclass(frozen=True)
 class _Context:
-    """The context of a nested model: the surrounding arithmetic, the named sums of earlier models, and whether it votes."""
+    """The context of a nested model: the surrounding arithmetic, the named sums of earlier models, and True for a vote."""
 
     arithmetic: str = "double"
     outputs: dict[str, Sum] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class _Context:
 
 
 def read_model(model: Element, fields: Fields) -> Read:
-    """The prediction of a file's model. Raises ModelError if it is not made of sums of trees."""
+    """The prediction of a file's model. Raises ModelError for models other than sums of trees."""
     return _read(model, fields, _Context())
 
 
@@ -245,7 +245,7 @@ def _changed(value: Sum, scale: float, base: float, at: Element, model: Element 
     if scale == 1.0 and base == 0.0:
         return value
     if value.slopes:
-        raise at.error("a sum of numbers that is scaled or shifted is not supported", "put it into the coefficients")
+        raise at.error("a sum of numbers that is scaled or shifted is not supported", "change the coefficients instead")
     moved = value.base != 0.0 or value.first or value.rounded
     if moved or (scale != 1.0 and (value.scale != 1.0 or value.average != 1)):
         raise at.error("a score that is scaled or shifted twice is not supported", "do it once")
@@ -505,7 +505,7 @@ def _scorecard(model: Element, fields: Fields, arithmetic: str) -> Read:
 
 
 def accumulation_of(sums: Sequence[Sum], at: Element) -> Accumulation:
-    """The arithmetic of the sums. Raises ModelError if it differs between sums."""
+    """The arithmetic of the sums. Raises ModelError if sums differ in arithmetic."""
     kinds = {(one.context, one.first, one.scale != 1.0, one.average, one.rounded) for one in sums}
     if len(kinds) != 1:
         raise at.error("outputs that are added up in different ways are not supported", _EXPORT)

@@ -178,7 +178,7 @@ def class_score(labels: list[str]) -> Score:
             return None
         given = {child.require("value"): child for child in found}
         if set(given) - set(labels) or len(given) != len(found):
-            raise node.error("a distribution has classes that the tree lacks, or one of them twice")
+            raise node.error("a distribution has classes that the tree lacks, or repeats one")
         if all("probability" in child.attributes for child in found):
             return [given[label].number("probability") if label in given else 0.0 for label in labels]
         counts = [given[label].number("recordCount") if label in given else 0.0 for label in labels]

@@ -1,8 +1,8 @@
 """Converts trees of PMML, whose nodes have any number of children, each with a predicate, to binary trees.
 
-A node's children are tested in order, and the first whose predicate is true is taken. `missingValueStrategy` handles unknown
-predicates, `noTrueChildStrategy` the case that none is true (PMML 4.4, TreeModel). The binary tree splits on one column at a
-time; it tracks the remaining cells on the way down, so that no split is repeated.
+A node's children are tested in order, and the first child whose predicate is true is taken. `missingValueStrategy` handles
+unknown predicates, and `noTrueChildStrategy` nodes without a true child (PMML 4.4, TreeModel). The binary tree splits on one
+column at a time, and tracks the remaining cells on the way down, so that no split is repeated.
 """
 
 from __future__ import annotations

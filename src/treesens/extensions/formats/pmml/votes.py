@@ -1,8 +1,8 @@
 """Reads trees that vote for classes (`majorityVote`, `weightedMajorityVote`) as sums of leaves; the greatest sum wins.
 
-JPMML-Evaluator keeps the classes in voting order, and takes the first of the best. So among tied classes, the class with the
-earliest vote wins. To express this in sums, each vote's weight is increased by a part of the smallest difference between two
-sums. Each part is larger than all later parts together: 1/2, 1/4, 1/8, …
+JPMML-Evaluator keeps the classes in voting order, and predicts the first of the best classes. So among tied classes, the class
+with the earliest vote wins. To express this in sums, each vote's weight is increased by a part of the smallest difference
+between two sums. Each part is larger than all later parts together: 1/2, 1/4, 1/8, …
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def vote_score(labels: Sequence[str], value: float) -> Score:
     def score(node: Element) -> Sequence[float] | None:
         if "score" not in node.attributes:
             if node.child("Node") is None:
-                raise node.error("a leaf without a score has no vote", "export the scores, too")
+                raise node.error("a leaf without a score casts no vote", "export the scores, too")
             return None
         if node.get("score") not in labels:
             raise node.error(f"`{node.get('score')[:40]}` is not one of the vote's classes")
@@ -85,7 +85,7 @@ def vote_values(weights: Sequence[float], classes: int) -> list[float] | None:
     """Weights of votes for which the greatest sum belongs to the winning class; None if float64 cannot add them exactly.
 
     Equal weights become votes of 1, since rounded sums still grow with the number of votes. For two classes only the first
-    vote, which is for one of the tied classes, needs a part; without equal sums no vote needs one.
+    vote, which is for one of the tied classes, needs a part; votes with distinct sums need none.
     """
     exact = [Fraction(1 if len(set(weights)) == 1 and weights[0] else weight) for weight in weights]
     scale = lcm(*(weight.denominator for weight in exact))

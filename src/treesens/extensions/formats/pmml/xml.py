@@ -34,11 +34,11 @@ class Element:
         return (child for child in self.children if child.tag in tags)
 
     def child(self, *tags: str) -> Element | None:
-        """The first child with one of these names; None if there is none."""
+        """The first child with one of these names, or None."""
         return next(self.each(*tags), None)
 
     def need(self, *tags: str) -> Element:
-        """The first child with one of these names. Raises ModelError if there is none."""
+        """The first child with one of these names. Raises ModelError if no such child exists."""
         found = self.child(*tags)
         if found is None:
             raise self.error(f"there is no {' or '.join(tags)}")
@@ -48,13 +48,13 @@ class Element:
         return self.attributes.get(name, default)
 
     def require(self, name: str) -> str:
-        """The text of an attribute. Raises ModelError if it is missing."""
+        """The text of an attribute. Raises ModelError if the attribute is missing."""
         if name not in self.attributes:
             raise self.error(f"the attribute `{name}` is missing")
         return self.attributes[name]
 
     def number(self, name: str, default: float | None = None) -> float:
-        """The finite float64 in an attribute, or `default`. Raises ModelError if there is neither."""
+        """The finite float64 in an attribute, or `default`. Raises ModelError if both are missing."""
         if name not in self.attributes and default is not None:
             return default
         text = self.require(name)

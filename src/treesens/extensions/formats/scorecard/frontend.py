@@ -35,9 +35,9 @@ _COLUMNS = {
 _BASE = ("", "base", "(base)", "intercept")
 _MAX_LINES = 1_000_000
 _PRINTED = (
-    "all cuts have {digits} digits after the point, and look rounded: the library's cuts may have more digits, and inputs "
-    "between the two get other points there. If they are rounded, write the exact cuts into the bins (optbinning: "
-    "binning_process_.get_binned_variable(NAME).splits)"
+    "all cuts have {digits} digits after the point, and look rounded: the library's cuts may have more digits, and "
+    "inputs between the two get other points there. If they are rounded, write the exact cuts into the bins "
+    "(optbinning: binning_process_.get_binned_variable(NAME).splits)"
 )
 _REMEDY = "write `feature,bin,points`, with bins like `[20, 30)`, `<= 5`, `['a' 'b']` or `Missing`"
 
@@ -198,7 +198,7 @@ def _read(data: bytes, place: str) -> tuple[float, list[_Term]]:
 
 
 def _line(row: list[str], places: dict[str, int], terms: dict[str, _Term], at: str) -> float:
-    """Reads one line, and returns the points that it gives to every input."""
+    """Reads one line, and returns the points that the line gives to every input."""
     if len(row) <= max(places.values()):
         raise ModelError(f"the line has {len(row)} cells", place=at, remedy=_REMEDY)
     name, text, given = (row[places[part]].strip() for part in ("feature", "bin", "points"))

@@ -4,8 +4,8 @@ Each fold is such a model; the probabilities of several folds are averaged (`ble
 
 With more than two classes, each class has a score (its decision function or share of votes) and a calibrator. The probability
 of a class is its calibrated score divided by the sum over all classes; the class with the greatest probability is predicted.
-All classes have the same divisor, so this compares functions of one score each (`binder/scores.py`). Folds have different
-divisors: they are members of a mean (`blends.py`) whose probabilities are means of quotients (`quotients.py`).
+All classes have the same divisor, so the comparison is between functions of one score each (`binder/scores.py`). Folds have
+different divisors: folds are members of a mean (`blends.py`) whose probabilities are means of quotients (`quotients.py`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def folds_of(obj: Any) -> Sequence[Any]:
 
 
 def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Learnt]:
-    """The model of one fold of a calibration, and the fold's calibrator. Raises ModelError if it has several calibrators."""
+    """The model of one fold of a calibration, and the fold's calibrator. Raises ModelError for several calibrators."""
     inner, (calibration,) = _fold(obj, place, fold, 1)
     return inner, calibration
 

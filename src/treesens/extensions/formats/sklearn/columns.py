@@ -46,7 +46,7 @@ class Column:
     levels: Float64 | None = None
     picks: Float64 | None = None
     mark: str | None = None
-    """The encoder's missing value, `None` or `NaN`; the other one is an unknown category for the encoder."""
+    """The encoder's missing value, `None` or `NaN`; the other mark is an unknown category for the encoder."""
 
     def mapped(self, function: Function) -> Column:
         """The column after an increasing function, which is also applied to NaN."""
@@ -67,7 +67,7 @@ class Column:
 
 
 def thresholds_of(column: Column, goes: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
-    """For each of `count` splits of the image, the last number of the source column that goes left, as `goes` says."""
+    """For each of `count` splits of the image, the last number of the source column that goes left, as decided by `goes`."""
     return largest_true(lambda x: goes(column.present(x)), count)
 
 
@@ -243,7 +243,7 @@ def _filler(value: np.float64) -> Function:
 
 
 def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[Column, list[Any], int | None]]:
-    """For each column: the column, its categories without missing ones, and the position of NaN among all categories."""
+    """For each column: the column, its categories without missing values, and the position of NaN among all categories."""
     if getattr(step, "_infrequent_enabled", False):
         raise ModelError(
             f"{type(step).__name__} merges infrequent categories",
@@ -272,7 +272,7 @@ def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[
 
 
 def _encoded(column: Column, present: list[Any], images: Float64, missing: float) -> Column:
-    """A column with the images of its categories; imputed NaN gets the image of the imputed value."""
+    """A column with the images of its categories; imputed NaN has the image of the imputed value."""
     if column.filled is not None:
         place = present.index(column.filled) if column.filled in present else len(present)
         missing = float(images[place])
@@ -315,10 +315,10 @@ def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
-_MIXED = ("it combines several columns", "give only the model after it, over the columns that this step makes")
+_MIXED = ("the step combines several columns", "give only the model after it, over the columns that this step makes")
 _SPREAD = ("it makes several columns of one, which are not step functions", _MIXED[1])
 _DIGITS = (
-    "its last digits are not monotone, and differ between processors",
+    "the last digits are not monotone, and differ between processors",
     "trees do not need powers or quantiles: leave it out, or use KBinsDiscretizer(encode='ordinal')",
 )
 _NO_STEPS: dict[str, tuple[str, str]] = {

@@ -91,7 +91,7 @@ def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelS
 def _of_trees(
     obj: Any, weights: Sequence[float] | None, classes: tuple[str | int, ...], source: ModelSource, name: str
 ) -> LoadedModel:
-    """The model of a vote of trees. A leaf has the tree's weight for the first of its most likely classes, and 0 for others."""
+    """The model of a vote of trees. A leaf adds the tree's weight to the first of its most likely classes."""
     count = len(classes)
     trees = []
     for tree, weight in zip(obj.estimators_, weights or [1.0] * len(obj.estimators_), strict=True):

@@ -1,7 +1,7 @@
 """Reads single outputs of scikit-learn estimators that predict several labels or targets at once.
 
 The leaves of trees and forests fitted on a matrix of targets have a row per target; `MultiOutputClassifier` and
-`MultiOutputRegressor` have an estimator per target. A pipeline before them remains unchanged.
+`MultiOutputRegressor` have an estimator per target. A pipeline before these estimators remains unchanged.
 """
 
 from __future__ import annotations

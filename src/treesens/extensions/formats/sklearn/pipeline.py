@@ -65,7 +65,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     if model is not None and model.ensemble.open_features:
         # A linear model is read together with the columns that reach it, so its wrappers must wrap the whole pipeline.
         message = f"{type(last).__name__} over a linear model follows other steps"
-        remedy = f"put it around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
+        remedy = f"put the wrapper around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
         if model.frontend != "sklearn":
             message = f"{type(last).__name__} with a linear booster follows other steps"
             remedy = "use a linear model of scikit-learn at the end, or give the booster alone"
@@ -118,7 +118,7 @@ def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, .
             continue
         if column.source in numbers or result.get(column.source, column.categories) != column.categories:
             raise ModelError(
-                f"column {column.source} reaches the model twice", place=place, remedy="encode or pass it once"
+                f"column {column.source} reaches the model twice", place=place, remedy="encode or pass the column once"
             )
         result[column.source] = column.categories
     return result

@@ -30,9 +30,7 @@ class Unwrapped:
             return ()
         cut = "" if self.threshold is None else f", which decides by probability >= {float(self.threshold):g}"
         notes = (f"the model inside {' of '.join(self.wrappers)}{cut}",)
-        return (
-            notes if self.calibration is None else (*notes, "prob(P) is calibrated, margin(P) is the score before it")
-        )
+        return notes if self.calibration is None else (*notes, "prob(P) is calibrated, margin(P) is not")
 
 
 def unwrap(obj: Any, place: str) -> Unwrapped:
@@ -74,7 +72,7 @@ def _fitted(obj: Any, name: str, place: str, remedy: str) -> Any:
 
 
 def _cutoff(obj: Any, name: str, place: str) -> Fraction:
-    """The least probability at which the second class is predicted. It is the decimal as written: 2 of 10 votes reach 0.2."""
+    """The least probability at which the second class is predicted, as a decimal: 2 of 10 votes reach 0.2."""
     given = _fitted(obj, "best_threshold_", place, "fit it first") if name == _CUTOFFS[1] else obj.threshold
     if getattr(obj, "response_method", "auto") == "decision_function":
         raise ModelError(

@@ -40,7 +40,7 @@ class Folder:
         return sorted(name for name in below if "/" not in name and not name.startswith(("_", ".")))
 
     def blobs(self) -> list[bytes]:
-        """The Parquet files of a table, in the order of their names. Raises ModelError if there are none, or other files."""
+        """The Parquet files of a table, in the order of their names. Raises ModelError without such files, or with others."""
         found = self.files()
         others = [name for name in found if not name.endswith(".parquet")] + self.folders()
         if others or not found:
@@ -69,7 +69,7 @@ def folder_of(files: Mapping[str, bytes], place: str) -> Folder:
 
 
 def open_folder(data: bytes, place: str) -> Folder:
-    """The model's folder in a zip archive: the outermost with metadata. Raises ModelError if there is not exactly one."""
+    """The outermost folder with metadata in a zip archive. Raises ModelError if there is not exactly one such folder."""
     archive = Archive(data, place, DAMAGED)
     found = set()
     for name in archive.names:

@@ -1,7 +1,7 @@
 """Models of Apache Spark (2 to 4): decision trees, random forests and boosted trees, as folders or zip files of them.
 
 How Spark scores (`RandomForestClassificationModel`, `DecisionTreeClassificationModel`, and their regression counterparts):
-inputs, thresholds, leaves and sums are float64. A leaf of a classifier has the number of training rows per class. Divided by
+inputs, thresholds, leaves and sums are float64. A leaf of a classifier stores the number of training rows per class. Divided by
 their sum, these numbers are the probabilities of a tree, or its votes in a forest. A forest predicts the first class with the
 most votes. The forest's probabilities are the votes divided by their sum, which is the number of trees up to the last digits;
 here, votes are divided by the number of trees, like the sum of leaves of a regression forest.
@@ -56,12 +56,12 @@ _BOOSTED = (
     "two classes are log-odds, twice the raw predictions of Spark"
 )
 _DIVIDED = (
-    "classes are those of `transform`: the greatest probability over its threshold; `predict` of a single tree ignores the "
-    "thresholds"
+    "classes are those of `transform`: the greatest probability over its threshold; `predict` of a single tree "
+    "ignores the thresholds"
 )
 _CUT = (
-    "the second class is predicted if its probability over its threshold exceeds the first class's; the class is open if both "
-    "are equal up to their last digits"
+    "the second class is predicted if its probability over its threshold exceeds the first class's; the class is "
+    "open if both are equal up to their last digits"
 )
 _ZERO = "Spark puts -0.0 into the bucket before the one that begins at 0; -0.0 is 0 here, so give 0"
 
@@ -171,7 +171,7 @@ def _kind(model: Stage) -> _Kind:
     if raw is not None and raw.value == "":
         raise raw.error(
             "without a raw prediction column Spark compares rounded probabilities",
-            "set rawPredictionCol, and save it",
+            "set rawPredictionCol, and save the model again",
         )
     kind = _KINDS[name]
     loss = model.setting("lossType")
@@ -303,7 +303,7 @@ def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
 
 
 def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
-    """The thresholds, which divide probabilities. Raises ModelError if one is 0, or if their number is wrong."""
+    """The thresholds, which divide probabilities. Raises ModelError if a threshold is 0, or if their number is wrong."""
     given = model.setting("thresholds")
     if given is None:
         return None

@@ -8,7 +8,7 @@ _COLUMN = "the name of a column"
 
 def _setting(*names: str) -> dict[str, Meaning]:
     """The meaning of settings, each of which appears in one of two maps."""
-    return optional("the other map has it, or Spark's default applies", used(*names))
+    return optional("set in the other map, or Spark's default applies", used(*names))
 
 
 _METADATA = {

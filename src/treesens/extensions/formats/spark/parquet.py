@@ -128,5 +128,5 @@ def check_columns(names: Sequence[str], needed: Sequence[str], place: str, allow
             raise ModelError(
                 f"unknown column `{name[:60]}`",
                 place=place,
-                remedy="it may change the model's meaning; report the version",
+                remedy="the column may change the model's meaning; report the version",
             )

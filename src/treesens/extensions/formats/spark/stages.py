@@ -4,7 +4,7 @@ Supported are `StringIndexerModel` (a label becomes its number), `VectorAssemble
 `VectorIndexerModel` (some numbers of a vector become categories), `OneHotEncoderModel` (numbers of labels become a vector of
 zeros with one 1), `VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, `Bucketizer`, scalers
 (`StandardScalerModel`, `MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes).
-Depending on `handleInvalid`, unknown and missing labels and numbers get a further category or remain NaN in the vector
+Depending on `handleInvalid`, unknown and missing labels and numbers receive a further category or remain NaN in the vector
 (`keep`), or have no prediction (`error`, `skip`).
 """
 
@@ -80,7 +80,7 @@ class Stage:
         return value.text()
 
     def number(self, name: str) -> float:
-        """The number of a setting. Raises ModelError if it is not finite."""
+        """The number of a setting. Raises ModelError for an infinite number or NaN."""
         value = self.setting(name)
         if value is None:
             raise self.metadata.error(f"the setting `{name}` is missing")
@@ -90,7 +90,7 @@ class Stage:
         return found
 
     def flag(self, name: str) -> bool:
-        """The truth value of a setting. Raises ModelError if it has none."""
+        """The truth value of a setting. Raises ModelError if the setting has no truth value."""
         value = self.setting(name)
         if value is None or not isinstance(value.value, bool):
             raise (value or self.metadata).error(f"the setting `{name}` is neither true nor false")
@@ -113,7 +113,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Slot:
-    """A number in the vector of features: the column of the table, and how the number is made from it.
+    """A number in the vector of features: the column of the table, and the rule that makes the number from it.
 
     `labels` are the values of the column in code order, or None for an unchanged number. Other values have the next code if
     `kept`, and otherwise no prediction. With `values_only`, missing values have no prediction. The number is the code or, with
@@ -157,7 +157,7 @@ class Flow:
 
 
 def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
-    """The stages of a pipeline in order, with those of nested pipelines, and the folder; a single stage for a model alone.
+    """The stages of a pipeline in order, with the stages of nested pipelines, and the folder; a single stage for a model alone.
 
     For a search over settings, only the best model is read.
     """
@@ -372,7 +372,7 @@ def _vector(told: Field) -> Float64:
 
 
 def _slots_of(stage: Stage, flow: Flow, width: int) -> list[Slot]:
-    """The vector that a stage reads: that of an earlier stage, or else the table's vector of `width` numbers."""
+    """The vector that a stage reads: made by an earlier stage, or else the table's vector of `width` numbers."""
     return flow.vectors.get(stage.text("inputCol")) or [
         Slot(f"f{number}") for number in range(min(max(width, 0), MAX_FEATURES))
     ]
@@ -469,7 +469,7 @@ def _put_into_buckets(stage: Stage, flow: Flow) -> None:
 def class_names(
     before: Sequence[Stage], tables: Mapping[str, Rows], model: Stage, after: Sequence[Stage]
 ) -> list[str] | None:
-    """The names of the classes, from a stage after the model or the indexer of the labels; None if they are unknown."""
+    """The names of the classes, from a stage after the model or the indexer of the labels, or None."""
     predicted = _column(model, "prediction")
     for stage in after:
         if stage.kind != "names" or stage.text("inputCol") != predicted:

@@ -1,4 +1,4 @@
-"""Steps before trees: monotone functions of a number, in the arithmetic of Spark (3 and 4); moves splits before such steps.
+"""Steps before trees: monotone functions of a number, in the arithmetic of Spark (3 and 4); splits are moved before such steps.
 
 Scalers multiply by a rounded quotient: `StandardScalerModel` (x - mean) * (1 / deviation), `MaxAbsScalerModel` x * (1 /
 largest), `MinMaxScalerModel` (x - least) * (width / range) + min. Java fuses no operations.
@@ -83,7 +83,7 @@ def follow(steps: Sequence[Step], x: Float64) -> Float64:
 
 
 def thresholds_before(steps: Sequence[Step], thresholds: Float64) -> Float64:
-    """The greatest number whose image is at most the threshold, for each of `thresholds`, float64[n]; -infinity if none is."""
+    """The greatest number whose image is at most the threshold, for each of `thresholds`, float64[n], or -infinity."""
     return largest_true(lambda x: np.asarray(follow(steps, x) <= thresholds), len(thresholds))
 
 
@@ -91,7 +91,7 @@ def thresholds_before(steps: Sequence[Step], thresholds: Float64) -> Float64:
 class Runs:
     """Runs of numbers that go left or right: `left[k]` is True if numbers up to `cuts[k]` and above earlier cuts go left.
 
-    `cuts`, float64[n], ascend; the last entry of `left`, bool[n + 1], is for larger numbers, `missing_left` for missing ones.
+    `cuts`, float64[n], ascend; the last entry of `left`, bool[n + 1], is for larger numbers, `missing_left` for NaN.
     """
 
     cuts: NDArray[np.float64]

@@ -1,8 +1,8 @@
 """Reads trees from the tables of Spark, which have a row for each node, numbered in pre-order.
 
-A number goes left if it is at most the threshold, so NaN goes right. For a category the file has the codes that go left. Spark
-keeps the smaller side, or the left side if both have the same size; all other values, including unlisted codes, fractions and
-NaN, go to the other side (`CategoricalSplit` in Spark 2 to 4).
+A number goes left if it is at most the threshold, so NaN goes right. For a category, the file stores the codes that go left.
+Spark keeps the smaller side, or the left side if both have the same size; all other values, including unlisted codes, fractions
+and NaN, go to the other side (`CategoricalSplit` in Spark 2 to 4).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Grown:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Columns of nodes, [N], tree after tree; `offset` has the first node of each tree."""
+    """Columns of nodes, [N], tree after tree; `offset` contains the first node of each tree."""
 
     columns: Columns
     prefix: str
@@ -168,7 +168,7 @@ def _splits(
         total, owner = int(count[node]), int(feature[node])
         codes = values[first[node] : first[node] + length[node]]
         if owner in numeric or categories.setdefault(owner, total) != total:
-            table.refuse(bad, "the nodes of a feature differ in the number of categories, or have thresholds, too")
+            table.refuse(bad, "the nodes of a feature differ in the number of categories, or also have thresholds")
         if not ((codes >= 0) & (codes < total) & (codes == np.floor(codes))).all() or len(set(codes.tolist())) != len(
             codes
         ):

@@ -1,1 +1,1 @@
-"""Training within a budget: after every round it is proved that the swing of some features stays within the budget."""
+"""Training within a budget: after every round a proof shows that the swing of some features stays within the budget."""

@@ -43,7 +43,7 @@ class _Trainer:
         if kind is None or rate is None:
             raise UsageError("this version of lightgbm does not report parameters", remedy="update lightgbm")
         if kind[1] not in ("gbdt", "goss"):
-            raise UsageError(f"rounds of boosting={kind[1]} change earlier ones", remedy="train with boosting=gbdt")
+            raise UsageError(f"rounds of boosting={kind[1]} change earlier rounds", remedy="train with boosting=gbdt")
         self._rate = float(rate[1])
         given = [float(text) for text in factors[1].split(",")] if factors is not None and factors[1] else []
         self._factors = given or [1.0] * len(self.names)

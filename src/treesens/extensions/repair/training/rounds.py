@@ -43,7 +43,7 @@ class Within:
         if unknown := sorted(self.varied - set(names)):
             raise UsageError(f"the rows have no feature `{unknown[0]}`", remedy=f"features: {', '.join(names)}")
         if not set(names) - self.varied:
-            raise UsageError("every feature of the rows varies", remedy="leave one out of `vary`")
+            raise UsageError("every feature of the rows varies", remedy="leave at least one feature out of `vary`")
 
     def is_kept(self, trained: Any) -> bool:
         """True if the promise is proved for the booster `trained`, with a margin for the library's rounding."""
@@ -116,7 +116,7 @@ class Rounds:
         if before is not None and not self.within.is_kept(before):
             raise UsageError(
                 "the model from which training continues is not proved to be within the budget",
-                remedy="repair it first, or raise the budget",
+                remedy="repair the model first, or raise the budget",
             )
 
     def _kept(self, trainer: Trainer) -> Round:

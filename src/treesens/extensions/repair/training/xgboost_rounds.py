@@ -98,13 +98,13 @@ def _check_kind(config: Any) -> None:
     """Raises UsageError for boosters whose rounds change earlier rounds."""
     kind = config.get("name", "gbtree")
     if kind != "gbtree":
-        raise UsageError(f"rounds of the booster `{kind}` change earlier ones", remedy="train with booster=gbtree")
+        raise UsageError(f"rounds of the booster `{kind}` change earlier rounds", remedy="train with booster=gbtree")
     if config.get("gbtree_train_param", {}).get("process_type", "default") != "default":
         raise UsageError("process_type=update changes existing trees", remedy="leave it out")
 
 
 def _found(config: Any, name: str) -> str:
-    """The value of a parameter, at whichever place in `config` the library stores it. Raises UsageError if it is missing."""
+    """The value of a parameter, wherever `config` stores it. Raises UsageError if the parameter is missing."""
     if isinstance(config, dict):
         if isinstance(config.get(name), str):
             return str(config[name])

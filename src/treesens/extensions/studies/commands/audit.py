@@ -30,7 +30,7 @@ class AuditOutputs(Outputs):
             write_output("the prices", lambda: show_mending(document["mending"]))
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """Writes the page, the records next to it, the PDF and the card, each if it is requested."""
+        """Writes the page, the records next to it, the PDF and the card, each only on request."""
         from treesens.extensions.studies.report.audit_page import write_report
         from treesens.extensions.studies.report.model_card import card_section, write_card
 

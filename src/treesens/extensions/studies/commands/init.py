@@ -37,7 +37,7 @@ def command(
 ) -> int:
     """Write a first file of questions about MODEL, with the domains of the table DATA, and a first treesens.toml next to it.
 
-    Both are full of comments: read them, and change them. Existing files are kept.
+    Both files are full of comments: read and change them. Existing files are kept.
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
@@ -79,7 +79,7 @@ def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, fo
         "# What inputs are possible: ranges and categories of the table. Widen what can be wider, and give categories names:",
         "# feature sex: category {Female = 0, Male = 1}",
         *domain_lines(first_look(table), [n for n in names if not _coded(model, n)]),
-        "# Features without a line range over what the table holds.",
+        "# Features without a line range over the values of the table.",
         "domain from d",
         "",
     ]
@@ -133,15 +133,15 @@ def first_toml(model: LoadedModel) -> str:
     )
     names = ", ".join(json.dumps(name, ensure_ascii=False) for name in model.ensemble.feature_names[:3])
     lines = [
-        "# What answers about the models of this folder depend on (docs/protected.md). Take away the # of what holds.",
+        "# Facts for answers about the models in this folder (docs/protected.md). Remove the # before true lines.",
         "",
-        "# Features that must not matter: first in every table, never named as something to change.",
+        "# Features that must not matter: first in every table, never named for a change.",
         f"# protected = [{names}]",
     ]
     if classes:
         lines += [
             "",
-            "# What the classes are called, and which of them people wish for.",
+            "# The names of the classes, and the favourable class.",
             f"# classes = {{{classes}}}",
             f"# favourable = {json.dumps(str(model.ensemble.classes[0]))}",
         ]

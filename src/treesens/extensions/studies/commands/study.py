@@ -189,7 +189,7 @@ def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) ->
 
 
 def _none(code: int, why: str) -> _Certified:
-    """Prints why there is no manifest, and returns the exit code with a record of the reason."""
+    """Prints the reason for a missing manifest, and returns the exit code with a record of the reason."""
     say(why, err=True)
     return _Certified(code, ManifestRecord(file=None, sha256=None, parts=0, claims=[], without=[], failed=why))
 

@@ -160,7 +160,7 @@ def sizes_of(texts: list[str], flag: str) -> tuple[str, ...]:
 
 
 def number_of(text: str, flag: str) -> Fraction:
-    """The exact number that a text states. Raises UsageError if there is none, or it lies outside the range of float64."""
+    """The exact number that a text states. Raises UsageError if it is not a number, or outside the range of float64."""
     try:
         number = fraction_of(text)
         float(number)

@@ -48,16 +48,16 @@ def audit(
     seed: int = 0,
     replay: Literal["auto", "emulated", "library"] = "emulated",
 ) -> Audit:
-    """An audit of a model over rows (files, live objects, frames), as `treesens audit` makes it.
+    """An audit of a model over rows (files, live objects, frames), as by `treesens audit`.
 
     `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
-    decision is that of the model, or probability >= `threshold`. `classes` selects one class, or several between which
+    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes between which
     changes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a `.sens` file with
-    declarations of features. Features named in `real` may be fractions although their columns hold whole numbers.
-    `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of
-    the rows; `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap.
-    `time_limit` is in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C
-    returns the results so far.
+    declarations of features. Features named in `real` may be fractions although their columns contain whole numbers. `measure`
+    (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of the rows;
+    `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap. `time_limit` is
+    in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C returns the results so
+    far.
     """
 
 def count(
@@ -84,7 +84,7 @@ def count(
     interval, and an estimate whose relative error exceeds `epsilon` with a probability of at most `delta`.
 
     `measure` is the measure of shares: `uniform` on the domain, `cells`, or from `data`: `marginals`, `chow-liu`, `rows`.
-    Sets, gaps, cut-offs, classes and domains are those of `audit`. `time_limit` is in seconds for each question. Ctrl-C
+    Sets, gaps, cut-offs, classes and domains are as in `audit`. `time_limit` is in seconds for each question. Ctrl-C
     returns the results so far.
     """
 
@@ -105,13 +105,13 @@ def diff(
     tolerance: float = 1e-06,
     seed: int = 0,
 ) -> Diff:
-    """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
-    score at one input, reached and bounded. `data` gives the domain and the rows that change. `label`, the column of
-    labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in probability, or
-    as `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and go; `decision`, a `.sens`
-    file, the changes of outcomes. `time_limit` is in seconds for every search, `set_limit` for every set of features and
-    model. A largest difference may differ from its bound by `tolerance` (relative). UsageError for models with
-    different kinds of scores. Ctrl-C returns the results so far.
+    """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of
+    every raw score at one input, reached and bounded. `data` gives the domain and the rows that change. `label`, the column of
+    labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in probability, or as
+    `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and disappear; `decision`, a
+    `.sens` file, the changes of outcomes. `time_limit` is in seconds for every search, `set_limit` for every set of features
+    and model. A largest difference may differ from its bound by `tolerance` (relative). UsageError for models with different
+    kinds of scores. Ctrl-C returns the results so far.
     """
 
 def gap(
@@ -134,9 +134,9 @@ def gap(
     jobs: int = 1,
     seed: int = 0,
 ) -> Gap:
-    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair
-    and bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within
-    `close` of the value, or after `time_limit` seconds for each set. `typical`, a percentage, restricts inputs to those
+    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a
+    verified pair and bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is
+    within `close` of the value, or after `time_limit` seconds for each set. `typical`, a percentage, restricts inputs to inputs
     typical of the rows.
     """
 
@@ -158,11 +158,11 @@ def groups(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> StudyResult:
-    """The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval, and
-    that of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
-    `favourable` is a class (default: that of `treesens.toml` or of the model), predicted, or with a probability of at least
-    `threshold`. `measure` is the measure of shares: `rows`, or one learnt from the rows of each group. `time_limit` is in
-    seconds for each group.
+    """The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval,
+    and an interval of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be
+    features. `favourable` is a class (default: from `treesens.toml` or the model), predicted, or with a probability of at
+    least `threshold`. `measure` is the measure of shares: `rows`, or a measure learnt from the rows of each group. `time_limit`
+    is in seconds for each group.
     """
 
 def learn_rules(
@@ -174,10 +174,10 @@ def learn_rules(
     share: float = 0.01,
     time_limit: float = 600.0,
 ) -> Rules:
-    """The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each
-    with its support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share
-    of a rule's rows that may break it, `rows` and `share` are the least support. `time_limit` is in seconds for all but the
-    domains; `unfinished` names the rest.
+    """The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules,
+    each with its support and the numbers of the rows that break it; `text` states all rules in the language. `exceptions` is
+    the share of a rule's rows that may break it, `rows` and `share` are the least support. `time_limit` is in seconds for all
+    but the domains; `unfinished` names the unfinished searches.
     """
 
 def reasons(
@@ -199,11 +199,11 @@ def reasons(
     time_limit: float = 5.0,
     seed: int = 0,
 ) -> StudyResult:
-    """The principal reasons of the rows of `data` without the favourable decision, as `treesens reasons` finds them: at
-    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), all of
-    which are needed (proved). With `way="values"` they are features whose values alone keep the decision (proved). `codes` is
-    a TOML file with the phrase and the code of every feature. `time_limit` is in seconds for each denial. Ctrl-C returns
-    the results so far.
+    """The principal reasons of the rows of `data` without the favourable decision, as `treesens reasons` finds them: at most
+    `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), all of which are
+    needed (proved). With `way="values"` the reasons are features whose values alone keep the decision (proved). `codes` is a
+    TOML file with the phrase and the code of every feature. `time_limit` is in seconds for each denial. Ctrl-C returns the
+    results so far.
     """
 
 def repair(
@@ -236,9 +236,9 @@ def repair(
     """Repairs a model so that it is less sensitive to the features of `vary`, like `treesens repair`. The model is written to
     `output` in the format of its library (one file per size), and only with a proof about the file.
 
-    `data` holds the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
+    `data` contains the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
     `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
-    In the features of `increasing` the score does not fall, in those of `decreasing` it does not rise. The raw scores of
+    In the features of `increasing` the score does not fall, in features of `decreasing` it does not rise. The raw scores of
     `keep_rows`, a table, stay to 0.0001. Times are in seconds. Raises UsageError for a promise that the kept features and
     rows rule out.
     """
@@ -256,7 +256,7 @@ def robust(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Robustness:
-    """The distance of rows (default: all) of `data` to another class, as `treesens robust` computes it: reached by a verified
+    """The distance of rows (default: all) of `data` to another class, as in `treesens robust`: reached by a verified
     input, and bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`
     every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns the results so far.
     """
@@ -278,10 +278,10 @@ def sets(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Sets:
-    """The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal ones that can, each
-    with a verified pair, and all maximal ones that cannot, proved. `vary` are the features whose sets are tried (default:
-    all that the model uses); `most` stops after this number of sets that flip. `time_limit` is in seconds per set. Ctrl-C
-    returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    """The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal sets that can, each
+    with a verified pair, and all maximal sets that cannot, proved. `vary` are the features whose sets are tried (default: all
+    that the model uses); `most` stops after this number of sets that flip. `time_limit` is in seconds per set. Ctrl-C returns
+    the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """
 
 def shape(
@@ -300,7 +300,7 @@ def shape(
     jobs: int = 1,
     seed: int = 0,
 ) -> StudyResult:
-    """The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides it:
+    """The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides:
     `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
     proved bounds. A direction that the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a
     pair), or is open (None). `time_limit` is in seconds for each feature and score. Ctrl-C returns the results so far.

@@ -1,8 +1,8 @@
 """An evaluator for MLflow that audits a model: `mlflow.models.evaluate(.., evaluators=["treesens"], evaluator_config={..})`.
 
-`pip install 'treesens[mlflow]'` installs its requirements. MLflow finds it by the entry point `mlflow.model_evaluator`. The
-configuration contains options of `treesens.audit`, and `purpose` and `date` of its report. The run gets the numbers of every
-record as metrics, and the page, its records and a section of a model card as artifacts.
+`pip install 'treesens[mlflow]'` installs its requirements. MLflow finds the evaluator by the entry point
+`mlflow.model_evaluator`. The configuration contains options of `treesens.audit`, and `purpose` and `date` of its report. The
+run receives the numbers of every record as metrics, and the page, its records and a section of a model card as artifacts.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _name(words: str) -> str:
 
 
 def _unlike(name: str, known: Mapping[str, float]) -> str:
-    """A name that is not taken: two features may differ only in a character that names cannot contain."""
+    """A name that is not used yet: two features may differ only in a character that names cannot contain."""
     free, number = name, 2
     while free in known:
         free, number = f"{name} {number}", number + 1

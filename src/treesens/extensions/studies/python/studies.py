@@ -170,7 +170,7 @@ class Gap(StudyResult):
 
 @dataclass(frozen=True, eq=False)
 class Diff(Columns):
-    """Two models compared; `record` is what `treesens diff --json` prints."""
+    """Two models compared; `record` is the output of `treesens diff --json`."""
 
     record: dict[str, Any]
     notes: tuple[str, ...]
@@ -196,7 +196,7 @@ class Diff(Columns):
 
     @property
     def changed_rows(self) -> list[int] | None:
-        """The indices of rows that get another class (regressors: another value), the clearest first; None without data."""
+        """The indices of rows whose class (regressors: value) changes, the clearest first; None without data."""
         return self.found.changed
 
     @property
@@ -207,7 +207,7 @@ class Diff(Columns):
 
     @property
     def sensitivities(self) -> list[dict[str, Any]] | None:
-        """One dict per set of features and gap: its sensitivity `appears`, `goes`, `stays`, is `never` there, or is `unknown`,
+        """One dict per set of features and gap: its sensitivity `appears`, `goes`, `stays`, `never` exists, or is `unknown`,
         with the findings about both versions; None without gaps.
         """
         known: list[dict[str, Any]] | None = self.record["sensitivities"]

@@ -69,7 +69,7 @@ def signature_of(study: Study[Any, Any]) -> inspect.Signature:
 
 
 def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
-    """The Python call of a study; it checks options once, and returns the results so far on Ctrl-C."""
+    """The Python call of a study, which checks options once, and returns the results so far on Ctrl-C."""
     signature = signature_of(study)
     checked = typed(_ask)
 
@@ -164,7 +164,7 @@ def in_notebook() -> bool:
 
 @contextmanager
 def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[Any], None]]:
-    """Yields a function to be called with every finished record; outside notebooks it does nothing."""
+    """Yields a function to be called with every finished record; outside notebooks this function does nothing."""
     if not in_notebook():
         yield lambda _: None
         return

@@ -216,7 +216,7 @@ def rows_of(rows: Any, data: Any = None) -> list[int]:
 
 def _chosen(mask: np.ndarray[Any, Any], data: Any) -> list[int]:
     if data is not None and hasattr(data, "__len__") and not isinstance(data, str) and len(mask) != len(data):
-        raise UsageError(f"`rows` is a mask of {len(mask)} rows, and the data has {len(data)}")
+        raise UsageError(f"`rows` is a mask of {len(mask)} rows, but the data has {len(data)}")
     return np.flatnonzero(mask).tolist()
 
 

@@ -74,7 +74,7 @@ class Columns(ABC):
 
 
 class Records(Columns):
-    """A study whose columns have one line per record; `records` are those that its command prints with --json."""
+    """A study whose columns have one line per record; `records` are the records that its command prints with --json."""
 
     records: list[dict[str, Any]]
     _asked: tuple[str, Any]
@@ -112,7 +112,7 @@ class Pictured(Records):
 
 @dataclass(frozen=True, eq=False)
 class StudyResult(Records):
-    """The result of a study; `records` are those that its command prints with --json."""
+    """The result of a study; `records` are the records that its command prints with --json."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]

@@ -45,7 +45,7 @@ class Audit:
     declared: set[str] = field(default_factory=set)
     """Features with a declared domain."""
     mending: list[dict[str, Any]] | None = None
-    """The estimated cost of repairing the model; None if it was not requested."""
+    """The estimated cost of repairing the model; None unless requested."""
     mending_gap: float = 0.0
 
 
@@ -95,7 +95,7 @@ def audit_facts(
 
 
 def _meaning(found: Audit) -> dict[str, Any]:
-    """The stated meaning of the model, with the features that act as proxies for protected ones."""
+    """The stated meaning of the model, with the features that act as proxies for protected features."""
     meaning, used = found.model.meaning, set(found.model.ensemble.used_features)
     lost: list[str] = []
 
@@ -140,9 +140,9 @@ _LISTED = 24
 
 
 def domain_records(query: Query, declared: set[str]) -> list[dict[str, Any]]:
-    """A record for each feature: its kind, its range or values, whether it may be missing, and the source of its domain.
+    """A record for each feature: its kind, its range or values, a flag for missing values, and the source of its domain.
 
-    `declared` are the features with a declared domain; the other features have the range of the data.
+    `declared` are the features with a declared domain; the others range over the data.
     """
     result = []
     for name, domain, grid in zip(query.space.names, query.space.domains, query.space.grid, strict=True):

@@ -35,7 +35,7 @@ _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
 def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any], *, force: bool = False) -> Path:
     """Writes all facts and records as JSON and, in the same folder, the page with their hash; returns the path of the JSON.
 
-    The records are written before the page, which may fail. Neither contains measured times.
+    The records are written before the page, which may fail. Measured times are neither in the records nor on the page.
     """
     attachment = attachment_of(path)
     facts, records = without_seconds(facts), without_seconds(records)
@@ -53,7 +53,7 @@ def attachment_of(path: Path) -> Path:
         is_pdf = path.suffix.lower() == ".pdf"
         remedy = "call the page NAME.html" + (", and name the PDF next to it: --pdf NAME.pdf" if is_pdf else "")
         raise UsageError(
-            f"a page is HTML, which a name ending in `{path.suffix}` is not"
+            f"a page is HTML, and a name in `{path.suffix}` is not"
             if path.suffix
             else "a page is HTML, and its name has no ending",
             place=str(path),
@@ -129,7 +129,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
 
 
 def certificates_of(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every claim for which a certificate was requested, with the file of the certificate or the reason why there is none."""
+    """Every claim with a requested certificate: the file of the certificate, or the reason for its absence."""
     return [
         {
             "name": ", ".join(record["varied"]),
@@ -155,7 +155,7 @@ def seen(value: Any) -> Any:
 
 
 def changed_first(record: dict[str, Any]) -> list[str]:
-    """The features of a pair, with those that differ between its points first."""
+    """The features of a pair, starting with the features that differ between its points."""
     points = list(record["points"].values())
     return sorted(points[0], key=lambda name: points[0][name] == points[-1][name])
 

@@ -17,12 +17,12 @@ from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
 
 ROW_FLIPS = (
-    "a row flips if, with its other features fixed, one value of the feature from the domain gives one answer and another "
-    "value gives the other answer; the row itself may give neither"
+    "a row flips if, with its other features fixed, one value of the feature from the domain gives one answer and "
+    "another value gives the other answer; the row itself may give neither"
 )
 PRICED = (
-    "prices are computed on every second row of the table, which the repair has not seen; if the model was trained on these "
-    "rows, its loss and AUC on new rows may differ"
+    "prices are computed on every second row of the table, which the repair has not seen; if the model was trained "
+    "on these rows, its loss and AUC on new rows may differ"
 )
 SWING = "the largest difference of the {} between two inputs of the domain that differ only in the feature"
 """A sentence about the swing of one feature; for a set of features, the inputs differ only in the set."""
@@ -50,7 +50,7 @@ def proxy_words(proxy: dict[str, Any]) -> str:
 
 
 def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
-    """The classes or outcomes of a record, by their names, and its cut-off; empty if it has none."""
+    """The classes or outcomes of a record, by their names, and its cut-off; empty if the record has none."""
     return classes(record, (names or Names()).name_of)
 
 
@@ -60,7 +60,7 @@ def swing_of(record: dict[str, Any]) -> str:
 
 
 def swing_units(records: Sequence[dict[str, Any]]) -> str:
-    """The units of the largest swings; empty if there are no swings."""
+    """The units of the largest swings; empty without swings."""
     return " or ".join(dict.fromkeys(one["max_swing_unit"] for one in records if one["max_swing_unit"] is not None))
 
 
@@ -80,7 +80,7 @@ def flips_of_words(record: dict[str, Any]) -> str:
 
 
 def distance_of(record: dict[str, Any]) -> str:
-    """The distance to the nearest row, with its proved bound if it may be smaller."""
+    """The distance to the nearest row, with its proved bound if that may be smaller."""
     near = record.get("nearest_row")
     if not near:
         return "–"
@@ -89,7 +89,7 @@ def distance_of(record: dict[str, Any]) -> str:
 
 
 def shape_of(record: dict[str, Any]) -> str:
-    """The direction of the score in the feature, and whether a declared direction holds."""
+    """The direction of the score in the feature, and the verdict on a declared direction."""
     known = record.get("shape")
     if known is None:
         return ""

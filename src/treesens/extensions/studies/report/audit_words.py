@@ -52,8 +52,8 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
             lines.append(f"{_at(gap).capitalize()}, none of {features} flips a row of the data.")
         else:
             lines.append(
-                f"{_at(gap).capitalize()}, none of {features} is known to flip a row of the data; not all combinations of "
-                "values were tried."
+                f"{_at(gap).capitalize()}, none of {features} is known to flip a row of the data; not all "
+                "combinations of values were tried."
             )
         other = [r for _, r in mine if not r["rows_flipped"]]
         found, none, unknown = (sum(r["verdict"] == v for r in other) for v in ("found", "none", "unknown"))
@@ -211,18 +211,18 @@ def method_of(record: Record) -> str:
 
 def trusted(records: Sequence[Record]) -> list[str]:
     """The components that a reader has to trust, by kind of claim."""
-    lines = ["That the model file and the data are those of production: their SHA-256 are below."]
+    lines = ["Model and data: the model file and the data are those of production; their SHA-256 are below."]
     kinds = {r["proof"] for r in records if r["verdict"] == "none"}
     replays = {r["replay"] for r in records if r["verdict"] == "found"}
     certified = {r["verdict"] for r in records if any(c["file"] for c in r.get("certificates", ()))}
     if "library" in replays:
-        lines.append("Pairs: nothing but the library that made the model, which predicted both inputs.")
+        lines.append("Pairs: only the library that made the model, which predicted both inputs.")
     if "emulated" in replays:
         lines.append(
-            "Pairs: that the model file is read as the library reads it (tested bit for bit; docs/frontends.md)."
+            "Pairs: that treesens reads the model file as the library does (tested bit for bit; docs/frontends.md)."
         )
     lines.append(
-        "Rows that flip: that the model file is read as the library reads it, and the exact sweep over all rows."
+        "Rows that flip: that treesens reads the model file as the library does, and the exact sweep over all rows."
     )
     if "none" in certified:
         lines.append(
@@ -240,15 +240,15 @@ def trusted(records: Sequence[Record]) -> list[str]:
 
 
 def limits(records: Sequence[Record], facts: Record, domain: str = "the domain in the annex") -> list[str]:
-    """The limits of the audit; `domain` says where the reader finds the domain."""
+    """The limits of the audit; `domain` is the place of the domain for the reader."""
     seconds = facts.get("settings", {}).get("seconds per set")
     lines = [
-        f"Every proof and every bound is about {domain}, and says nothing about inputs outside it.",
-        "One feature (or set) is changed at a time, and all others are fixed: features that change together in the real world "
-        "are not modelled.",
-        "A pair is possible in the domain; its distance to the nearest row indicates whether it is likely.",
-        "The audit covers the behaviour of the model. It does not assess the data, the labels or the use of decisions, and is "
-        "not a statement about compliance with any rule.",
+        f"Every proof and every bound is about {domain}, and states nothing about other inputs.",
+        "One feature (or set) is changed at a time, and all others are fixed: features that change together in the "
+        "real world are not modelled.",
+        "A pair is possible in the domain; its distance to the nearest row indicates its likelihood.",
+        "The audit covers the behaviour of the model. The audit does not assess the data, the labels or the use of "
+        "decisions, and is not a statement about compliance with any rule.",
     ]
     if any(r["verdict"] == "unknown" for r in records):
         lines.append("An undecided question may have either answer; more time may decide it.")

@@ -30,7 +30,7 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
         "different": "different"
         + ("" if bound is None else f"; proved: no score differs by more than {rounded(bound, 6, ROUND_CEILING)}"),
         "unknown": "unknown: "
-        + ("nothing was found, and not all is proved" if record["scores"] else "nothing has an accepted certificate"),
+        + ("nothing was found, and proofs are missing" if record["scores"] else "nothing has an accepted certificate"),
     }
     say_wrapped(words[record["verdict"]])
     table_of(ScoreDifference, record["scores"])
@@ -87,7 +87,7 @@ def _show_sensitivities(records: list[dict[str, Any]]) -> None:
 
 
 def diff_html(record: Mapping[str, Any]) -> str:
-    """The comparison as HTML: the verdict, changed rows, the largest differences, and sensitivities, protected ones first."""
+    """The comparison as HTML: the verdict, changed rows, the largest differences, and sensitivities, the protected first."""
     bound = (
         ""
         if record["bound"] is None

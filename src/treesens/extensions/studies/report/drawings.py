@@ -82,7 +82,7 @@ def colour(strength: float) -> str:
 
 
 def ink_on(fill: str) -> str:
-    """Black or white, whichever has the greater contrast to a colour; this contrast is always at least 4.5 (WCAG AA)."""
+    """Black or white, whichever contrasts more with a colour; this contrast is always at least 4.5 (WCAG AA)."""
     return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, fill))
 
 
@@ -129,7 +129,7 @@ def share_bars(groups: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _bar(left: float, low: float, high: float) -> dict[str, float]:
-    """A bar between two shares; if they are equal, it is a thin line."""
+    """A bar between two shares; equal shares give a thin line."""
     start, end = _place(low), _place(high)
     return {"x": round(left + start, 1), "width": round(max(2.0, end - start), 1) if high > 0 else 0.0}
 

@@ -63,7 +63,7 @@ def who_of(share: dict[str, Any]) -> list[str]:
 
 
 def typical_of(record: dict[str, Any]) -> str:
-    """The finding among typical inputs, with their largest swing; empty if it was not requested."""
+    """The finding among typical inputs, with their largest swing; empty unless requested."""
     part = record.get("typical")
     if part is None:
         return ""
@@ -73,6 +73,6 @@ def typical_of(record: dict[str, Any]) -> str:
 
 
 def share_of(record: dict[str, Any]) -> str:
-    """The share in an audit record: the estimate if any, otherwise the proved interval; empty if it was not requested."""
+    """The share in an audit record: the estimate if any, otherwise the proved interval; empty unless requested."""
     share = record.get("share")
     return "" if share is None else estimated(share) or interval(share)

@@ -1,7 +1,7 @@
 """The first two pages of a report: the finding about every feature in a few words, and one example sentence.
 
-*On rows*: rows of the data flip. *On inputs only*: only other inputs of the domain flip; their rarity is stated. *None*: it is
-proved that no input flips. Signers have to distinguish the first two: one row in ten is not one input in a billion.
+*On rows*: rows of the data flip. *On inputs only*: only other inputs of the domain flip; their rarity is stated. *None*: a
+proof shows that no input flips. Signers have to distinguish rows from inputs: one row in ten is not one input in a billion.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def directions(record: Record, facts: Record) -> str:
 
 
 def proxies(facts: Record) -> list[str]:
-    """The features that act as proxies for protected ones, with a line for each protected feature."""
+    """The features that act as proxies for protected features, with a line for each protected feature."""
     found: dict[str, list[str]] = {}
     for proxy in (facts.get("meaning") or {}).get("proxies", ()):
         swing = largest_words(swing_of_record(proxy))

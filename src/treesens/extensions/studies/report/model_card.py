@@ -25,7 +25,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 
 def card_section(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
-    """The section, marks included. It contains no times except the date in `facts`, if there is one."""
+    """The section, marks included. The section contains no times except the date in `facts`, if any."""
     groups = audit_words.grouped(records, Names.of_facts(facts))
     gaps = list(dict.fromkeys(gap_of(record) for record in records))
     lines = front_page.lines(groups, facts)
@@ -44,10 +44,10 @@ def card_section(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         "Are there two inputs of the domain that differ in nothing but one feature (or set), with",
         "\n".join(asked),
         _table(lines, gaps),
-        f"*On rows*: the number of rows of the data that flip; {ROW_FLIPS}. *On inputs only*: no row flips, but other inputs "
-        "of the domain do. *None*: proved that no input of the domain flips, seen or unseen."
+        f"*On rows*: the number of rows of the data that flip; {ROW_FLIPS}. *On inputs only*: no row flips, but other "
+        "inputs of the domain do. *None*: proved that no input of the domain flips, seen or unseen."
         + (f" Largest swing: {SWING.format(units)}." if (units := swing_units(records)) else ""),
-        *(["What it looks like:", "\n".join(shown)] if shown else []),
+        *(["What a flip looks like:", "\n".join(shown)] if shown else []),
         "Limits:",
         "\n".join(f"- {_text(line)}" for line in audit_words.limits(records, facts, domain="the domain below")),
         _domain(facts),

@@ -16,7 +16,7 @@ _SECONDS = 120
 
 
 def browser() -> str:
-    """The first installed browser. Raises UsageError if there is none."""
+    """The first installed browser. Raises UsageError if no browser is installed."""
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if found is None:
         raise UsageError(
@@ -48,7 +48,7 @@ def print_pdf(page: Path, target: Path, date: str) -> None:
             command.insert(1, "--no-sandbox")  # Chromium refuses to sandbox itself as root
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-            words = done.stderr.strip().splitlines()[-1:] or ["it wrote no file"]
+            words = done.stderr.strip().splitlines()[-1:] or ["the browser wrote no file"]
         except (OSError, subprocess.TimeoutExpired) as error:
             words = [str(error)]
         if not made.is_file():

@@ -17,7 +17,7 @@ _BAR = 0.32
 
 
 def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: str, axes: Any = None) -> Any:
-    """Draws, for each name, a bar up to the value that a verified pair reaches and a line up to the bound; the greatest on top.
+    """Draws, per name, a bar up to the value that a verified pair reaches, and a line up to the bound; the greatest on top.
 
     Missing values and bounds are None. Returns the axes of matplotlib, new ones by default.
     """
@@ -166,7 +166,7 @@ def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float, str]]) -> None:
 
 
 def new_picture(axes: Any, height: float) -> Any:
-    """The given axes, or new ones with a height in inches."""
+    """The given axes, or new axes with a height in inches."""
     if axes is not None:
         return axes
     return import_pyplot().subplots(figsize=(7, height), layout="constrained")[1]
@@ -178,7 +178,7 @@ def import_pyplot() -> Any:
 
 
 def name_ticks(set_ticks: Any, places: range, names: Sequence[str]) -> None:
-    """Sets tick labels to feature names. They are text, not mathematics, so that `$` is an ordinary character."""
+    """Sets tick labels to feature names. The labels are text, not mathematics, so that `$` is an ordinary character."""
     for text in set_ticks(places, labels=[_plain(name) for name in names]):
         text.label1.set_parse_math(False)
 

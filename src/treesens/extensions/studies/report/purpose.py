@@ -27,10 +27,10 @@ FIELDS = {
     "next_review": "Next review",
     "notes": "Notes",
 }
-"""Keys of the file, in the order of the page, with their labels there."""
+"""Keys of the file, in the order of the page, with their labels on the page."""
 
 LISTS = ("limitations", "sign_off")
-"""Keys with several lines: limitations in addition to those of the method, and the roles that sign."""
+"""Keys with several lines: limitations in addition to the method's, and the roles that sign."""
 
 SIGNERS = ("Prepared by", "Validated by", "Approved by")
 
