@@ -79,7 +79,7 @@ def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool
 def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) -> list[Fraction] | None:
     """All distances between two legal values of a feature, or between a legal value and the row, ascending.
 
-    None if more than `most` have to be examined, or if a feature may be a fraction.
+    None if over `most` distances must be computed or a feature may be fractional.
 
     The largest of several distances is one of these distances, whatever the relations.
     """

@@ -1,4 +1,4 @@
-"""Finds contradictory bounds on one sum of scores, such as `prob(a) < 0.6` and a case of `prob(a) >= 0.7`.
+"""Finds contradictory bounds on one sum of scores, such as `prob(a) < 0.6` and `prob(a) >= 0.7`.
 
 A search over cells adds the two rows and cancels the trees; the remaining bound does not depend on cells, and if the two bounds
 are equal irrational numbers, the search does not end.

@@ -18,7 +18,7 @@ class Text:
 
 @dataclass(frozen=True)
 class ClassLabel:
-    """The label of a class, or the name that the user gives it: a text. In Python a label can also be an integer."""
+    """The label of a class, or the user's name for it, as text. In Python a label can also be an integer."""
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
 
 
 def _combinations(module: Module, levels: list[Int32Array], sizes: list[int]) -> int:
-    """The product of the sizes. A level whose variables equal variables of earlier levels adds no choice."""
+    """Counts the combinations. A level whose variables equal variables of earlier levels adds no choice."""
     level_of = np.full(module.variables, -1, np.int64)
     for level, variables in enumerate(levels):
         level_of[variables] = level

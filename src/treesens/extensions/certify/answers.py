@@ -1,8 +1,8 @@
 """Writes certificates of answers to a folder. The result lists the files, or the reasons for missing files.
 
 A claim that no single certificate proves may have one per case. A manifest then states the whole claim, and the checker
-verifies that no case is missing. Cases are proved in a separate folder, since parts of an unproved claim could be mistaken for
-the answer.
+verifies that no case is missing. Certificates of cases go to a temporary folder first, since an incomplete set could pass
+for a proof.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 "No answer differs only in features of this set" is a question like `sensitive m to {..}`. This claim is proved quickly,
 while a search that minimises a count makes little progress. A proof shows that every answer differs in a feature outside the
 set; the next sets to try are the smallest sets that hit all these complements (Moreno-Centeno and Karp, "The implicit hitting
-set approach to solve combinatorial optimization problems", Operations Research 61, 2013). Their size is always a bound.
+set approach to solve combinatorial optimization problems", Operations Research 61, 2013). Their size is a lower bound.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Asking:
         return float(self.promise.size) if self.sides is None else self.sides[0] - self.sides[1]
 
     def broken(self, high: FloatArray, low: FloatArray) -> BoolArray:
-        """True for pairs whose scores, `high` and `low`, float64[pairs] each, may break the promise."""
+        """True for pairs whose scores `high` and `low`, float64[pairs], may break the promise."""
         apart = np.asarray(high - low >= self.limit, dtype=np.bool_)
         return apart if self.sides is None else apart & (high >= self.sides[0]) & (low <= self.sides[1])
 

@@ -187,7 +187,7 @@ class SklearnWriter:
         return made
 
     def gradient_boosting(self, trees: Sequence[Tree]) -> Any:
-        """The gradient boosting estimator, with exact splits, with other trees."""
+        """The exact-split gradient boosting estimator with other trees."""
         made, members = copying.copy(self._inside), self._inside.estimators_.ravel().tolist()
         rounds = self.in_rounds(trees)
         made.estimators_ = np.empty((len(rounds), self._ensemble.n_outputs), dtype=object)

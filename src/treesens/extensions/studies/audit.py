@@ -282,8 +282,8 @@ SHAPE = Option(
 REPAIR_GAP = Option(
     Sizes(single=True),
     "Price a repair of the model to this gap, for protected features or else all features with a pair; needs --label.",
-    more="The price is `mending` in the record, on rows held out from the repair, and takes up to three times the time"
-    " limit for every set ([repair](repair.md)).",
+    more="The price, on rows held out from the repair, is `mending` in the record; each set takes up to three times the time"
+    " limit ([repair](repair.md)).",
 )
 REPORT = Option(
     OutputPath(needs="jinja2"),

@@ -547,7 +547,7 @@ class SetAudit:
         assert question is not None
         if one.result.verdict is Verdict.NONE:
             assert one.result.proof is not None
-            result = conclude_none(leave_open(question.name), "no inputs at all", one.result.proof)
+            result = conclude_none(leave_open(question.name), "no answer over all inputs", one.result.proof)
         else:
             result = self._typical_answer(one, question, budget.share(_SEARCH_SHARE).at_least(_MOMENT))
         full = record(question.query, result)

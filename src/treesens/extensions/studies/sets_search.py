@@ -1,4 +1,4 @@
-"""Finds the sets of features that can flip a decision by a gap: all minimal sets, and all maximal sets that cannot.
+"""Finds all minimal sets of features that can flip a decision by a gap, and all maximal sets that cannot.
 
 More varied features only add pairs, so flipping is a monotone property, and these two families decide every set. They are found
 like minimal unsatisfiable and maximal satisfiable subsets (`Lattice`): each step queries a large undecided set. If a pair

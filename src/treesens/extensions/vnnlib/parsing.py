@@ -130,7 +130,7 @@ class _Reader:
 
     def property(self) -> Property:
         if len(self.source.text) > LARGEST:
-            raise self.fail(f"a property has at most {LARGEST // 1_000_000} MB", 0)
+            raise self.fail(f"the property exceeds {LARGEST // 1_000_000} MB", 0)
         version, found = 1, list[Formula]()
         for item in self._items():
             if isinstance(item, _Atom):

@@ -10,7 +10,7 @@ _SCALED = irrelevant("already part of the leaf values", ("shrinkage",))
 _MODEL = {
     **used("feature_names", "max_feature_idx", "num_tree_per_iteration", "version"),
     **optional("the scores are shown as they are", used("objective")),
-    **irrelevant("the number of trees per iteration counts", ("num_class",)),
+    **irrelevant("num_tree_per_iteration is used instead", ("num_class",)),
     **optional("no direction was demanded in training", used("monotone_constraints"), since="2.3"),
     **irrelevant("the column of the label", ("label_index",)),
 }

@@ -68,7 +68,7 @@ METHODS: Final = (
     ),
     Method(
         name="any answer",
-        questions="objectives over values, with constraints that cells decide, by the tree path",
+        questions="on the tree path, objectives over values with constraints that cells decide",
         fits=lambda query, options: fits.on_trees(options) and fits.is_plain_but_for_values(query),
         proves="verdict, from the question without its objective; the searches below begin at the answer",
         run="treesens.solve.methods.steps:search_any_answer",

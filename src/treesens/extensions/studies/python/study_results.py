@@ -1,4 +1,4 @@
-"""The results that calls of studies return: records, and their numbers as columns of the caller's own library."""
+"""The results that calls of studies return: records, and their numbers as a frame of the caller's library."""
 
 from __future__ import annotations
 
