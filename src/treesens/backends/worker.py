@@ -2,7 +2,7 @@
 
 Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools have conflicting symbols, highspy >= 1.15 and
 OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit: a server process loads the
-library of one backend. Every incumbent is sent as soon as it is found, so that killing a worker does not lose it.
+library of one backend. Every incumbent is sent as soon as it is found, so that killing a worker does not lose the incumbent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Constraints on a point's class: the library's prediction, by the rule of its link or by its scores.
 
-Ties: `class(P) = C` holds if the library predicts C, and a library predicts one class: of tied classes, the first. A model with
+Ties: `class(P) = C` holds if the library predicts C; a library predicts a single class, the first of tied classes. A model with
 one score predicts `Ensemble.class_at_zero` at a margin of 0. If a hash of the input breaks ties, the constraint means that the
 library may predict C, and its negation that the library may predict another class.
 """
@@ -133,7 +133,7 @@ def _past_score(scope: Scope, voter: ScorePlace, wanted: int, decides_at: float,
 
 
 def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margin: Fraction, positive: bool) -> Pending:
-    """Class `wanted` may be predicted or, with `positive=False`, another class may be: at a tie both are possible."""
+    """Class `wanted` may be predicted or, with `positive=False`, another class may be predicted: at a tie both are possible."""
     ensemble, bounds = voter.model, _bounds(factor, margin)
     name = f"class.{scope.points[voter.point]}"
     first: ast.Operator = ">="

@@ -94,7 +94,7 @@ def compare_likelihoods(
 
 
 def put_on_side(operator: ast.Operator, side: _Side) -> Pending:
-    """Converts a comparison to one-sided rows: one, or for `=` and `!=` two."""
+    """Converts a comparison to one-sided rows: two rows for `=` and `!=`, otherwise one row."""
     match operator:
         case ">=" | ">":
             return side(1, operator == ">")

@@ -121,7 +121,7 @@ class Declarations:
 
     def _text(self, error: TextError, span: Span) -> Unbound:
         """The error for text in a column. Errors of one kind in one table share a message: a model that reads codes rejects
-        most columns of a table with texts.
+        most columns of a table with text.
         """
         items, key = self.diagnostics.items, (error.table, error.what, span)
         told, columns = self.texts.get(key, (None, {}))
@@ -345,7 +345,7 @@ def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
 
 
 def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
-    """Checks that `domain from DATA` gives a domain to every feature without one of its own."""
+    """Checks that `domain from DATA` gives a domain to every feature without its own domain."""
     sources = [(s.data, table) for s in found.sources if (table := found.tables.get(s.data.text)) is not None]
     named = {name.text for onehot in found.onehots for name in onehot.features} | set(found.features)
     used = asked_about(found)

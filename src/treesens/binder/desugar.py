@@ -148,7 +148,7 @@ def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Nam
 
 
 def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
-    """The `find` of a shorthand; one for every ordered pair of classes if the question names none of several classes.
+    """The `find` of a shorthand; if the question names none of several classes, one `find` for every ordered pair of classes.
 
     Each `find` is returned with the suffix of its question's name: empty, or `c1->c2`.
     """

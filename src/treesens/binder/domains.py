@@ -218,7 +218,7 @@ def nearest_floats(numerators: Sequence[int], denominator: int, number_type: Num
 def steps_domain(
     low: int, high: int, unit: Unit, number_type: NumberType, seen: FloatArray, missing: bool
 ) -> ValueDomain:
-    """The domain of the whole numbers low..high, each stored on another scale as the float nearest to its exact image.
+    """The domain of the whole numbers low..high, each stored as the float nearest to its exact image on another scale.
 
     A table may contain a nearby float (scaling may have rounded more than once): values in `seen` within eight floats of a
     step are legal too, and have the label of the step.
@@ -246,9 +246,9 @@ def steps_domain(
 def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> FeatureSpec:
     """`domain from DATA`: [min, max] of the column, or its distinct values if few.
 
-    "Few" means at most 12 whole values, or at most 12 of any kind in a column with at least four times as many rows (a
-    short table says little about a continuous feature). A column of whole numbers gives a domain of whole numbers.
-    Missing is allowed if the column has missing values.
+    "Few" means at most 12 whole values, or at most 12 values of any kind in a column with at least four times as many rows (a
+    short table says little about a continuous feature). A column of whole numbers gives a domain of whole numbers. Missing is
+    allowed if the column has missing values.
     """
     present = column[~np.isnan(column)]
     missing = len(present) < len(column)

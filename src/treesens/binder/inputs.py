@@ -1,4 +1,4 @@
-"""Constraints on inputs: values and intervals of a feature, relations between two, equal points, pinned rows, missing."""
+"""Constraints on inputs: values and intervals of a feature, relations of two features, equal points, pinned rows, missing."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _side(
     low_strict: bool,
     high_strict: bool,
 ) -> Pending:
-    """low <= sum <= high on stored values: a `Difference` for two features, sums bounded from above for more features."""
+    """low <= sum <= high on stored values: two features give a `Difference`, more features sums bounded from above."""
     if len(atoms) == 2:
         (x, y), (p, q_) = atoms, factors
         scale = p if p == -q_ else Fraction(1)
@@ -285,7 +285,7 @@ def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fract
 
 
 def _sides(operator: ast.Operator, constant: Fraction, step: Fraction | None, offset: Fraction) -> list[_Side]:
-    """The allowed ranges of a difference: one, or two for `!=`.
+    """The allowed ranges of a difference: two for `!=`, otherwise one.
 
     Sums of rounded steps are compared with a midpoint between two steps of the lattice, which rounding cannot reach.
     """

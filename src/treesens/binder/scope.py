@@ -1,7 +1,7 @@
 """Name resolution inside one question, and the grid of cells that its constraints require.
 
-Binding has two steps. First every constraint is read, registers its cuts and becomes a function. The cuts define the grid, and
-the functions then create typed constraints over its cells.
+Binding has two steps. First every constraint is read, registers its cuts and becomes a function. The cuts define the grid, over
+whose cells the functions then create typed constraints.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _new_cuts(grid: FeatureGrid, cuts: Iterable[float]) -> tuple[float, ...]:
 
 
 def _with_legal_categories(grid: FeatureGrid, domain: Domain) -> FeatureGrid:
-    """A cell for each legal category: rows and constants may separate categories that the model's splits do not."""
+    """A cell for each legal category: rows and constants may separate categories that no split of the model separates."""
     assert isinstance(domain, ValueDomain)
     return grid.with_categories(int(domain.values[-1]) + 1)
 

@@ -82,7 +82,7 @@ def compare_linked(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """Compares the sum of coefficient * probability with a number, by scores for one probability or a ratio of two."""
+    """Compares the sum of coefficient * probability with a number: a single probability, or a ratio of two, by scores."""
     atoms = list(terms)
     if len(atoms) == 1:
         factor = terms[atoms[0]]
@@ -99,7 +99,7 @@ def compare_linked(
 def compare_one(
     scope: Scope, atom: LinkedAtom, operator: ast.Operator, number: Fraction, positive: bool, span: Span
 ) -> Pending:
-    """Compares one prediction with a number: by the score at which the prediction reaches it, if the link knows this score."""
+    """Compares one prediction with a number: by the score that gives this prediction, if the link can invert it."""
     if (refusal := atom.link.refuse_number(number)) is not None:
         raise scope.fail("E211", refusal[0], span, refusal[1])
     if atom.link.least_score(number, strict=False) is None:

@@ -17,7 +17,7 @@ _SPACES = 32
 class Session:
     """The questions of a file, bound on demand. Arguments and errors are as for `bind`; the first error is raised.
 
-    Warnings about single questions are dropped to bound memory; `warnings` contains those about the file.
+    Warnings about single questions are dropped to bound memory; `warnings` contains the warnings about the file.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Session:
             self._forget()
 
     def bind(self, node: ast.Query) -> ResolvedQuestion:
-        """Binds a query from outside the file to the file's declarations; of several questions, only the first is bound."""
+        """Binds a query from outside the file to the file's declarations; of its questions, only the first is bound."""
         for inputs in self._binder.inputs.values():
             if inputs is not None:
                 inputs.forget_spaces(_SPACES)

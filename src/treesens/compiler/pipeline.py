@@ -1,4 +1,4 @@
-"""The pass manager: pipelines are texts that are checked before they run, and every step keeps its postsolve. `compile_query`
+"""The pass manager: pipelines are text that is checked before it runs, and every step keeps its postsolve. `compile_query`
 lowers a typed question and runs a pipeline:
 
 share-copies,unaffected-leaves,aff-reduce,order-predicates{by=gain}
@@ -50,7 +50,7 @@ _HELPED = frozenset({"bounded", "default"})
 
 
 def pipeline_for(backend: str, pipeline: str) -> str:
-    """The pipeline for a backend. The engine skips the passes that use it, and needs leaves that cover the whole space.
+    """The pipeline for a backend. The engine skips the passes that call it, and needs leaves that cover the whole space.
 
     The portfolio (`auto`) starts with the engine; for solvers, it compiles the question again with `pipeline`.
     """

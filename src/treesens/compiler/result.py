@@ -204,7 +204,7 @@ class ShareFound:
     """A question's share of a measure, proved to be in [lower, upper].
 
     `expected` is True if the question states an expected bound; `holds` is True if the share satisfies the bound, or None if
-    this is not decided. `closed` is True if the share has the usual precision; if not, `reason` explains why.
+    this is undecided. `closed` is True if the share has the usual precision; if not, `reason` explains why.
     """
 
     measure: str
@@ -228,7 +228,7 @@ class ShareFound:
 class Core:
     """Conjuncts of a question that no inputs satisfy together, by location and text.
 
-    `model_free` is True if no conjunct mentions scores, `minimal` if an answer exists whenever one of them is removed.
+    `model_free` is True if no conjunct mentions scores, `minimal` if an answer exists whenever one conjunct is removed.
     """
 
     spans: tuple[Span, ...]
@@ -265,7 +265,7 @@ class Certified:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The answer to one question; of several (`ranked`), the first."""
+    """The answer to one question; if several are ranked (`ranked`), the first."""
 
     query: str
     verdict: Verdict

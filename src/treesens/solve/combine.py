@@ -28,7 +28,7 @@ def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
     """The weakest of the proofs that the parts have no answer: together they prove that the whole question has no answer.
 
     None if the proofs are about two arithmetics: an input near a tie may belong to one part in the library's arithmetic and to
-    another in exact arithmetic, and both proofs would miss it.
+    another part in exact arithmetic, and both proofs would miss this input.
     """
     known = {proof or Proof.BOUND for proof in proofs}
     if Proof.LIBRARY in known and len(known) > 1:
@@ -118,7 +118,7 @@ def _added(parts: Iterable[dict[str, float]]) -> dict[str, float]:
 
 
 def _best(query: Query, found: list[Result], results: list[Result]) -> Result:
-    """The case with the best value, with the weakest bound of all cases; the bound is None if a case has no bound."""
+    """The case with the best value, with the weakest bound of all cases; the bound is None if any case lacks one."""
     goal = query.objective
     if goal is None:
         return found[0]

@@ -185,7 +185,7 @@ def _refine(
 def _written(
     compilation: Compilation, backend: Backend, options: Options, budget: Budget, precision: int
 ) -> Artifact | None:
-    """The solver input; None if the budget runs out first. The native engine is exempt: it always yields a first bound."""
+    """The solver input; None if the budget runs out first. The native engine is exempt: it always yields a bound."""
     if isinstance(backend, InProcessBackend):
         return emit(compilation, backend, options, precision)
     try:

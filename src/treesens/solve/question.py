@@ -172,7 +172,7 @@ def _answered(
 
 
 def _without_share(query: Query, result: Result, why: str) -> Result:
-    """The result without claims about a share that has no certificate; `why` is the reason."""
+    """The result without claims about an uncertified share; `why` is the reason."""
     asked = query.share
     assert asked is not None
     reason = f"no accepted certificate: {why}"
@@ -297,7 +297,7 @@ def located(query: ResolvedQuestion, result: Result, options: Options) -> Result
 
 
 def _rests_on_trees(query: Query) -> bool:
-    """True if constraints clash only because no tree splits on the varied features: no single constraint shows that."""
+    """True if constraints clash only because no tree splits on the varied features, which no single constraint shows."""
     found = [fits.contradicts_itself(without_clashes(query, across=across)) for across in (True, False)]
     return found == [True, False]
 
@@ -312,7 +312,7 @@ def explain_none(
     """Adds the conjuncts that clash to a `none`, if the compiler found the contradiction in the constraints, or with
     `options.core`.
 
-    The searches use the time that the answer leaves; without `options.core`, only a little of it.
+    The searches use the time that the answer leaves; without `options.core`, only a little of this time.
     """
     always = options.core
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
@@ -390,7 +390,7 @@ def search_cells(
 def as_asked(query: Query, options: Options) -> Query:
     """The question in the form for methods: without impossible alternatives.
 
-    With a named pipeline, scores that two points share count as two: encodings are measured on unmodified questions.
+    With a named pipeline, a score that two points share counts as two scores: encodings are measured on unmodified questions.
     """
     if names_probabilities(query.constraints) or query.explained is not None:
         return query

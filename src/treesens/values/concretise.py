@@ -281,7 +281,7 @@ class _Concrete:
         return self._outside(generalise_conflict(runs, last, range_of, refuted))
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
-        """The constraint that excludes only these cells: at related places, or at all if a formula also reads scores."""
+        """The constraint that excludes only these cells: at related places, or at all places if a formula also reads scores."""
         related = set(places_of(firm))
         for constraint in self.query.constraints:
             if isinstance(constraint, AllOf | AnyOf) and relates(constraint):

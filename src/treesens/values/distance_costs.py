@@ -57,7 +57,7 @@ def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[
 
 
 def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool, most: int) -> list[Fraction] | None:
-    """The best distances of all cells, or pairs of cells, ascending; None if more than `most` have to be examined.
+    """The best distances of all cells, or pairs of cells, ascending; None if more than `most` pairs have to be examined.
 
     The largest of several distances is one of these distances if values can be as good as their cells allow.
     """
@@ -79,7 +79,7 @@ def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool
 def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) -> list[Fraction] | None:
     """All distances between two legal values of a feature, or between a legal value and the row, ascending.
 
-    None if over `most` distances must be computed or a feature may be fractional.
+    None if more than `most` distances must be computed, or a feature may be fractional.
 
     The largest of several distances is one of these distances, whatever the relations.
     """
@@ -105,7 +105,7 @@ def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) 
 
 
 def _listed(domain: Domain, most: int) -> list[float] | None:
-    """The legal values, NaN for missing; None for fractions, and for more than `most`."""
+    """The legal values, NaN for missing; None for fractions, and for more than `most` values."""
     if isinstance(domain, ValueDomain):
         values = domain.values.tolist()
     elif domain.whole:

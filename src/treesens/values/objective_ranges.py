@@ -1,8 +1,8 @@
 """The a-priori range of an objective, feature by feature: no reported bound lies outside this range, whatever its proof.
 
-A sum of features is bounded by domains, value sets, and relations between features. A sum over boxes is bounded by their ends,
-after a multiple of an unconditional relation may have been added (weak duality of linear programs: Chvatal, Linear Programming,
-1983, chapter 5): with `a.x <= b.x`, `b.x - a.x` is at least 0, which cells do not show.
+A sum of features is bounded by domains, value sets, and relations between features. A sum over boxes is bounded by the ends of
+the boxes, after a multiple of an unconditional relation may have been added (weak duality of linear programs: Chvatal, Linear
+Programming, 1983, chapter 5): with `a.x <= b.x`, `b.x - a.x` is at least 0, which cells do not show.
 """
 
 from __future__ import annotations

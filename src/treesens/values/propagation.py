@@ -1,7 +1,7 @@
 """Finds legal values in cells that satisfy all relations between the values, or proves that none exist.
 
-Bounds are propagated through the relations exactly, over legal floats; then values are fixed one by one, close to preferred
-values, and ranges are halved if this fails. An empty range before any choice is a proof, and the excluded box of cells is
+Bounds are propagated exactly through the relations, over legal floats; then values are fixed in turn, close to preferred
+values, and ranges are halved if no value fits. An empty range before any choice is a proof, and the excluded box of cells is
 extended while the proof remains valid.
 """
 
@@ -31,7 +31,7 @@ ROUNDS = 12
 CHOICES = 150
 FEW = 64
 DEEP = 200
-"""Maximum number of features whose values are chosen jointly; for more, only the first choices are tried."""
+"""Maximum number of features whose values are chosen jointly; with more features, only the first choices are tried."""
 
 _BITS = 80
 

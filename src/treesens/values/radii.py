@@ -1,6 +1,6 @@
 """The radii at which cells come within reach of a row: the least distance of each cell, in exact order.
 
-Distances are compared as floats if the floats are exact or far enough apart; only other distances need exact arithmetic.
+Distances are compared as floats if these are exact or far enough apart; only other distances need exact arithmetic.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ from treesens.values.propagation import CHOICES
 @dataclass(frozen=True)
 class Rejected:
     """The reason why a candidate is not a witness. `numerical` is True if only the library's arithmetic rejects the candidate,
-    `possible` if the library may accept it, or other values in its cells, with another order of additions or another tie-break.
-    `none` is set if no values in the candidate's cells were found that satisfy the relations.
+    `possible` if the library may accept the candidate, or other values in its cells, with another order of additions or another
+    tie-break. `none` is set if no values in the candidate's cells were found that satisfy the relations.
     """
 
     reason: str
@@ -76,7 +76,7 @@ def verify_values(
 ) -> Witness | Rejected:
     """Checks concrete points float64[points, features], exactly and in the library's arithmetic.
 
-    A value that the model reads as a legal float is legal, even if the value itself is outside the domain.
+    A value that the model reads as a legal float is legal, even if the typed value is outside the domain.
     """
     outside = _outside(query, values)
     if outside is not None:

@@ -75,7 +75,7 @@ def test_texts_in_many_columns_are_one_message(case: Any) -> None:
     with pytest.raises(ts.errors.TreesensError) as raised:
         ts.gap(model, texts)
     assert str(raised.value).count("error[") == 1
-    assert "3 columns hold text" in str(raised.value)
+    assert "3 columns contain text" in str(raised.value)
 
 
 def test_notes_are_on_the_answer_and_warn_nobody(case: Any) -> None:

@@ -231,7 +231,7 @@ def test_what_would_stop_the_report_is_said_before_the_work(folder: Path, tmp_pa
     assert "SOURCE_DATE_EPOCH" in run(*started, SOURCE_DATE_EPOCH="x", code=1).stderr
     bare = ["audit", folder / "m.json", "--data", folder / "d.csv"]
     assert "add --report" in run(*bare, "--purpose", folder / "p.toml", code=1).stderr
-    for name, told in (("r.json", "ending in `.json`"), ("r.pdf", "--pdf NAME.pdf"), ("r", "has no ending")):
+    for name, told in (("r.json", "a name in `.json`"), ("r.pdf", "--pdf NAME.pdf"), ("r", "has no ending")):
         assert told in run(*bare, "--report", tmp_path / name, "--margin", "9", code=1).stderr
         assert not (tmp_path / name).exists()
 

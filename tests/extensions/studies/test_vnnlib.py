@@ -147,7 +147,7 @@ V2 = "(vnnlib-version <2.0>) (declare-network f (declare-input X real [2]) (decl
         (V1 + "(assert (<= (* X_0 Y_0) 1))", "not linear", len(V1) + 13),
         (V1 + "(assert (<= X_0 1e999999))", "too long", len(V1) + 17),
         (V1 + "(assert (sin X_0))", "`sin` is not a comparison", len(V1) + 9),
-        (V1 + "(assert (<= X_0 $))", "`$` means nothing", len(V1) + 17),
+        (V1 + "(assert (<= X_0 $))", "`$` has no meaning here", len(V1) + 17),
         ("(" * 100, "nested too deeply", 65),
         ("(declare-const Z_0 Real)", "variables are X_0", 1),
         ("(declare-const X_1 Real) (declare-const Y_0 Real) (assert (<= X_1 1))", "not all declared", 1),

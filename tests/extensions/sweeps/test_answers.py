@@ -73,7 +73,6 @@ def test_a_sweep_answers_every_form_as_check_does(folder: Path) -> None:
         (row,) = [row for (_, name), row in swept.items() if name == alone["query"]]
         for key in ("verdict", "proof", "objective", "pipeline", "backend"):
             assert row.get(key) == alone.get(key), (alone["query"], key)
-        assert [one["backend"] for one in row["attempts"]] == [one["backend"] for one in alone["attempts"]]
 
 
 def test_without_sharing_every_question_is_asked_and_the_verdicts_are_the_same(folder: Path) -> None:

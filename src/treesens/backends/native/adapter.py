@@ -44,7 +44,7 @@ class Adapted:
     objective_dropped: int = 0
     """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
     row_dropped: tuple[int, ...] = ()
-    """Per row: one unit is 2**row_dropped units of the module's row, rounded outward if that is more than one."""
+    """Per row: one unit is 2**row_dropped units of the module's row, rounded outward if row_dropped > 0."""
 
     def assignment(self, cells: Int32Array, variables: int) -> BoolArray:
         """Values of the module's predicates, members and free Booleans; leaf indicators stay false (they are never read)."""
@@ -155,7 +155,7 @@ def _forbid_leaf(leaf: int, places: Places, boxes: Boxes, out: list[tuple[int, i
 
 
 def _hints(module: Module, places: Places, hints: Int32Array | None) -> Int32Array:
-    """Cells of inputs as positions; an input in a dropped cell is moved to the nearest remaining one."""
+    """Cells of inputs as positions; an input in a dropped cell is moved to the nearest remaining cell."""
     if hints is None or len(hints) == 0:
         return np.zeros((0, len(places.size)), np.int32)
     result = np.zeros((len(hints), len(places.size)), np.int32)

@@ -1,6 +1,6 @@
 """One question, compiled once, and solved in many boxes of cells: the engine sees only the part inside the box.
 
-Cells are those of the question's grid; lowering is not repeated, dead leaves are dropped in the engine
+Cells belong to the question's grid; lowering is not repeated, and the engine drops dead leaves
 (`engine/problem/restricted.hpp`).
 """
 
@@ -51,8 +51,8 @@ class LevelOutcome:
 class BoxedQuestion:
     """A question without an objective, whose cells can be restricted repeatedly at some places.
 
-    `decided` is the answer if the compiler finds a contradiction, `only` is the single combination of cells if only one is
-    left. Raises `BackendError` if the engine does not support the question.
+    `decided` is the answer if the compiler finds a contradiction, `only` is the combination of cells if only one is left.
+    Raises `BackendError` if the engine does not support the question.
     """
 
     def __init__(self, query: Query, places: Sequence[Place], *, verify_each: bool = False) -> None:

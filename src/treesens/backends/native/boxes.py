@@ -23,7 +23,7 @@ from treesens.compiler.ir.module import leaf_implications
 from treesens.errors import BackendError
 
 MAX_BOXES = 4096
-"""Maximum number of boxes of a leaf; more (many categorical guards on one path) are declined."""
+"""Maximum number of boxes of a leaf; a module with more (many categorical guards on one path) is declined."""
 
 
 @dataclass(frozen=True)

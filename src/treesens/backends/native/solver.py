@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _Facts = TypeVar("_Facts")
 
 HELP_BYTES = 2_000_000_000
-"""Memory limit of the engine when a pass uses it (bound-fixing, warm-start); beyond it, the engine declines."""
+"""Memory limit of the engine in a pass that uses it (bound-fixing, warm-start); beyond this limit, the engine declines."""
 SLICE = 0.05  # seconds between two checks for signals
 _LOOK_SECONDS = 0.1  # seconds between two checks of the limits around a pass
 MOMENT = 0.05  # seconds of work that run without a thread
@@ -34,7 +34,7 @@ Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
 
 @dataclass(frozen=True)
 class TierStatistics:
-    """Per bound level: the number of nodes on which it was tried, the number that it pruned, and its sweeps."""
+    """Per bound level: the number of nodes on which the level was tried, the number that it pruned, and its sweeps."""
 
     tried: int
     pruned: int

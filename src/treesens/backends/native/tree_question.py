@@ -1,9 +1,9 @@
 """Questions about scores only, passed to the engine without the IR: no lowering, no passes.
 
-Such a question may contain points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of
-scores, and one such sum as the objective. The engine receives the models' trees unchanged and drops dead leaves itself
-(`engine/levels`). Scores whose sums are too long are rounded outward, so that a proof holds, and a point is checked
-exactly. All other questions take the compiled path, which has the same semantics.
+Such a question may contain points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores,
+and one such sum as the objective. The engine receives the models' trees unchanged and drops dead leaves itself
+(`engine/levels`). Scores whose sums are too long are rounded outward, so that a proof holds; a point is checked exactly. All
+other questions take the compiled path, which has the same semantics.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class TreeQuestion:
     """A question's trees and rows in the engine's form; bounds and the allowed cells are set for each question.
 
     The trees use the `coarse` grid, which contains no cuts at constants of a question, so questions about other rows, ranges
-    and bounds share it.
+    and bounds share these trees.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class TreeQuestion:
         }
 
     def cells(self, query: Query, parts: ScoreConstraints) -> QuestionCells:
-        """Maps the question's own grid to the searched one."""
+        """Maps the question's own grid to the searched grid."""
         return QuestionCells(query, self.coarse.grid, self.variable, self.feature, parts.sets)
 
     def search(
@@ -365,7 +365,7 @@ class BoundQuestion:
     goal: IntegerRow | None = None
 
     def cells(self, query: Query) -> QuestionCells:
-        """Maps the question's own grid to the searched one."""
+        """Maps the question's own grid to the searched grid."""
         return self.trees.cells(query, self.constraints)
 
     def confirms(self, query: Query, cells: Int32Array) -> bool:

@@ -1,4 +1,4 @@
-"""`present(P.f)`: all cells except the one of missing values. Outside of decisions, the feature must allow missing values."""
+"""`present(P.f)`: all cells except the cell of missing values. Outside of decisions, the feature must allow missing values."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ _NEARLY = 0.9
 def distinct(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """The distinct values, ascending, by sorting; not for NaN. `np.unique` hashes: packed keys (`a << 32 | b`) collide in its
     hash table, so 10 million keys take a minute instead of a second. It also imports masked arrays. Keys of modules are mostly
-    sorted: a merge sort takes a fifth of the default sort's time for sorted keys, and three times as long for others.
+    sorted: a merge sort takes a fifth of the default sort's time for sorted keys, and three times as long for unsorted keys.
     """
     ascending = int(np.count_nonzero(np.greater_equal(values[1:], values[:-1])))
     ordered = np.sort(values, kind="stable" if ascending > _NEARLY * len(values) else None)

@@ -2,7 +2,7 @@
 
 Searches enforce a budget themselves. Other long work (lowering, a pass, a writer) runs within `working_within`: such work calls
 `check_in`, or iterates with `steadily`, and is aborted by `OutOfTime` once its result would be useless. Outside such a block
-both functions do nothing, so that a pass or a writer needs no parameter for the budget.
+both functions do nothing, so a pass or a writer needs no parameter for the budget.
 """
 
 from __future__ import annotations

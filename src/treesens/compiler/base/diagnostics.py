@@ -50,7 +50,7 @@ class Span:
         return f"{self.source.name}:{line}:{column}"
 
     def to(self, other: Span) -> Span:
-        """The span from the start of this one to the end of `other`."""
+        """The span from the start of this span to the end of `other`."""
         return Span(self.source, self.start, max(self.end, other.end))
 
     def excerpt(self) -> str:

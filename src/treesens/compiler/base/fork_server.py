@@ -70,7 +70,7 @@ class Forked:
     server: ForkServer
     returncode: int | None = None
     cpu_seconds: float = 0.0
-    """CPU seconds of the process and of its finished children, once it has ended."""
+    """CPU seconds of the process and of its finished children, available once the process has ended."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def poll(self) -> int | None:
@@ -149,7 +149,7 @@ class ForkServer:
         return Forked(_ANSWER.unpack(answer)[0], *mine, self)
 
     def state_of(self, pid: int) -> tuple[int, float]:
-        """The state of a forked process, and its CPU seconds once it has ended; killed if the server itself has ended."""
+        """The state of a forked process, with its CPU seconds once it has ended; killed if the server itself has ended."""
         try:
             with self.lock:
                 self.channel.send(_REQUEST.pack(_WAIT, pid))

@@ -92,7 +92,7 @@ def forget() -> None:
 _LOCK = threading.Lock()
 _KINDS: list[Kept[Any]] = []
 _THINGS: dict[_Place, _Thing] = {}
-"""The entries, most recently used last. A plain dictionary, because `OrderedDict` hashes every key that it iterates over."""
+"""The entries, most recently used last. A plain dictionary, because `OrderedDict` hashes every key during iteration."""
 
 # Engine objects must be freed before the engine module, and module teardown has no defined order.
 atexit.register(forget)

@@ -66,7 +66,7 @@ class Chance:
 
 @dataclass(frozen=True)
 class Percent:
-    """A percentage such as 95%, as a text."""
+    """A percentage such as 95%, as text."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ RELATIVE = 1e-6
 """Default of the allowed relative distance between a bound and its value."""
 
 _ROUNDING = 4
-"""A few units in the last place, since a value and its bound are exact numbers (or roots) that were rounded to float64."""
+"""A few units in the last place, since a value and its bound are exact numbers (or roots) rounded to float64."""
 
 
 class Closeness(StrEnum):

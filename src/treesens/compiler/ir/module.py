@@ -70,7 +70,7 @@ class Module:
 
     @property
     def contradictory(self) -> bool:
-        """True if the module contains an empty clause, and so has no solution."""
+        """True if the module contains an empty clause, and therefore has no solution."""
         return any(bool(np.any(np.diff(op.indptr) == 0)) for op in self.ops_of(Clauses))
 
     def cells(self, assignment: BoolArray) -> Int32Array:

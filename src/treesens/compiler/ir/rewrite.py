@@ -252,7 +252,7 @@ def dedupe_leaf_sums(
     keep_row: BoolArray,
     keep_leaf: BoolArray,
 ) -> LeafSum:
-    """A `LeafSum` of the kept rows and leaves, with equal rows (same leaves, literal and kind) merged."""
+    """A `LeafSum` of the kept rows and leaves; equal rows (same leaves, literal and kind) are merged."""
     select = keep_leaf & keep_row[rows]
     key = rows[select].astype(np.int64) << 32 | leaves[select]
     if not np.all(key[1:] > key[:-1]):  # substitutions mostly preserve the order

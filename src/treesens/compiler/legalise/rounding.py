@@ -15,7 +15,7 @@ backends. Then points that satisfy the exact row satisfy the written row by a ma
 an infeasible written model proves the question infeasible (proof: tolerance). From precision 1 on, rows are tightened by the
 same amount instead, so that points accepted by the solver pass exact replay.
 
-Rows with large numbers are first divided by a power of two: then an absolute tolerance has the same meaning in every row, and
+Rows with large numbers are first divided by a power of two: an absolute tolerance then has the same meaning in every row, and
 no coefficient reaches 1e15, which solvers refuse. CBC does not scale the rows of its cuts and nodes: given rows of 0 and 1 and
 one row of numbers up to 10**6, CBC reported a suboptimal value as optimal.
 """

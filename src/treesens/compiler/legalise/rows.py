@@ -71,8 +71,8 @@ class RowBlock(ArrayRecord):
 
 @dataclass(frozen=True)
 class Rows:
-    """A module as rows. `binary[v]` is True if variable v must be declared integral. Leaf indicators need not be, since their
-    predicates determine them (the paper declares them continuous, 0 <= l_n <= 1).
+    """A module as rows. `binary[v]` is True if variable v must be declared integral. Leaf indicators need no declaration, since
+    their predicates determine them (the paper declares them continuous, 0 <= l_n <= 1).
     """
 
     variables: int

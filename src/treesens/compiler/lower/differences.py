@@ -5,8 +5,8 @@ are monotone in the cell of y. So compatibility is a staircase: for every cell o
 monotone ends. A staircase is a set of clauses over order predicates, two per cell.
 
 The number of features in which two points differ is a sum of literals over cells. Values in different cells differ. Values in
-one cell may be equal, and may differ if the cell contains several: for an upper bound they count as equal (`Changes.most` is
-False), for a lower bound as different.
+one cell may be equal, and may differ if the cell contains several values: for an upper bound they count as equal
+(`Changes.most` is False), for a lower bound as different.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lowers sums over values to rows over cells; also costs of pairs of cells, and ladders.
 
-Cells satisfy a sum of terms <= limit only if the sum of the least values does. If U is the greatest of a term's least values,
-the covering row is: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and rounded up, so
-that the row never excludes a solution; points that it wrongly admits are refuted when the values are chosen.
+Cells satisfy a sum of terms <= limit only if the sum of the least values satisfies it. If U is the greatest of a term's least
+values, the covering row is: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and rounded
+up, so that the row never excludes a solution; points that it wrongly admits are refuted when the values are chosen.
 """
 
 from __future__ import annotations

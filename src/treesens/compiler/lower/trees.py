@@ -1,7 +1,7 @@
 """Trees: leaf indicators and the rows of eqs. root_const and non_root_const of the paper.
 
 Let TSet and FSet be the leaves under the left and the right child of an inner node with guard literal p: sum(TSet) <= p and
-sum(FSet) <= not p, with equality at the root.
+sum(FSet) <= not p; at the root both are equalities.
 """
 
 from __future__ import annotations

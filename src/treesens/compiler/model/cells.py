@@ -211,7 +211,7 @@ MOST_FEATURES_OF_A_TREE = 3
 
 
 def may_be_additive(model: CellEnsemble) -> bool:
-    """True if the first tree splits on few features, so that the trees may be additive; a cheap, necessary condition."""
+    """True if the first tree splits on few features, so that the trees may be additive: a cheap, necessary condition."""
     if model.n_trees == 0:
         return False
     last = int(model.root[1]) if model.n_trees > 1 else len(model.feature)

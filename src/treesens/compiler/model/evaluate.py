@@ -32,7 +32,7 @@ _FEW = 16
 
 
 def leaves(ensemble: Ensemble, rows: object) -> NDArray[np.int32]:
-    """Leaf numbers int32[rows, T], by direct comparison of floats: deliberately independent of cells and of the engine."""
+    """Leaf numbers int32[rows, T], by direct comparison of floats, deliberately without cells and the engine."""
     given = np.asarray(rows, dtype=np.float64)
     if given.ndim != 2 or given.shape[1] != ensemble.n_features:
         raise DataError(f"expected a matrix with {ensemble.n_features} columns, not an array of shape {given.shape}")
@@ -213,7 +213,7 @@ def _summed(
     """The least and the greatest sum of trees, and a bound on the error of the sum.
 
     `ranges` are in units of 2**-shift, with a flag for products. The error is rounded up to integer units after every tree,
-    because its exact denominator would grow.
+    because an exact denominator would grow.
     """
     fine = max(shift, start.denominator.bit_length() - 1) + precision + _GUARD
     low = high = int(start * (1 << fine))
@@ -229,7 +229,7 @@ def _summed(
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
-    """Predictions for margins [rows, n_outputs] through the link; for two classes with one margin, of the second class."""
+    """Predictions for margins [rows, n_outputs] through the link; if two classes have one margin, of the second class."""
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
     with np.errstate(over="ignore", under="ignore"):

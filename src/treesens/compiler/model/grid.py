@@ -36,7 +36,7 @@ Comparison = Literal["<", "<="]
 def strict_cut(threshold: Fraction | float, number_type: NumberType, comparison: Comparison) -> float:
     """The value c of the type such that, for every x of the type, `x comparison threshold` holds iff x < c.
 
-    If c <= -max, no finite x satisfies the comparison; if c is infinity, every finite x does.
+    If c <= -max, no finite x satisfies the comparison; if c is infinity, every finite x satisfies it.
     """
     if comparison == "<":
         return ceil_to(threshold, number_type)

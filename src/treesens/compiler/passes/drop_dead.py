@@ -1,8 +1,8 @@
 """drop-dead: removes leaves and branches that cannot be reached.
 
-A leaf that implies a false literal, or two contradictory literals (x <= 3 and x > 5), is never reached. A tree with one leaf
-left contributes a constant. Unused predicates lose their variable: the cells that they separated are merged, and represented
-by the last of them (`extensions/certify/proof_text.py` relies on this).
+A leaf that implies a false literal, or two contradictory literals (x <= 3 and x > 5), is never reached. A tree with only one
+remaining leaf contributes a constant. Unused predicates lose their variable: the cells that they separated are merged, and
+represented by the last of them (`extensions/certify/proof_text.py` relies on this).
 """
 
 from __future__ import annotations

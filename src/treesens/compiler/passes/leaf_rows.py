@@ -6,7 +6,7 @@ Target: for every tree and every predicate p[k] of a feature used in it,
     sum of leaves that need the cell to be at most j <= k   <=  p[k]
     sum of leaves that need the cell to be above j >= k     <=  1 - p[k].
 
-These leaves exclude each other, so one row replaces several, and is stronger: by monotonicity a leaf that needs p[j] also
+These leaves exclude each other, so one row replaces several rows, and is stronger: by monotonicity a leaf that needs p[j] also
 needs every p[k] with k >= j. For a single tree and feature, the rows describe the convex hull.
 """
 

@@ -96,7 +96,7 @@ def soften(query: Query) -> Query:
     resolve.
 
     Every input that answers the original question by the library's own scores and classes answers the relaxed one. Inputs that
-    answer the original question by probabilities also answer the relaxed one if those probabilities differ from 0.
+    answer the original question by probabilities also answer the relaxed question if those probabilities differ from 0.
     """
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:

@@ -233,7 +233,7 @@ def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange 
 def extremes(term: Term, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction] | None:
     """The least and the greatest value of a term over ranges of its places (None is missing); None if the term has no value.
 
-    Exact, except that value sets with holes count as intervals for distances between two sets, or to a value inside a hole.
+    Exact, except that value sets with holes count as intervals for distances between two sets, or to a value in a hole.
     """
     if isinstance(term, LinearTerm):
         if ranges[0] is None:

@@ -1,8 +1,8 @@
 """Proves the share of a measure by boxes of cells of the fixed features; in each box, all inputs are answers, or none is.
 
 A box without answers needs one proof of `none`. A box of answers, with the varied features fixed as in a found answer, needs
-one per row: no input in the box violates the row. Other boxes are split, the largest measure first. The checker adds up the
-boxes itself (verify/, `shares.py`).
+one proof per row: no input in the box violates the row. Other boxes are split, the largest measure first. The checker adds up
+the boxes itself (verify/, `shares.py`).
 """
 
 from __future__ import annotations
@@ -230,9 +230,9 @@ def share_in_boxes(
     budget: Budget,
     folder: Path,
 ) -> ShareProved:
-    """Proves bounds on the measure of a question's inputs, refined until `enough` accepts them or the budget ends.
+    """Proves bounds on the measure of a question's inputs, refined until `enough` accepts the bounds or the budget ends.
 
-    `query` has one point, or two that agree except in the `varied` features. Raises NoCertificate if nothing is proved.
+    `query` has one point, or two points that agree except in the `varied` features. Raises NoCertificate if nothing is proved.
     """
     boxes = _Boxes(query, varied, groups, measure, folder, budget)
     root = boxes.whole()

@@ -110,7 +110,7 @@ def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
 
 
 def claim_of_counted(title: str, query: Query, rows: Int32Array, count: int, ask: Ask) -> Claim:
-    """The claim that `count` of the `rows`, int32[rows, features], have an answer, with a flag for each row."""
+    """The claim that `count` of the `rows`, int32[rows, features], have an answer, and which rows have one."""
     cells = rows.copy()
     free = varied_by(query)
     cells[:, sorted(free)] = 0

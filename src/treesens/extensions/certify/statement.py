@@ -152,7 +152,7 @@ def remember_file(content: bytes) -> None:
 
 
 def _original(ensemble: Ensemble) -> bytes | None:
-    """The content of the model's own file, if the checker reads the same model from it; otherwise None."""
+    """The content of the model's own file, if the checker reads the same model from this file; otherwise None."""
     if ensemble.source.format not in FORMATS or (ensemble.tree_output < 0).any() or ensemble.tables:
         # The file of a linear booster has no trees; they exist only over a domain.
         return None
@@ -239,7 +239,7 @@ class _Parts:
         self.left_out: list[str] = []
 
     def add(self, constraint: q.Constraint) -> bool:
-        """Adds a constraint and returns True if the statement can express it; otherwise notes the kind of the constraint."""
+        """Adds a constraint and returns True if the statement can express it; otherwise notes the constraint's kind."""
         match constraint:
             case q.SameExcept() if {constraint.left, constraint.right} == {0, 1}:
                 known = constraint.varied if self.same_except is None else set(self.same_except) & constraint.varied

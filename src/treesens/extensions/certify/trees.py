@@ -5,7 +5,7 @@ number type, so that nothing is rounded; leaves contain their exact weighted val
 
 If splits treat zeros as missing, a zero takes the branch of missing values, wherever the threshold is. Such a split sends no
 interval to the left, so it is written as two cuts around zero, with a copy of the split on each side. On a path from the root
-to a leaf, each feature needs this only once.
+to a leaf, each feature needs these cuts only once.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _ZeroWriter:
         self.found.append(written)
 
     def _goes_left(self, node: int, side: Side) -> bool | None:
-        """True if all values on a side go left; None if the threshold separates them. Missing values count as zeros."""
+        """True if all values on a side go left; None if the threshold separates these values. Missing values count as zeros."""
         cut = float(self.ensemble.node_cut[node])
         if side == "zero":
             return bool(self.ensemble.default_left[node])

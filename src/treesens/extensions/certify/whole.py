@@ -1,6 +1,6 @@
 """The question in the form that the checker reads: a statement, alternatives, change limits, sums of values and probabilities.
 
-For a proof in cases, the checker derives the cases from the question (verify/, `cases.py`), and detects unproved ones. Inputs
+For a proof in cases, the checker derives the cases from the question (verify/, `cases.py`), and detects unproved cases. Inputs
 are checked against the entire question, by value.
 
 Cavities are stated by the cells of rows. A cavity of width w is a box in at most w features without a row: a point lies in no
@@ -133,7 +133,7 @@ class _Further:
         return {"statement": self.statement(constraints), **self.of(constraints)}
 
     def statement(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
-        """The statement, with bounds of single cells for sums and without the constraints that it cannot express. With
+        """The statement, with bounds of single cells for sums and without the constraints that a statement cannot express. With
         `in_cells=False`, known cavities are omitted too, because all cavities are checked.
         """
         constraints = (c for c in flat(constraints) if self.in_cells or not isinstance(c, AvoidCavities))

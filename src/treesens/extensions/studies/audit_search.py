@@ -212,7 +212,7 @@ def _gaps(asked: Asking[AuditOptions]) -> list[Gap]:
 
 
 def _marked(record: dict[str, Any], model: LoadedModel) -> dict[str, Any]:
-    """The record, marked as `protected` if about a protected feature."""
+    """The record, marked as `protected` if it is about a protected feature."""
     if not model.meaning.is_protected(record["varied"]):
         return record
     return {"varied": record["varied"], "protected": True, **record}
@@ -251,7 +251,7 @@ def check_options(model: LoadedModel, options: AuditOptions) -> None:
 
 
 def _kept(one: SetAudit) -> Callable[[], list[dict[str, Any]]]:
-    """A function that audits one set. A failure is reported in the records of this set, and does not affect other sets."""
+    """A function that audits one set. A failure is reported in the records of this set only."""
     return lambda: answered(f"the audit of {' and '.join(one.varied)}", one.run, one.lost)
 
 
@@ -542,7 +542,7 @@ class SetAudit:
         return [{"typical": {**self.level.record(), **self._left(one, budget), **swing}} for one in answers]
 
     def _left(self, one: Audited, budget: Budget) -> dict[str, Any]:
-        """The answer among typical inputs: `none` if this is the answer for all inputs; otherwise from a row or a search."""
+        """The answer among typical inputs: `none` if no input at all is an answer; otherwise from a row or a search."""
         question = one.asked.typical
         assert question is not None
         if one.result.verdict is Verdict.NONE:
@@ -651,7 +651,7 @@ def exact_bound(swing: Result, leaves: float) -> Fraction:
     """An upper bound on all swings: the bound of the leaves, rounded upwards, or the bound of an exact search.
 
     A search reports its bound as a float after a few roundings of half a unit each, which are added. Bounds of rounding solvers
-    are not used, because without a tolerance such bounds prove nothing.
+    are not used, because they prove nothing without a tolerance.
     """
     bound = None if swing.objective is None or swing.backend not in _EXACT else swing.objective.bound
     return (

@@ -39,7 +39,7 @@ def column(
     spare: bool = False,
     uncertified: Any = MISSING,
 ) -> Any:
-    """A field of a record with its column. `uncertified` replaces its value if no certificate covers it."""
+    """A field of a record with its column. `uncertified` replaces its value if no certificate covers the value."""
     shown = {"shown": Shown(title, text, right, hide_if_empty, frame, place, spare)}
     return field(
         default=default, metadata={**shown, **({} if uncertified is MISSING else {"uncertified": uncertified})}
@@ -68,7 +68,7 @@ def frame_of(kind: type[Any], records: Sequence[Record]) -> dict[str, list[Any]]
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A value for a cell of a frame: names joined to one text, an estimate as its number."""
+    """A value for a cell of a frame: names as one text, an estimate as its number."""
     if name == "estimate":
         return None if value is None else value["value"]
     if isinstance(value, list | tuple | Mapping):

@@ -1,6 +1,6 @@
 """A largest value, such as a swing or a number of rows, with a status.
 
-A status keeps four facts apart, none of which means 0: a value was not audited, a search reached a value, an upper bound is
+A status distinguishes four facts, none of which means 0: a value was not audited, a search reached a value, an upper bound is
 proved, or the largest value is proved.
 """
 
@@ -15,7 +15,7 @@ from treesens.compiler.base.tolerance import USUAL, Closeness
 
 
 class Status(StrEnum):
-    """The states of knowledge about a largest value."""
+    """The possible facts about a largest value."""
 
     PROVED = "proved"
     BETWEEN = "between"

@@ -162,7 +162,7 @@ def _ends(low: float, high: float) -> Iterator[str]:
 
 
 def _short(written: Decimal, reached: Decimal, rounding: str) -> Decimal:
-    """A short decimal at or beyond `reached`: the number as written, or with one more digit, if far enough out."""
+    """A short decimal at or beyond `reached`: the number as written or, if that is not far enough out, with one more digit."""
     outward = -1 if rounding == ROUND_FLOOR else 1
     step = Decimal(1).scaleb(int(written.as_tuple().exponent) - 1)
     for short in (written, written + outward * step) if len(written.as_tuple().digits) < _DIGITS else ():
@@ -415,15 +415,15 @@ class Implications:
     def _said_backwards(
         self, x: int, value: int, y: int, conclusion: list[int], steps: dict[tuple[int, int, int], int]
     ) -> bool:
-        """True if one rule from y to x forbids this pair of values and others at once: `y is 1 implies x is 2` replaces `x is 0
-        implies y is 0`, `x is 1 implies y is 0`, ..
+        """True if one rule from y to x forbids this pair of values together with others: `y is 1 implies x is 2` replaces `x is
+        0 implies y is 0`, `x is 1 implies y is 0`, ..
         """
         if len(self.table.columns[y].values) != 2 or len(self.table.columns[x].values) == 2:
             return False
         return steps.get((y, 1 - conclusion[0], x), value) != value
 
     def _conclusion(self, x: int, value: int, y: int) -> list[int]:
-        """The smallest set of values of y that a value of x leaves; empty for a large set, or one that may be due to chance."""
+        """The smallest set of values of y that a value of x leaves; empty if the set is large or may be due to chance."""
         counts, total = self.table.row(x, value, y), self.table.count(x, value)
         if total < self._least():
             return []
@@ -526,7 +526,7 @@ class Contingency:
 
     @classmethod
     def of(cls, columns: Sequence[FewValues], rows: int) -> Contingency:
-        """The table of the first columns, as many as have at most _MOST_ITEMS items together."""
+        """The table of the first columns, up to _MOST_ITEMS items in all."""
         sizes = np.array([len(column.values) + 1 for column in columns], np.int64)
         kept = tuple(columns[: int((np.cumsum(sizes) <= _MOST_ITEMS).sum())])
         start = np.concatenate(([0], np.cumsum(sizes[: len(kept)]))).astype(np.int64)

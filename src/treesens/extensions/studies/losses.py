@@ -119,7 +119,7 @@ def _classes(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> Floa
 
 
 def _number(name: str | int) -> float:
-    """The number that a class label states, or NaN. (Labels of scikit-learn such as 1.0 are texts here.)"""
+    """The number that a class label states, or NaN. (Labels of scikit-learn such as 1.0 are text here.)"""
     try:
         return float(name)
     except ValueError:

@@ -6,8 +6,8 @@ smaller lead of the two classes. One search of the native engine maximises this 
 search stops, a verified pair reaches `value`, and no pair reaches more than `bound` (proved).
 
 For probabilities that are not functions of one score, the interval between value and bound is halved. The answer `found` raises
-the value, and `none` lowers the bound. The next question is about the midpoint, or about a smaller gap after an open answer,
-because a pair is then easier to find.
+the value, and `none` lowers the bound. The next question is about the midpoint or, after an open answer, about a smaller gap,
+for which a pair is easier to find.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def _reached(query: Query, witness: Witness, asked: Fraction, bound: Fraction, l
 
 
 def largest_difference(query: Query, options: Options, budget: Budget) -> Result:
-    """The largest value of the only sum of probabilities in a question, in which the sum must be at least 0.
+    """The largest value of the only sum of probabilities in a question, which requires the sum to be at least 0.
 
     A first question proves, if possible, that the sum is never above 0, because halving alone cannot prove this.
     """
@@ -236,7 +236,7 @@ def _known(found: Result, value: float, bound: float, options: Options) -> Resul
 
 
 def probability_end(query: Query, output: int, sense: Sense, options: Options, budget: Budget) -> Result:
-    """One end of the probability of a class, with the input that reaches it, and the bound."""
+    """One end of the probability of a class, with the input that reaches this end, and the bound."""
     known = halve_gap(
         query, Fraction(1), replace(options, backend="auto", certificates=None), budget, 0.0, least=_LEAST_PROBABILITY
     )
@@ -272,7 +272,7 @@ def largest_gap(
 
 
 def _largest_slack(question: ResolvedQuestion, options: Options, budget: Budget, close: float, threads: int) -> Optimum:
-    """The largest gap by one search, which maximises the smallest slack of all rows of scores."""
+    """The largest gap by a single search, which maximises the smallest slack of all rows of scores."""
     open_result = leave_open(question.query.name)
     try:
         with working_within(budget.at_least(FIRST_MOMENT)):
@@ -355,7 +355,7 @@ def _score_rows(query: Query) -> list[AtLeast]:
 
 
 def _leaves_summed(query: Query) -> int:
-    """The maximum number of units by which rounding moves a row of scores: one per leaf that is added up, one for the bound."""
+    """The maximum number of units by which rounding moves a row of scores: one for each added leaf, one for the bound."""
     sizes = [
         sum(query.models[query.points[term.point].model].ensemble.n_trees + 1 for term in row.form.scores)
         for row in _score_rows(query)
@@ -366,7 +366,7 @@ def _leaves_summed(query: Query) -> int:
 def _rounded_up(query: Query, unit: Fraction, coarsest: Fraction) -> tuple[Fraction, Fraction]:
     """The least and the greatest excess of the engine's whole bounds over the exact bounds of rows, in units of the sum.
 
-    Scores are whole numbers of units, but cut-offs need not be, and are rounded up. If a row has a coarser unit (up to
+    Scores are whole numbers of units, but cut-offs need not be whole, and are rounded up. If a row has a coarser unit (up to
     `coarsest`), its bound is rounded up to this unit.
     """
     parts = [Fraction(0), coarsest / unit] if coarsest > unit else []

@@ -97,7 +97,7 @@ def _score(margins: FloatArray) -> FloatArray:
 
 
 def _spread(rows: FloatArray, most: int) -> FloatArray:
-    """The rows, or `most` of them, evenly spread."""
+    """All rows, or `most` of them, evenly spread."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
 
 

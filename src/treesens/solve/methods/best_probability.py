@@ -1,9 +1,9 @@
 """The best sum of probabilities: a sequence of decisions ("is a given value reachable?") by bisection.
 
 An answer raises the reached value, and a decision without an answer lowers the bound. The next value to decide lies halfway
-between the two, or below a value left open, where an answer is easier to find. The decisions use Kelley's cutting planes
+between these, or below a value left open, where an answer is easier to find. The decisions use Kelley's cutting planes
 (`probability_rows.py`). A single probability is monotone in its score, and is optimised as a score. A sum begins at the best
-sum of the scores, nearly always a good answer. A bound on the difference of two scores yields one on their sigmoids.
+sum of the scores, which is nearly always a good answer. A bound on the difference of two scores yields one on their sigmoids.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CLOSE = Fraction(1, 1 << 60)
 
 
 class BestProbability:
-    """One search. Values are signed so that more is better: `value` is reached by `best`, `bound` is proved."""
+    """One search. Signs are such that more is better: `value` is reached by `best`, `bound` is proved."""
 
     def __init__(self, question: OpenQuestion, budget: Budget) -> None:
         self.question, self.query, self.budget = question, question.query, budget

@@ -1,7 +1,7 @@
 """Finds the best largest distance (linf) by decisions of the native engine: is a given value reachable?
 
 A largest distance is not a sum, and maximising a ladder of levels proves little before it ends. Decisions are fast, and a dozen
-of them close in on the best value. Without relations, the best value is the best distance of a cell or a pair of cells, so each
+of them enclose the best value. Without relations, the best value is the best distance of a cell or a pair of cells, so each
 decision tests such a distance; with relations and few values, it tests a distance between values.
 """
 

@@ -47,7 +47,7 @@ HEAD_START = 2.0
 """Seconds that the native engine runs alone: it answers most questions in milliseconds, while a worker needs half a second to
 start."""
 WORTH_A_WORKER = 0.5
-"""Minimum seconds left for a solver: its worker takes this long to start."""
+"""Minimum remaining seconds for a solver, whose worker takes this long to start."""
 NONZEROS_PER_SECOND = 100_000
 """Nonzeros per second through passes, writer and reader: solvers are not started if the module alone would use up the time."""
 _ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.INFEASIBLE))

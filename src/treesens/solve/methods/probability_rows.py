@@ -2,7 +2,7 @@
 
 A backend solves a relaxation without these sums, which the question implies. If the relaxation has no answer, neither has the
 question. A candidate is judged on the question itself, exactly and by the library; if it violates a sum of probabilities, it is
-cut off with all others that the proof covers, and the search continues. The search ends: the number of scores is finite.
+excluded with all others that the proof covers, and the search continues. The search ends: scores are finitely many.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ A search over cells enforces relations between values only through single cells.
 satisfy all relations at once, these cells are excluded, with as many others as the proof covers, and the search repeats. For a
 ladder objective, the steps are refined towards the best answer.
 
-Stronger questions turn a distance between two points into bounds on single features. A sum over all features couples all of
-them, so that a local search can hardly move; bounds on single features that imply the same limit leave each feature free in its
-own range. Any answer to a stronger question answers the question; a stronger question without an answer proves nothing.
+Stronger questions turn a distance between two points into bounds on single features. A sum over all features couples these
+features, so that a local search can hardly move; bounds on single features that imply the same limit leave each feature free in
+its own range. Any answer to a stronger question answers the question; a stronger question without an answer proves nothing.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _Refinement:
 
     def _at_limit(self, goal: Objective) -> Result | None:
         """An answer at the limit that constraints or domains set for the objective, so that it is optimal, or None. Domains
-        limit a sum over features, too; a limit that values approach without reaching it counts as well.
+        also limit a sum over features; a limit that values approach without reaching it counts as well.
         """
         limit, within = objective_range(self.query)[goal.maximize], [Fraction(0), Fraction(CLOSE) / 2]
         if goal.counts:

@@ -4,7 +4,7 @@ Most questions are decided in milliseconds, of which lowering and the passes wou
 search leaves open, and answers that the library's arithmetic does not confirm, take the compiled path.
 
 In large models, the best value of a sum of scores is searched here: the compiled path takes several times the time and memory.
-Smaller models still take that path, since its passes pay off there.
+Smaller models still take the compiled path, since its passes pay off there.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
 numerical band may satisfy the bound there. The question is repeated, relaxed by the library's maximum rounding error: if the
-relaxed question has no answer, neither has the library. The library itself evaluates an answer to the relaxed question.
+relaxed question has no answer, the library has none. The library itself evaluates an answer to the relaxed question.
 """
 
 from __future__ import annotations

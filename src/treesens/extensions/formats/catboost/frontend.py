@@ -1,7 +1,7 @@
 """CatBoost models: JSON files read without catboost, and live CatBoost objects.
 
 How CatBoost evaluates (version 1.2): inputs are cast to float32; a split tests `x > border`, and in this reader inputs that
-satisfy it take the right child. NaN is below all borders, or above them if the feature's `nan_value_treatment` is `AsTrue`.
+satisfy it take the right child. NaN is below all borders; if the feature's `nan_value_treatment` is `AsTrue`, it is above them.
 Trees are oblivious: split i gives bit i of the leaf's number. Sums are float64, from 0, in the order of the trees; the bias is
 added last. Trees identify categories by hashes; a file saved with its pool contains their names.
 """
@@ -334,7 +334,7 @@ def _same(one: Question, other: Question) -> bool:
 
 
 def _said(split: Field, kind: str, inputs: _Inputs) -> Question | None:
-    """The split in a node's own fields; None for a split on a statistic, which has only a number."""
+    """The split in a node's own fields; None for a split on a statistic, which has only its number."""
     if kind == "FloatFeature":
         return float_question(split, inputs.floats)
     if kind == "OneHotFeature":

@@ -20,7 +20,7 @@ class NativeCatBoost:
     """Predictions of the catboost library itself, from the JSON document.
 
     The library's JSON reader rounds decimals inexactly, so leaf values and bias of a reloaded model may differ in the last bit.
-    The file's leaf values `leaves`, [L, outputs] in file order, and `bias` replace these.
+    The file's leaf values `leaves`, [L, outputs] in file order, and `bias` replace those of the reloaded model.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
 
 
 def as_number(name: str) -> str | int:
-    """The name as a number if written as an integer, because the library converts integers to texts."""
+    """The name as a number if it is written as an integer, because the library converts integers to text."""
     return int(name) if _WHOLE.fullmatch(name) else name
 
 
@@ -64,7 +64,7 @@ def names_of_categories(
 
 
 def _of_the_kind(values: set[int], named: Mapping[int, str], of_tables: set[int]) -> set[int]:
-    """The categories of the column's kind (numbers or texts) that no table contains."""
+    """The categories of the column's kind (numbers or text) that no table contains."""
     kinds = {isinstance(as_number(named[value]), int) for value in values if value in named}
     rest = {value for value in named if value not in of_tables}
     return rest if len(kinds) != 1 else {value for value in rest if isinstance(as_number(named[value]), int) in kinds}

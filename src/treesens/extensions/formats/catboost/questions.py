@@ -3,8 +3,8 @@
 How CatBoost splits (version 1.2, catboost/libs/model): a split on a number is `x > border`, and a one-hot split is `category =
 value`. A CTR split compares a statistic of a category, or of a combination, with a border. The statistic is in a table whose
 keys are hashes: h(a, b) = m (a + m b) modulo 2^64 over the 32-bit hashes of the categories, sign-extended, and then over the
-outcomes of the splits that belong to the combination. Missing keys have the statistic of zero observations. All of this is
-float32 (Prokhorenkova, Gusev, Vorobev, Dorogush and Gulin, NeurIPS 2018).
+outcomes of the splits in the combination. Missing keys have the statistic of zero observations. All of this is float32
+(Prokhorenkova, Gusev, Vorobev, Dorogush and Gulin, NeurIPS 2018).
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class _Growing(Growing):
         return node
 
     def _table(self, table: Table, yes: Bools, axis: int, state: State, below: Callable[[bool, State], int]) -> int:
-        """Splits on the features of a combination, one after the other; `yes` is the rest of the table after `axis` axes."""
+        """Splits on the features of a combination in turn; `yes` is the rest of the table after `axis` axes."""
         if yes.all() or not yes.any():
             return below(bool(yes.flat[0]), state)
         if axis < len(table.categories):
@@ -191,7 +191,7 @@ class _Growing(Growing):
     def _categories(
         self, table: Table, yes: Bools, axis: int, state: State, below: Callable[[bool, State], int]
     ) -> int:
-        """Groups categories with equal rows of the table, and separates the groups one by one."""
+        """Groups categories with equal rows of the table, and separates the groups in turn."""
         column = table.categories[axis]
         allowed = state.codes.get(column, np.ones(len(yes), dtype=np.bool_))
         flat = yes.reshape(len(yes), -1)

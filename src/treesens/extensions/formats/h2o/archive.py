@@ -15,7 +15,7 @@ _DAMAGED = "save the model again with h2o"
 
 @dataclass
 class Mojo:
-    """The content of the index: texts by name, columns, and for each column the number of categories and their file."""
+    """The content of the index: text by name, columns, and for each column the number of categories and a file of labels."""
 
     archive: Archive
     place: str
@@ -69,7 +69,7 @@ class Mojo:
         return values
 
     def labels(self, column: int) -> tuple[str, ...]:
-        """The categories of a column, in code order. Raises ModelError if their number differs from that in the index."""
+        """The categories of a column, in code order. Raises ModelError if their number differs from the index."""
         count, name = self.domains[column]
         lines = self.archive.text(f"domains/{name}").split("\n")
         lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]

@@ -1,13 +1,13 @@
 """MOJO files of H2O-3: gradient boosting and random forests, classifiers and regressors (h2o 3.22 and later).
 
 How H2O scores (h2o-genmodel 3.46): inputs are float64 and thresholds float32; leaves are float32 and sums float64, from 0, in
-the order of the trees. Boosting adds `init_f` at the end, and the link comes after it. A forest divides the sum by the number
-of its trees. For two classes, the quotient is the probability of the first class. The second class is predicted if its
-probability is at least `default_threshold`, which training chooses and which is seldom 1/2.
+the order of the trees. Boosting adds `init_f` at the end, and then applies the link. A forest divides the sum by the number of
+its trees. For two classes, the quotient is the probability of the first class. The second class is predicted if its probability
+is at least `default_threshold`, which training chooses and which is seldom 1/2.
 
-Three or more classes have separate trees. Boosting applies a softmax to their sums, without `init_f`. A forest divides the sums
-by their total, which varies; its scores here are the sums divided by the number of trees, not probabilities. A hash of the row
-breaks ties (`HashedTies`).
+Three or more classes have separate trees. Boosting applies a softmax to the classes' sums, without `init_f`. A forest divides
+the sums by their total, which varies; its scores here are the sums divided by the number of trees, not probabilities. A hash of
+the row breaks ties (`HashedTies`).
 
 A model with balanced classes multiplies each probability by the quotient of the class's shares in the data and in training, and
 divides by the sum of these products. For two classes this multiplies the odds (`Odds`). For more classes, the sums of boosting
@@ -192,7 +192,7 @@ def _doubled(mojo: Mojo, classes: int) -> bool:
 
 
 def _many_classes(mojo: Mojo, classes: int, encoding: Encoding | None) -> _Scoring:
-    """The scoring of three or more classes, or of both of two classes. In a round, a class may lack a tree and its file."""
+    """The scoring of three or more classes, or of both of two classes. In a round, a class may lack a tree, and so its file."""
     forest, rounds = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
     if rounds * classes > _MOST_TREES:
         raise mojo.error(f"{rounds} rounds of {classes} trees are more than {_MOST_TREES}")
@@ -316,7 +316,7 @@ def _labels(texts: tuple[str, ...]) -> tuple[str, ...] | tuple[int | float, ...]
 
 
 def _classes(mojo: Mojo) -> tuple[str | int, ...]:
-    """The classes; empty for a regressor. For two classes, the score is the second class's."""
+    """The classes; empty for a regressor. For two classes, the score belongs to the second class."""
     category, count = mojo.text("category"), mojo.count("n_classes", _MOST_CLASSES)
     if (category, count) == ("Regression", 1):
         return ()

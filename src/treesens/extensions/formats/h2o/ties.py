@@ -80,7 +80,7 @@ class HashedTies(Ties):
         return np.array(made)
 
     def may_stray(self, wanted: int) -> bool:
-        """True if the class `wanted` may be predicted although it is not among the best."""
+        """True if the class `wanted` may be predicted although it is not among the best classes."""
         return wanted == 0 or wanted < len(self.shares) - 2
 
 

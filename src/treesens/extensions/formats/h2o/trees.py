@@ -2,14 +2,14 @@
 
 A node is its type (one byte: bits 0 to 5 and 6, 7 give the kinds of its sides, bits 2 and 3 the kind of split), the column (two
 bytes; 65535: a leaf) and the direction of missing values (one byte). The split follows, a float32 or a set of categories, and
-then the length of the left side unless this is a leaf. A number goes right if it is not below the float. A category goes right
-if it is in the set. A category beyond the range of the set, or not listed by the column, takes the branch of missing values
-(`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
+then, unless the node is a leaf, the length of its left side. A number goes right if it is not below the float. A category goes
+right if it is in the set. A category beyond the range of the set, or not listed by the column, takes the branch of missing
+values (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
 
 H2O may encode categories before its trees see them (`categorical_encoding="OneHotExplicit"`). A categorical column becomes one
 column per label, 1 for this label and 0 for others, and a column `NAME.missing(NA)` for missing values; these follow the
-columns of numbers (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label counts as missing, if the library accepts it. So a
-threshold on such a column is a set of categories.
+columns of numbers (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label counts as missing, if the library accepts the
+label. So a threshold on such a column is a set of categories.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _values(source: _Bytes, signs: Sequence[float]) -> list[float]:
 
 
 def _set(source: _Bytes, *, short: bool) -> _Set:
-    """Reads categories as bits: 32 from the first category on, or a given number from a given start."""
+    """Reads categories as bits: 32 bits from the first category on, or a given number of bits from a given start."""
     first, bits = (0, 32) if short else (source.number(2), source.number(4))
     if bits > 8 * len(source.data):
         raise source.error(f"a set of {bits} categories is longer than the tree")

@@ -2,7 +2,7 @@
 
 If every member is a sum of its leaves, so is the mean (`is_sum`): one ensemble over all trees, weighted by member. If some
 member has a link or a calibration, each member keeps separate scores, and the probability is a sum of functions of several
-scores (`curve_sums.py`). If predicted classes are counted, members keep separate scores, too. Libraries add numbers in
+scores (`curve_sums.py`). If predicted classes are counted, members also keep separate scores. Libraries add numbers in
 different ways, so each member keeps its own arithmetic.
 """
 

@@ -3,12 +3,12 @@
 Sigmoid (Platt, *Probabilistic outputs for support vector machines*, 1999): p = 1 / (1 + exp(slope * f + intercept)) with a
 negative slope. Isotonic: the piecewise linear function through the knots, constant before the first and after the last knot.
 Odds: a model trained on other class shares has its odds multiplied by a number (Elkan, *The foundations of cost-sensitive
-learning*, 2001). All of them are non-decreasing and continuous in f, the model's margin or its uncalibrated probability.
+learning*, 2001). All are non-decreasing and continuous in f, the model's margin or its uncalibrated probability.
 
-So p >= c holds from some score on, and p > c beyond some score; `least_margin` returns this score exactly. The sigmoid gives
-f >= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; on a flat step at c, p >= c holds
+So p >= c holds from some score on, and p > c beyond some score; `least_margin` returns this score exactly. The sigmoid gives f
+>= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; on a flat step at c, p >= c holds
 from the step's first score on, p > c beyond its last score. If f is the probability 1 / (1 + exp(-m)) of a margin m, then f >=
-t means m >= ln(t / (1 - t)). Knots have their written values (0.3, not the double below it), so that comparisons are about the
+t means m >= ln(t / (1 - t)). Knots have their written values (0.3, not the double below 0.3), so that comparisons are about the
 numbers that a library prints.
 """
 

@@ -65,7 +65,7 @@ def command(
 def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, folder: Path) -> str:
     """The text of a `.sens` file: the model, the table, a line per feature, and a question about the first relevant feature.
 
-    `folder` is the folder of the file. Raises UsageError for a name that cannot be written as a text of the language.
+    `folder` is the folder of the file. Raises UsageError for a name that cannot be written as text of the language.
     """
     used = set(model.ensemble.used_features)
     names = [name for name in model.ensemble.feature_names if name in table]

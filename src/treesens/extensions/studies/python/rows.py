@@ -28,11 +28,11 @@ class Robustness(Pictured):
         return cls(called.records, called.notes, found.interrupted, found.result, called.source)._by(called)
 
     def certified(self, radius: float) -> float:
-        """The part of the rows proved to keep their class within a radius and, with labels, predicted correctly."""
+        """The share of rows proved to keep their class within a radius and, with labels, predicted correctly."""
         return self.found.certified(radius)
 
     def curve(self) -> list[tuple[float, float]]:
-        """Every radius at which the certified part of the rows drops, ascending from 0, with the part from this radius on."""
+        """Every radius at which the certified share of the rows drops, ascending from 0, with the share from this radius on."""
         return self.found.curve()
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ class Sets(PicturedResult):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """The columns of a frame with a line per set and its verdict."""
+        """The columns of a frame with a line per set, which contains its verdict."""
         kinds = (("flip", "found"), ("hold", "none"), ("open", "unknown"))
         lines = [(r, one, verdict) for r in self.records for kind, verdict in kinds for one in r[kind]]
         columns: dict[str, list[Any]] = {"features": [", ".join(one["features"]) for _, one, _ in lines]}

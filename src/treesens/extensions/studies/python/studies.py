@@ -30,13 +30,13 @@ def _name(record: dict[str, Any]) -> str:
 class Audit(StudyResult):
     """A finished audit; `records` has one record per (set of features, decision, gap), as `treesens audit --json` prints them.
 
-    `frame()` returns their numbers as columns; `audit[name]` is one of these columns.
+    `frame()` returns the numbers of the records as columns; `audit[name]` is one of these columns.
     """
 
     run: Run = field(repr=False)
     options: AuditOptions = field(repr=False)
     inputs: tuple[Path, ...] = field(repr=False)
-    """The files read by the audit, over which no report is written."""
+    """The files read by the audit, which no report overwrites."""
     told: dict[str, Any] = field(repr=False)
     """Further facts for a report: `warnings` and `assumed`, as the command prints them with --json."""
 
@@ -196,7 +196,7 @@ class Diff(Columns):
 
     @property
     def changed_rows(self) -> list[int] | None:
-        """The indices of rows whose class (regressors: value) changes, the clearest first; None without data."""
+        """The indices of rows whose class (regressors: value) changes, by decreasing difference; None without data."""
         return self.found.changed
 
     @property

@@ -153,7 +153,7 @@ def _stub_of(study: Study[Any, Any]) -> Iterator[str]:
 
 
 _SECONDS = 0.2
-"""Seconds between two updates of the progress bar; an update for every record could be slower than the study."""
+"""Seconds between two updates of the progress bar; with an update for every record, the bar could be slower than the study."""
 
 
 def in_notebook() -> bool:
