@@ -267,7 +267,7 @@ def test_folders_that_are_no_models_say_what_to_give(folder: Path, tmp_path: Pat
         load(folder, "spark:best")
     for part in folder.glob("metadata/part-*"):
         part.unlink()
-    refused(folder, "one line of metadata, found 0")
+    refused(folder, "found 0 lines of metadata")
     # A part of a pipeline has metadata of its own.
     (stage,) = (folder / "stages").glob("*_RandomForestClassifier_*")
     assert load(stage).ensemble.features[0].name == "f0"

@@ -55,7 +55,7 @@ class Folder:
         lines = [line for name in parts for line in self.archive.text(written.path + name).split("\n") if line.strip()]
         if len(lines) != 1 or len(lines[0]) > _MOST_OF_METADATA:
             raise ModelError(
-                f"metadata must be one line of at most {_MOST_OF_METADATA:,} characters",
+                f"found {len(lines)} lines of metadata; expected one, of at most {_MOST_OF_METADATA:,} characters",
                 place=written.place,
                 remedy=DAMAGED,
             )
