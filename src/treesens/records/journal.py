@@ -56,7 +56,7 @@ limits itself; `check` adds the other options to its keys.
 def key_of(digest: str, options: Options) -> str:
     """The key of an answer: the question, its options except the time limit, and the versions of the solving software."""
     known = (one.field for one in declared(Options, ~Door(0)) if one.field not in NO_PART_OF_A_KEY)
-    asked = {name: getattr(options, name) for name in known} | {"pipeline": options.passes}
+    asked = {name: getattr(options, name) for name in known}
     parts = {"question": digest, "asked": asked, "versions": versions(options.backend)}
     return sha256(json.dumps(parts, sort_keys=True, default=str))
 

@@ -154,13 +154,6 @@ class Options:
         return Budget.of(max(0.0, self.time_limit - spent), stop)
 
     @property
-    def passes(self) -> str:
-        """The pipeline that runs."""
-        from treesens.compiler.pipeline import pipeline_for
-
-        return pipeline_for(self.backend, self.pipeline)
-
-    @property
     def uncertified(self) -> Options:
         """The same options without certificates, for a question whose answer is a step towards another answer."""
         return replace(self, certificates=None, require_certificate=False)

@@ -277,6 +277,8 @@ def test_every_setting_that_can_change_an_answer_is_part_of_its_key() -> None:
         if name != "certificates":
             one = replace(plain, certificates="proofs")
             assert kept == (key_of("question", replace(one, **{name: value})) == key_of("question", one)), name
+    # The engine's own pipeline by name leaves the tree path out.
+    assert key_of("question", replace(plain, pipeline="native")) != key_of("question", plain)
 
 
 def test_options_of_check_and_bench_reach_the_key() -> None:
