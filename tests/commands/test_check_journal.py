@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,11 @@ from treesens.commands.common import load_file
 from treesens.commands.outputs import open_journal
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.result import Result, Verdict
+from treesens.records.answers import record
+from treesens.records.kept import from_json, to_json
+from treesens.report.show import show_result
 from treesens.solve.options import Options
+from treesens.solve.question import answer_question
 
 Run = Callable[..., Ran]
 QUESTIONS = """model m from "m.json"
@@ -154,6 +158,35 @@ def test_a_damaged_journal_is_told(folder: Path, treesens: Run, how: Callable[[d
     assert ran.code == 2
     assert "D001" in ran.err
     assert "`pair` in the journal is damaged" in ran.err
+
+
+def broken(part: Any) -> Iterator[Any]:
+    """Copies of JSON in which one value, at any depth, is of another type or missing."""
+    yield from ([], "x", 5, 1.5, {}, None, [None], True)
+    for place in part if isinstance(part, dict) else range(min(3, len(part))) if isinstance(part, list) else ():
+        for other in broken(part[place]):
+            copy: Any = list(part) if isinstance(part, list) else dict(part)
+            copy[place] = other
+            yield copy
+
+
+def test_no_damage_of_a_stored_answer_is_an_internal_error(folder: Path) -> None:
+    """Each damaged answer is refused, rejected, or a result that can be printed and stored."""
+    read = 0
+    for question in load_file(folder / "q.sens").queries:
+        result = answer_question(question, Options(time_limit=20), Options(time_limit=20).budget())
+        whole = json.loads(json.dumps(to_json(question.query, result)))
+        # Of every list, the first three values are tried.
+        for kept in broken(whole):
+            try:
+                again = from_json(question.query, kept, 0.0, None)
+            except (ValueError, KeyError, TypeError, IndexError, OverflowError):
+                continue
+            if again is not None:
+                read += 1
+                json.dumps(record(question.query, again), allow_nan=False)
+                show_result(question, again)
+    assert read > 50
 
 
 def test_what_is_open_is_kept_for_its_time_limit_alone(folder: Path, treesens: Run) -> None:

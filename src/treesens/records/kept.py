@@ -34,7 +34,7 @@ from treesens.compiler.result import (
 )
 from treesens.records.answers import record
 from treesens.solve.bounds import left_open, value_of
-from treesens.values.verify import Witness, verify_values
+from treesens.values.verify import Rejected, Witness, verify_values
 
 _CLOSE = 1e-9
 _LEFT_OUT = frozenset({"scores", "seconds", "size", "attempts"})
@@ -73,65 +73,74 @@ def from_json(
     """
     result = _told(query, kept)
     if "answers" in kept:
-        told = kept["ranked"]
         answers = [from_json(query, one, answered, library_predict) for one in kept["answers"]]
         if any(one is None or one.witness is None for one in answers):
             return None
         known = tuple(one for one in answers if one is not None)
-        proof = _part(told, "proof", Proof)
+        told, proof = kept["ranked"], _part(kept["ranked"], "proof", Proof)
         ranked = Ranked(known, int(told["wanted"]), bool(told["complete"]), str(told["reason"]), proof)
         result = replace(result, ranked=ranked)
     if "raw_points" in kept:
         witness = _verified(query, kept["raw_points"], library_predict)
-        if witness is None or not _has_value(query, witness, result.objective):
+        if not isinstance(witness, Witness) or not _has_value(query, witness, result.objective):
             return None
         result = replace(result, witness=witness)
-    elif result.verdict is Verdict.FOUND and result.count is None and not _is_constant(result.explanation):
-        return None
+    elif result.verdict is Verdict.FOUND and result.count is None:
+        why = result.explanation
+        # Only if no input has another class than the row, there is no contrast.
+        if why is None or why.features != frozenset() or why.contrast is not None:
+            return None
     return replace(result, from_journal=datetime.fromtimestamp(answered, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 def _told(query: Query, kept: Mapping[str, Any]) -> Result:
     """The result with all fields except witnesses."""
     verdict = Verdict(kept["verdict"])
+    notes, rests_on = (_part(kept, name, lambda told: tuple(map(str, told))) or () for name in ("notes", "rests_on"))
     return Result(
         query.name,
         verdict,
         str(kept["reason"]),
         _part(kept, "proof", Proof),
         objective=_part(kept, "objective", _objective),
-        near_miss=_part(kept, "near_miss", lambda told: NearMiss(**told)),
+        near_miss=_part(kept, "near_miss", lambda told: NearMiss(**{name: _part(told, name, float) for name in told})),
         backend=str(kept["backend"]),
         pipeline=str(kept["pipeline"]),
         confirmed_by=_part(kept, "confirmed_by", str),
-        notes=tuple(map(str, kept.get("notes", ()))),
+        notes=notes,
         region=_part(kept, "region", partial(_region, query)),
         nearest=_part(kept, "nearest_row", _nearest),
         count=_part(kept, "count", _count),
         share=_part(kept, "share", partial(_share, query, verdict)),
         explanation=_part(kept, "explanation", partial(_explanation, query)),
-        proof_dependencies=tuple(map(str, kept.get("rests_on", ()))),
+        proof_dependencies=rests_on,
     )
 
 
 def _part(kept: Mapping[str, Any], name: str, read: Callable[[Any], _Part]) -> _Part | None:
-    return None if kept.get(name) is None else read(kept[name])
+    return read(kept[name]) if name in kept and kept[name] is not None else None
 
 
 def _objective(kept: Mapping[str, Any]) -> ObjectiveValue:
-    tolerance = Tolerance(**kept["tolerance"])
+    tolerance = Tolerance(**{name: float(value) for name, value in dict(kept["tolerance"]).items()})
     return ObjectiveValue(
         float(kept["value"]), _part(kept, "bound", float), Sense(kept["sense"]), str(kept["kind"]), tolerance
     )
 
 
 def _nearest(kept: Mapping[str, Any]) -> NearestRow:
-    return NearestRow(kept["data"], kept["index"], kept["distance_l2"], kept["point_distance_l2"])
+    distances = (float(kept[name]) for name in ("distance_l2", "point_distance_l2"))
+    return NearestRow(str(kept["data"]), int(kept["index"]), *distances)
 
 
 def _count(kept: Mapping[str, Any]) -> RowCount:
     rows, undecided = (tuple(map(int, kept[name])) for name in ("rows", "undecided"))
-    return RowCount(rows, undecided, int(kept["total"]), int(kept["outside"]), kept["shown"])
+    return RowCount(rows, undecided, int(kept["total"]), int(kept["outside"]), _part(kept, "shown", int))
+
+
+def _estimate(kept: Mapping[str, Any]) -> Estimate:
+    value, low, high, delta = (float(kept[name]) for name in ("value", "low", "high", "delta"))
+    return Estimate(value, low, high, delta, int(kept["draws"]))
 
 
 def _share(query: Query, verdict: Verdict, kept: Mapping[str, Any]) -> ShareFound:
@@ -140,7 +149,7 @@ def _share(query: Query, verdict: Verdict, kept: Mapping[str, Any]) -> ShareFoun
     asked = query.share
     if asked is None or not 0 <= lower <= upper <= 1 or (verdict is Verdict.NONE and lower > 0):
         raise ValueError("a share is a part of 1 of a measure of the question")
-    estimate = _part(kept, "estimate", lambda e: Estimate(**{**e, "draws": int(e["draws"])}))
+    estimate = _part(kept, "estimate", _estimate)
     closed, reason, rows = bool(kept["closed"]), str(kept["reason"]), _part(kept, "rows", int)
     found = ShareFound(asked.measure, asked.kind, lower, upper, estimate, closed, reason, rows=rows)
     return found.judged(asked)
@@ -152,11 +161,6 @@ def _explanation(query: Query, kept: Mapping[str, Any]) -> Explanation:
         _part(kept, name, lambda names: frozenset(places[one] for one in names)) for name in ("sufficient", "contrast")
     )
     return Explanation(str(kept["class"]), features, bool(kept["smallest"]), contrast, int(kept["decisions"]))
-
-
-def _is_constant(why: Explanation | None) -> bool:
-    """True if no input has another class than the row, so that there is no contrast."""
-    return why is not None and why.features == frozenset() and why.contrast is None
 
 
 def _region(query: Query, kept: Mapping[str, Any]) -> Region:
@@ -176,13 +180,12 @@ def _region(query: Query, kept: Mapping[str, Any]) -> Region:
     return Region(tuple(boxes), frozenset(map(int, kept["shared"])))
 
 
-def _verified(query: Query, kept: Mapping[str, Any], library_predict: Sequence[LibraryReplay] | None) -> Witness | None:
+def _verified(query: Query, kept: Mapping[str, Any], predict: Sequence[LibraryReplay] | None) -> Witness | Rejected:
     points = [kept[point.name] for point in query.points]
     values = np.array([[np.nan if v is None else float(v) for v in point] for point in points])
     if values.shape != (len(query.points), len(query.space.names)):
         raise ValueError("a witness has a value for every point and feature")
-    seen = verify_values(query, values, library_predict=library_predict)
-    return seen if isinstance(seen, Witness) else None
+    return verify_values(query, values, library_predict=predict)
 
 
 def _has_value(query: Query, witness: Witness, told: ObjectiveValue | None) -> bool:
@@ -196,7 +199,4 @@ def _has_value(query: Query, witness: Witness, told: ObjectiveValue | None) -> b
     beyond = 0.0 if told.bound is None else (told.value - told.bound) * (1 if goal.maximize else -1)
     if told.sense is not Sense.of(goal.maximize) or told.kind != goal.kind or beyond > slack:
         return False
-    if goal.nearest is not None:
-        return True
-    value = value_of(goal, inputs_of(query, witness.values))
-    return abs(value - told.value) <= slack
+    return goal.nearest is not None or abs(value_of(goal, inputs_of(query, witness.values)) - told.value) <= slack
