@@ -1,6 +1,6 @@
 """treesens: a compiler for questions about decision-tree ensembles.
 
-The functions of `treesens.python.api` and the studies are imported on first use, so that `import treesens` costs nothing.
+The functions of `treesens.python.api` and the studies are imported on first use, so that `import treesens` is fast.
 `__init__.pyi` has their types.
 """
 

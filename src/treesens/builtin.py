@@ -1,8 +1,8 @@
-"""The built-in extensions by name: the only file of the core that names them.
+"""The built-in extensions by name: no other file of the core refers to them.
 
-The core answers and explains one question. Everything in `treesens.extensions` registers here as "module" or
-"module:attribute", like entry points of other distributions (docs/extending.md), and is imported on first use. An installation
-without that folder (`make core`) lacks these names, and an option that needs one of them fails with a remedy.
+The core answers and explains individual questions. Everything in `treesens.extensions` is registered here as "module" or
+"module:attribute", like the entry points of other distributions (docs/extending.md), and is imported on first use. An
+installation without that folder (`make core`) lacks these extensions, and an option that requires one fails with a remedy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STUDY_LINES: Final = {
     ),
     "sets": (
         "treesens.extensions.studies.sets:STUDY",
-        "All smallest sets of features that flip the decision, and all largest sets that do not.",
+        "All minimal sets of features that flip the decision, and all maximal sets that do not.",
     ),
     "range": ("treesens.extensions.studies.range:STUDY", "The smallest and the largest score, with their proofs."),
     "shape": (
@@ -50,25 +50,25 @@ STUDY_LINES: Final = {
         "treesens.extensions.studies.reasons:STUDY",
         "The principal reasons of denials, with phrases and codes.",
     ),
-    "robust": ("treesens.extensions.studies.robust:STUDY", "The distances of rows from another class, with proofs."),
+    "robust": ("treesens.extensions.studies.robust:STUDY", "The distances of rows to another class, with proofs."),
     "why": (
         "treesens.extensions.studies.why:STUDY",
-        "The values of a row that decide its class, and changes that flip the class.",
+        "The values of a row that determine its class, and changes that flip the class.",
     ),
     "learn": (
         "treesens.extensions.studies.learn:STUDY",
-        "Mine domains and rules from a table, as text of the language.",
+        "Mine domains and rules from a table, as declarations in the language.",
     ),
     "diff": (
         "treesens.extensions.studies.diff:STUDY",
-        "Compare two models: equality or the largest difference, with proofs; the changed rows.",
+        "Compare two models: equality or the largest difference, with proofs; and the changed rows.",
     ),
     "repair": (
         "treesens.extensions.repair.study:STUDY",
-        "Make a model less sensitive, in its library's file, with the proof.",
+        "Make a model less sensitive, and write it in its library's format, with the proof.",
     ),
 }
-"""The studies in the order of the help, with their lines in the list of commands."""
+"""The studies in the order of the help, with their lines for the list of commands."""
 STUDIES: Final = Registry(
     kind="study",
     group="treesens.studies",
@@ -92,7 +92,7 @@ COMMAND_LINES: Final = {
         "treesens.extensions.sweeps.commands.bench:command",
         "Run a list of instances on chosen backends.",
     ),
-    "verify": ("treesens.extensions.certify.command:command", "Check certificates in a process of its own."),
+    "verify": ("treesens.extensions.certify.command:command", "Check certificates in a separate process."),
     "vnnlib": (
         "treesens.extensions.vnnlib.command:command",
         "Decide a VNN-LIB property of an ONNX tree ensemble.",
@@ -129,7 +129,7 @@ METHODS: Final = {
     "least radius": "treesens.extensions.methods.registered:RADIUS",
     "attainable sums": "treesens.extensions.methods.registered:SUMS",
 }
-"""Methods of answering, in addition to `solve/methods/registry.py`."""
+"""Methods that answer questions, in addition to `solve/methods/registry.py`."""
 SERVICES: Final = {
     "answers": "treesens.extensions.answers.service",
     "certificates": "treesens.extensions.certify.service",
@@ -144,9 +144,9 @@ SERVICES: Final = {
     "studies": "treesens.extensions.studies.registry",
     "compositions": "treesens.extensions.formats.sklearn.service",
 }
-"""Modules behind options and readers of the core. The calling code defines a protocol for each module."""
+"""Modules that implement options and inputs of the core. The calling code defines a protocol for each module."""
 WHOLE: Final = "install the whole package: pip install treesens"
-"""The remedy for parts that an installation of the core alone lacks."""
+"""The remedy for features that an installation of the core alone lacks."""
 
 
 @cache

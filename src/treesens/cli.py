@@ -33,7 +33,7 @@ CORE: dict[str, tuple[str, str]] = {
     "schema": ("treesens.commands.schema:command", "Show the JSON Schema of the records of a command."),
 }
 BUILTIN = {**CORE, **STUDY_LINES, **COMMAND_LINES} if has_extensions() else CORE
-"""The built-in commands, with their places and lines in the help."""
+"""The built-in commands, with their locations and help lines."""
 COMMANDS = Registry(
     kind="command",
     group="treesens.commands",
@@ -44,20 +44,20 @@ INTERRUPTED = 130
 FAILED_OUTPUTS = "treesens.commands.common"
 """The key of the exit codes of failed outputs in a click context (commands/common.py)."""
 TRACEBACK = "TREESENS_TRACEBACK"
-"""An environment variable; with it, internal errors show a traceback."""
+"""An environment variable; if set, internal errors show a traceback."""
 SCHEDULE = "TREESENS_SCHEDULE"
 """An environment variable: parameters of the engine's schedule for this process (docs/engine.md)."""
 CLEANING_SECONDS = 0.7
 """Time limit, in seconds, of libraries' exit handlers after a Ctrl-C."""
 COLLECT_EVERY = 50_000
-"""Allocations between two garbage collections. The default, 700, costs a short command 8 % of its time."""
+"""Allocations between two garbage collections. The default, 700, adds 8 % to the time of a short command."""
 
 
 class LazyGroup(click.Group):
-    """Imports the module of a command when the command runs."""
+    """Imports the module of a command only when the command runs."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs a command, and first forgets files read earlier in this process."""
+        """Runs a command, after discarding the record of files read earlier in this process."""
         with one_run():
             code = super().invoke(ctx)
         if not ctx.meta.get(FAILED_OUTPUTS):
@@ -108,12 +108,12 @@ def command_names() -> list[str]:
 @click.version_option(__version__, "-V", "--version", prog_name="treesens")
 def group() -> None:
     """Questions about decision-tree ensembles: can changing only `sex` flip this model's decision, on inputs that could really
-    occur, and if not, can you prove it?
+    occur? If not, can this be proved?
     """
 
 
 def _leave_at_once() -> None:
-    """Exits after a Ctrl-C without waiting for threads or module teardown. All data to be kept has been written by now; child
+    """Exits after a Ctrl-C without waiting for threads or module teardown. All data to be kept has already been written; child
     processes end with this process.
     """
     # A pool has named locks and a named folder in the system. Its queue may also wait forever for killed workers.

@@ -1,7 +1,8 @@
-"""The interface of a backend: pure `emit`, `solve` in a worker process, and facts instead of verdicts.
+"""The interface of a backend: a pure `emit`, and a `solve` in a worker process that returns facts, not verdicts.
 
-Termination, incumbent and bound are three separate facts (MathOptInterface): a time-out without incumbent proves nothing, and
-no exception, crash, missing licence or limit ever becomes a verdict. Verdicts are formed in `solve/conclude.py`, from facts.
+Termination, incumbent and bound are three separate facts (as in MathOptInterface): a time-out without an incumbent proves
+nothing, and an exception, crash, missing licence or limit never becomes a verdict. `solve/conclude.py` forms verdicts from
+facts.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ class Termination(Enum):
     """The reason why a solver stopped."""
 
     SATISFIED = "satisfied"
-    """A feasible point was found, and no objective was set."""
+    """A feasible point was found for a problem without an objective."""
     OPTIMAL = "optimal"
-    """The incumbent is optimal according to the solver, or within the tolerance of the limits."""
+    """The incumbent is optimal according to the solver, or its gap is within the tolerance of the limits."""
     INFEASIBLE = "infeasible"
     TIME = "time"
     MEMORY = "memory"
     LICENCE = "licence"
     INTERRUPTED = "interrupted"
     NUMERICAL = "numerical"
-    """The solver's answer fails in exact arithmetic."""
+    """The solver's answer is invalid in exact arithmetic."""
     UNSUPPORTED = "unsupported"
     CRASH = "crash"
     UNKNOWN = "unknown"
@@ -64,7 +65,7 @@ class Termination(Enum):
 class Limits:
     """The limits of a solve: wall time in seconds, memory in bytes (None: no limit), threads, random seed, and tolerances.
 
-    Tolerances are in units of the module's objective; the relative tolerance applies to the objective plus `offset`.
+    Tolerances are in units of the module's objective; the relative tolerance refers to the objective plus `offset`.
     """
 
     seconds: float = 60.0
@@ -75,8 +76,8 @@ class Limits:
     offset: float = 0.0
 
     def relative_gap(self, artifact: Artifact, least: float = 0.0) -> float:
-        """The relative gap for a solver, at least `least`. Solvers ignore the objective's offset and constant, which would
-        change the meaning of a relative tolerance: if either is non-zero, the exact optimum is required.
+        """The relative gap to set in a solver, at least `least`. Solvers ignore the offset and the constant of the objective,
+        which would change the meaning of a relative tolerance: if either is non-zero, the exact optimum is required.
         """
         knows_all = self.offset == 0.0 and artifact.objective_constant == 0
         return max(self.tolerance.relative if knows_all else 0.0, least)
@@ -84,7 +85,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """A backend's capabilities. Every field has a reader: the driver, `explain` or the conformance kit."""
+    """A backend's capabilities. Every field is used by the driver, `explain` or the conformance kit."""
 
     proof: Proof
     warm_start: bool = False
@@ -92,15 +93,16 @@ class Capabilities:
     native_ops: frozenset[str] = frozenset()
     """Op kinds supported directly; all others are legalised to integer rows, or rewritten as in `rewrites`."""
     rewrites: Mapping[str, str] = field(default_factory=dict)
-    """Op kinds that are not rewritten as rows, each with a description of the form used instead."""
+    """Op kinds that are not rewritten as rows, each with a description of the form that replaces them."""
 
 
 @dataclass(frozen=True)
 class Artifact:
     """A solver's input: `text` in `format`, the number of variables, and the data for reading its answer.
 
-    `relaxed` is True if rows were rounded outward: `infeasible` remains valid, a feasible point must be replayed. `restricted`
-    is True if rows were tightened: `infeasible` proves nothing. `surrogate` marks an objective that only guides the search.
+    `relaxed` is True if rows were rounded outward: `infeasible` remains valid, but a feasible point must be replayed.
+    `restricted` is True if rows were tightened: `infeasible` proves nothing. `surrogate` marks an objective that only guides
+    the search.
     """
 
     format: str
@@ -130,7 +132,7 @@ class Artifact:
 @dataclass(frozen=True)
 class RawOutcome:
     """The facts of one solve. `bound` is an upper bound on the (maximised) objective in its own units. If an exact backend
-    reports an optimum without a bound (None), the incumbent's value is the bound.
+    reports an optimum without a bound (None), the incumbent's value is also the bound.
     """
 
     termination: Termination
@@ -152,7 +154,7 @@ class Backend(abc.ABC):
     packages: ClassVar[tuple[str, ...]] = ()
     """Distributions whose versions affect an answer; their versions are part of a journal's keys."""
     modules: ClassVar[tuple[str, ...]] = ()
-    """Modules that `solve` imports: worker processes are forked with them loaded."""
+    """Modules that `solve` imports: they are loaded before worker processes are forked."""
 
     @abc.abstractmethod
     def available(self) -> str | None:
@@ -167,7 +169,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
-        """Solves inside the current process, which is a worker's (`worker.py`)."""
+        """Solves in the current process, which is a worker process (`worker.py`)."""
 
     def exact_precision(self) -> int:
         """The highest `precision` that changes the output."""
@@ -175,11 +177,12 @@ class Backend(abc.ABC):
 
 
 class InProcessBackend(Backend):
-    """A backend without a worker process: it respects its limits, releases the interpreter lock, never crashes (ADR 0003)."""
+    """A backend without a worker process: it observes its limits, releases the interpreter lock, and never crashes (ADR
+    0003)."""
 
     @abc.abstractmethod
     def emit(self, module: Module, *, precision: int = 0, hints: Int32Array | None = None) -> Artifact:
-        """As `Backend.emit`; `hints`, int32[hints, points, features], are cells worth trying first."""
+        """As `Backend.emit`; `hints`, int32[hints, points, features], are cells to try first."""
 
     @abc.abstractmethod
     def solve(
@@ -194,7 +197,7 @@ class InProcessBackend(Backend):
 
 
 def solver_names() -> list[str]:
-    """The names of the built-in solvers, one file in `solvers/` each; a new file registers itself."""
+    """The names of the built-in solvers, one per file in `solvers/`; a new file is registered automatically."""
     return sorted(path.stem for path in Path(__file__).with_name("solvers").glob("[a-z]*.py"))
 
 
@@ -229,8 +232,8 @@ def packages_of(name: str) -> tuple[str, ...]:
 
 
 def missing_module(name: str, extra: str = "", package: str = "") -> str | None:
-    """None if the module `name` is installed, otherwise the reason with its remedy: install the extra `extra`, or the
-    distribution `package`, which slim installations omit.
+    """None if the module `name` is installed, otherwise the reason with its remedy: install the extra `extra` or, if `package`
+    is given, this distribution, which slim installations omit.
     """
     wanted = f"'treesens[{extra}]'" if extra else package or name
     return None if is_installed(name) else f"{name} is not installed: pip install {wanted}"

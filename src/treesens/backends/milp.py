@@ -24,13 +24,13 @@ from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.ir import Module
 
 FEASIBILITY = 1e-6
-"""Primal feasibility tolerance set in every MILP solver; legalise/rounding.py relaxes rows by more."""
+"""Primal feasibility tolerance set in every MILP solver; legalise/rounding.py relaxes rows by a larger amount."""
 INTEGRALITY = 1e-9
 """Integrality tolerance, small because rounding errors of hundreds of predicates add up in a score."""
 
 
 class MilpBackend(Backend):
-    """Base of the backends that read MPS."""
+    """Base class of the backends that read MPS."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(proof=Proof.TOLERANCE, warm_start=True)
 
@@ -38,7 +38,7 @@ class MilpBackend(Backend):
         return 1
 
     def at_start(self, artifact: Artifact, limits: Limits) -> RawOutcome | None:
-        """The outcome with all columns fixed to the start; None without a feasible start, or if an optimum is required.
+        """The outcome with all columns fixed to the start; None if no feasible start exists, or if an optimum is required.
 
         Without this, a solver would use the start only after presolve, and would continue searching afterwards.
         """

@@ -1,8 +1,10 @@
-"""Runs every solve in a separate process (`compiler/base/child.py`) with hard limits on time and memory; crashes are reasons.
+"""Runs every solve in a separate process (`compiler/base/child.py`) with hard limits on time and memory; a crash becomes a
+reason.
 
 Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools have conflicting symbols, highspy >= 1.15 and
-OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit: a server process loads the
-library of one backend. Every incumbent is sent as soon as it is found, so that killing a worker does not lose the incumbent.
+OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit: each server process
+therefore loads the library of one backend only. Every incumbent is sent as soon as it is found, so that killing a worker does
+not lose the incumbent.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from treesens.compiler.base.child import Child, Parent, Value, wait_for_news
 from treesens.errors import TreesensError
 
 _GRACE_SECONDS = 2.0
-"""Seconds after the time limit, in which a solver may return by itself with its bound."""
+"""Grace period in seconds after the time limit, during which a solver may still return its bound."""
 
 
 def modules_of(backend: str) -> tuple[str, ...]:
@@ -35,7 +37,7 @@ def modules_of(backend: str) -> tuple[str, ...]:
 
 
 def start_loading(backends: Iterable[str], threads: int) -> None:
-    """Starts the servers of several backends, which load while their models are written."""
+    """Starts the servers of several backends, which load libraries while their models are written."""
     for backend in backends:
         processes.start_loading(modules_of(backend), threads)
 
@@ -93,7 +95,7 @@ class Worker:
         return self.incumbents[known:]
 
     def kill(self, reason: Termination) -> None:
-        """Ends the solve and all its child processes, at once."""
+        """Ends the solve and all its child processes immediately."""
         if self.child.process.poll() is None:
             self._killed = reason
         self.child.kill()

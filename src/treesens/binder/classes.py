@@ -100,7 +100,7 @@ def _predicts(
 
 
 def _past_threshold(scope: Scope, voter: ScorePlace, wanted: int, threshold: Fraction, positive: bool) -> Pending:
-    """The second class has at least the probability `threshold`, or (if the first class is wanted) a lower one."""
+    """The probability of the second class is at least `threshold`, or (if the first class is wanted) below it."""
     ensemble, name = voter.model, f"class.{scope.points[voter.point]}"
     operator: ast.Operator = ">=" if wanted == 1 else "<"
     shown = q.Shown(voter.point, threshold, (wanted == 1) is positive, (wanted == 1) is not positive)
@@ -198,7 +198,8 @@ def _bounds(factor: Fraction, margin: Fraction) -> list[LogRational]:
 
 
 def same_class(scope: Scope, left: int, right: int, positive: bool, span: Span) -> Pending:
-    """`class(P) = class(Q)` (or `!=`): some pair of equal (or different) classes, compared by name where the models differ."""
+    """`class(P) = class(Q)` (or `!=`): the disjunction over all pairs of equal (or different) classes, which are compared by
+    name."""
     one, other = (scope.model(point).ensemble.classes for point in (left, right))
     if not one or not other:
         raise scope.fail("E219", "a regressor has no classes", span, "compare `value(P)`")

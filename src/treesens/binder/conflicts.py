@@ -1,4 +1,4 @@
-"""Finds contradictions among the conjuncts of a question that do not depend on the model, and merges bounds."""
+"""Finds contradictions among the conjuncts of a question, independently of the model, and merges bounds."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_satisfiable(
     """Raises an error for a contradiction that does not depend on the model: a feature of a point without a legal cell, or
     relations between two values that exclude each other. `whole` is the location of the declarations' constraints.
 
-    A declared decision may have outcomes that no input of the domain has: such a question has the answer `none`, not an error.
+    If no input of the domain has the wanted outcome of a declared decision, the answer is `none`; this is not an error.
     """
     written = [conjunct for conjunct in conjuncts if not _asks_a_policy(conjunct.node)]
     placed = [(part, conjunct.span) for conjunct in written for part in conjunct.parts]

@@ -1,7 +1,8 @@
 """Constraints that depend on data or count features: likelihoods and changes.
 
-Quantities learnt from data are inexact: logarithms are rounded to multiples of 2**-40. In constraints they are rounded so that
-the constraint becomes weaker: a `none` remains a proof, and a `found` satisfies the constraint up to 2**-40 per feature.
+Quantities learnt from data are inexact: logarithms are rounded to multiples of 2**-40. In constraints, logarithms are rounded
+such that the constraint becomes weaker: a `none` remains a proof, and a `found` satisfies the constraint up to 2**-40 per
+feature.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Declarations:
     measures: dict[str, ast.Measure] = field(default_factory=dict)
     decisions: dict[str, ast.Decision] = field(default_factory=dict)
     texts: dict[tuple[str, str, Span], tuple[Diagnostic, dict[str, str]]] = field(default_factory=dict)
-    """By table, kind of mistake and location: the message about columns with text, and the text in each column."""
+    """For each table, kind of mistake and location: the message about columns with text, and the text in each column."""
 
     def fail(
         self, code: str | Code, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()
@@ -64,7 +64,7 @@ class Declarations:
         return Unbound()
 
     def service(self, name: str, span: Span) -> Any:
-        """The service that the text at `span` needs. Raises Unbound, after a diagnostic, if only the core is installed."""
+        """The service that the text at `span` requires. Raises Unbound, after a diagnostic, if only the core is installed."""
         try:
             return service(name)
         except UsageError as error:
@@ -224,7 +224,8 @@ def _attempt(
 
 
 def _check_names(found: Declarations) -> None:
-    """Checks that the features and tables named in declarations exist. A model that failed to load may have any feature."""
+    """Checks that the features and tables named in declarations exist. A model that failed to load is assumed to have every
+    feature."""
     named = [source.data for source in found.sources] + [m.data for m in found.measures.values() if m.data is not None]
     for data in named:
         if data.text not in found.tables:
@@ -240,7 +241,7 @@ def _check_names(found: Declarations) -> None:
 
 
 def _name_columns(found: Declarations) -> None:
-    """Renames columns to the feature names in the model file, which a library may have changed."""
+    """Renames columns to match the feature names in the model file, which a library may have changed."""
     changed = {name for model in found.models.values() if model is not None for name in blanks_replaced(model)}
     for name, table in found.tables.items():
         if table is None:
@@ -258,7 +259,7 @@ def asked_about(found: Declarations) -> set[str]:
 
 
 def _leave_out_unused(found: Declarations, file: ast.File) -> None:
-    """Sets text and values that the model cannot represent to 0, in columns that no tree splits on and no question names: no
+    """In columns that no tree splits on and no question names, sets text and values that the model cannot represent to 0: no
     answer depends on these columns.
     """
     models = [model.ensemble for model in found.models.values() if model is not None]
@@ -283,7 +284,7 @@ def _leave_out_unused(found: Declarations, file: ast.File) -> None:
 
 
 def _is_endless(column: FloatArray, number_type: NumberType) -> bool:
-    """True if a column contains a value that is infinite in `number_type`."""
+    """True if a value in the column is infinite in `number_type`."""
     with np.errstate(over="ignore"):
         return bool(np.isinf(number_type.cast(column)).any())
 

@@ -1,8 +1,8 @@
 """Expands `for each` and the shorthands `sensitive` and `increasing` to plain `find` questions (syntax trees).
 
-`for each f in ..` gives one question per choice, named NAME[choice]; `sensitive` becomes the `find` by which
-docs/language.md defines it, with points `a` and `b`. New nodes keep the source location of the words that they replace,
-so messages about an expansion point into the text.
+`for each f in ..` expands to one question per choice, named NAME[choice]; `sensitive` becomes the `find` that defines it in
+docs/language.md, with points `a` and `b`. New nodes keep the source location of the words that they replace, so that messages
+about an expansion refer to the text.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _check_parameters(found: Declarations, query: ast.Query, features: Sequence[
                 broken = True
             elif parameter.text not in used:
                 message = f"the parameter `{parameter.text}` does not occur in the query"
-                found.fail("E113", message, parameter.span, "use it after `except` or `to`, or remove the loop")
+                found.fail("E113", message, parameter.span, "use the parameter after `except` or `to`, or remove the loop")
                 broken = True
             seen.add(parameter.text)
     if broken:
@@ -88,7 +88,7 @@ def _names(node: object) -> Iterator[str]:
 def _picks(
     found: Declarations, sweep: ast.Each, features: Sequence[str]
 ) -> Iterator[Mapping[str, tuple[ast.Name, ...]]]:
-    """Yields the features of each parameter, choice by choice."""
+    """Yields the features for each parameter, choice by choice."""
     parameters = [p.text for p in sweep.parameters]
     named = [ast.Name(feature, span=sweep.span) for feature in features]
     if sweep.choices == "features":
@@ -115,12 +115,13 @@ def _picks(
         else:
             message = f"{len(parameters)} parameters cannot stand for {len(group)} feature{'s' * (len(group) != 1)}"
             raise found.fail(
-                "E221", message, sweep.span, "give as many features in each choice as there are parameters"
+                "E221", message, sweep.span, "give one feature per parameter in each choice"
             )
 
 
 def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Name, ...]]) -> N:
-    """The tree with parameters replaced by their features. Reports E221 if a parameter for one feature stands for several."""
+    """The tree with parameters replaced by their features. Reports E221 if a parameter that must stand for one feature stands
+    for several."""
 
     def changed(item: object) -> object:
         if isinstance(item, ast.Features):
@@ -148,7 +149,8 @@ def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Nam
 
 
 def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
-    """The `find` of a shorthand; if the question names none of several classes, one `find` for every ordered pair of classes.
+    """The `find` of a shorthand; if a model has several classes and the question names none, one `find` for every ordered pair
+    of classes.
 
     Each `find` is returned with the suffix of its question's name: empty, or `c1->c2`.
     """
@@ -163,13 +165,13 @@ def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> lis
 
 
 def desugar_monotone(found: Declarations, node: ast.Monotone, ensemble: Ensemble) -> ast.Find:
-    """The `find` of `expect increasing(M, F)`: a pair in which the higher value has the lower score."""
+    """The `find` of `expect increasing(M, F)`: a pair in which the point with the higher value has the lower score."""
     where = node.span
     low, high = ast.Name("a", span=where), ast.Name("b", span=where)
     feature, *others = node.features.names
     if others:
         remedy = "check one feature at a time: `for each f in {..}`"
-        raise found.fail("E219", "a score is increasing or decreasing in one feature", node.features.span, remedy)
+        raise found.fail("E219", "monotonicity is defined for a single feature", node.features.span, remedy)
     values = [ast.FeatureOf(point, feature, span=feature.span) for point in (low, high)]
     scores = [_score(ensemble, point, node.label, where) for point in (low, high)]
     constraints = (
@@ -182,7 +184,8 @@ def desugar_monotone(found: Declarations, node: ast.Monotone, ensemble: Ensemble
 
 
 def _score(ensemble: Ensemble, point: ast.Name, label: ast.Label | None, span: Span) -> ast.Expression:
-    """The monotone quantity: a regressor's value, the probability for a mean of models, otherwise the raw score."""
+    """The quantity tested for monotonicity: a regressor's value, the probability for a mean of models, otherwise the raw
+    score."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING):
         return ast.ValueOf(point, span=span)
     if ensemble.link.averages:
@@ -224,11 +227,11 @@ class _Writer:
         return ast.Find(points, constraints, objective, node.top, node.share, node.expect, span=self.span)
 
     def gap(self) -> tuple[ast.Formula, ...]:
-        """The two scores are on different sides of the decision or, for a regressor, far apart."""
+        """The two scores are on different sides of the decision threshold or, for a regressor, far apart."""
         node = self.node
         self._reject(node.factor, "factor")
         if node.gap is not None and node.margin is not None:
-            raise self.found.fail("E217", "`gap` and `margin` are one bound in two units", node.margin.span, "keep one")
+            raise self.found.fail("E217", "`gap` and `margin` express one bound in two units", node.margin.span, "keep one")
         if node.margin is not None:
             m = self._positive(node.margin)
             low = ast.Number(-m.value, span=m.span)
@@ -255,7 +258,7 @@ class _Writer:
         )
 
     def flip(self, source: ast.Label, target: ast.Label) -> tuple[ast.Formula, ...]:
-        """`class(a) = C1 by factor g` and `class(b) = C2 by factor g`; with two classes a gap bounds probabilities."""
+        """`class(a) = C1 by factor g` and `class(b) = C2 by factor g`; with two classes, a gap is a bound on probabilities."""
         node = self.node
         if source == target:
             raise self.found.fail("E217", "the two classes are the same", target.span, "name two different classes")

@@ -1,7 +1,7 @@
-"""Distances between points and to rows, in widths of the domains, without the sensitive features.
+"""Distances between points, and from points to rows, in domain widths; sensitive features are excluded.
 
-l0 and linf become constraints on single features. l1 and l2 are sums over values (`compiler/query/values.py`): cells bound such
-a sum, and an answer's values satisfy its constraint exactly.
+l0 and linf become constraints on single features. l1 and l2 are sums over values (`compiler/query/values.py`): such a sum is
+bounded over cells, and an answer's values satisfy the constraint exactly.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def counted_features(scope: Scope) -> tuple[int, ...]:
 
 
 WIDEST = Fraction(sys.float_info.max)
-"""Maximum width of a domain. Distances are doubles: with a wider domain all inputs would coincide."""
+"""Maximum width of a domain. Distances are doubles: with a wider domain, all distances would be zero."""
 
 
 def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> Fraction:
-    """The unit of a feature in distances: the width of its domain, or else the range of its column."""
+    """The unit of a feature in distances: the width of its domain or, without one, the range of its column."""
     spec = scope.spec(feature)
     if spec.unordered:
         return Fraction(1)
@@ -59,11 +59,11 @@ def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> F
 
 
 def counted_apart(scope: Scope, span: Span) -> tuple[int, ...]:
-    """The features in a distance between two points; an error if the points agree on all of them."""
+    """The features in a distance between two points; raises an error if the points agree on all of them."""
     if scope.varied:
         names = ", ".join(sorted(scope.spec(f).name for f in scope.varied))
         message = (
-            f"the points differ in the sensitive features only ({names}), which a distance leaves out: it is always 0"
+            f"the points differ in the sensitive features only ({names}), which a distance excludes: it is always 0"
         )
         remedy = "count them with `changes(a, b)`, or bound each with `abs(a.f - b.f) <= c`"
         raise scope.fail("E218", message, span, remedy)
@@ -104,13 +104,13 @@ def compare_distance(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """A distance compared with a number; for l1, also a sum of distances."""
+    """A distance, or (l1 only) a sum of distances, compared with a number."""
     if any(isinstance(atom.target, ast.NearestRow) for atom in terms):
         remedy = "minimize it instead, or name the row: `row N of DATA`"
         raise scope.fail("E220", "a distance to the nearest row cannot be in a constraint", span, remedy)
     if len(terms) > 1:
         if any(atom.norm != "l1" for atom in terms):
-            remedy = "write one constraint for each, or use `l1` for all of them"
+            remedy = "write one constraint for each distance, or use `l1` for all of them"
             raise scope.fail("E220", "only l1 distances can be added up or compared with each other", span, remedy)
         return _sum(scope, terms, operator if positive else NEGATED[operator], number, span)
     ((atom, factor),) = terms.items()
@@ -176,7 +176,8 @@ def _changed_from_row(
 def changes_from_row(
     scope: Scope, atom: DistanceAtom, row: ast.Row, span: Span
 ) -> Callable[[q.Space, int], tuple[q.CellCost, ...]]:
-    """Makes the signed costs of cells: 1 if a cell does not contain the row's value. That value has a cell of its own."""
+    """Makes the signed costs of cells: 1 for a cell that does not contain the row's value. The row's value has a cell of its
+    own."""
     del span
     values = scope.row(row)
     features = counted_features(scope)
@@ -228,7 +229,7 @@ def near_points(
     inside: bool,
     span: Span,
 ) -> Pending:
-    """Two points are within the limit on every feature or, if `inside` is False, are not."""
+    """The points are within the limit on every feature or, if `inside` is False, exceed it on some feature."""
     parts = scope.every(lambda f: _near_point(scope, left, right, f, limit, closed, inside, span), features)
     return (all_of if inside else any_of)(parts)
 

@@ -1,7 +1,7 @@
-"""The range of a question's feature: its declaration, its column in `domain from DATA`, or all finite floats.
+"""The range of a feature in a question: its declaration, its column in `domain from DATA`, or all finite floats.
 
-A `FeatureSpec` turns typed values into cuts of the grid. A constant c gives exactly the strict cut at which the truth of
-`x >= c` changes among the floats of the model's input type; c is never rounded to the nearest float.
+A `FeatureSpec` turns typed values into cuts of the grid. A constant c becomes exactly the strict cut at which the truth of `x
+>= c` changes among the floats of the model's input type; c is never rounded to the nearest float.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ Label = str | int | float
 class FeatureSpec:
     """A feature of a question: its domain, the typed form of its values, and its category names.
 
-    `unordered`: values are categories with names, or the model's categories, for which only equality is defined. `coded`: the
-    model itself reads categories, whose cells are codes. `labels`: stored values by category name. `typed`: stored values of
-    numbers whose float is rounded (0.1). `codes`: codes of the model's categories with numbers as names; if not empty, no other
-    number is a category. `others`: codes by the model's names of all its categories; a table may contain more than the domain.
-    `steps`: whole numbers are stored as rounded fractions. `declared`: False if all floats are legal. For `unsure` and `mark`
-    see `Feature`."""
+    `unordered`: the values are named categories, or categories of the model, and only equality is defined for them. `coded`:
+    the model itself reads categories; their cells are codes. `labels`: stored values by category name. `typed`: stored values
+    of numbers whose float is rounded (0.1). `codes`: codes of the model's categories whose names are numbers; if not empty, no
+    other number is a category. `others`: codes by name for all categories of the model, since a table may contain categories
+    outside the domain. `steps`: whole numbers are stored as fractions, rounded. `declared`: False if all floats are legal. For
+    `unsure` and `mark` see `Feature`."""
 
     name: str
     number_type: NumberType
@@ -69,13 +69,13 @@ class FeatureSpec:
 
     @property
     def categories(self) -> Categories:
-        """A table's notation for the feature's categories."""
+        """The feature's categories as tables write them."""
         names = {**self.others, **self.labels}
         return Categories(names, self.codes, self.declared or not self.labels, self.unsure, self.mark)
 
     @property
     def whole(self) -> bool:
-        """True if every legal value is typed as a whole number."""
+        """True if the typed form of every legal value is a whole number."""
         if isinstance(self.domain, RealDomain):
             return self.domain.whole
         return self.steps or not (self.unit or (self.domain.values % 1).any())
@@ -89,7 +89,7 @@ class FeatureSpec:
 
     @cached_property
     def width(self) -> Fraction | None:
-        """The width of the domain in stored units; None if unbounded, 1 for a single value."""
+        """The width of the domain, in stored units; None if unbounded, 1 for a single value."""
         low, high = self.ends
         if isinstance(self.domain, RealDomain) and (low <= -self.number_type.max or high >= self.number_type.max):
             return None
@@ -118,7 +118,7 @@ class FeatureSpec:
         return next_up(floor_to(self.stored(typed), self.number_type), self.number_type)
 
     def equal(self, typed: Fraction) -> tuple[float, float] | None:
-        """The run [low, high) of stored values for a typed number; None if the run contains no float of the type."""
+        """The run [low, high) of stored values that a typed number denotes; None if the run contains no float of the type."""
         if self.steps:
             return (self.at_least(typed), self.above(typed)) if typed.denominator == 1 else None
         if typed in self.typed:
@@ -127,7 +127,7 @@ class FeatureSpec:
         return run if run[0] < run[1] else None
 
     def only(self, value: float) -> tuple[float, float]:
-        """The run [low, high) of a single stored value."""
+        """The run [low, high) that contains a single stored value."""
         if self.coded:
             return float(np.trunc(value)), float(np.trunc(value)) + 1.0
         return value, next_up(value, self.number_type)
@@ -146,7 +146,7 @@ class FeatureSpec:
 
 
 def undeclared_feature(feature: Feature, number_type: NumberType) -> FeatureSpec:
-    """A feature without a declaration: all floats, whole numbers, or 0 and 1, according to the model file."""
+    """The specification of an undeclared feature: all floats, whole numbers, or 0 and 1, according to the model file."""
     if feature.kind is FeatureKind.INDICATOR:
         domain, typed = value_domain([(0.0, 0), (1.0, 1)])
         return FeatureSpec(feature.name, number_type, domain, typed=typed)
@@ -155,7 +155,7 @@ def undeclared_feature(feature: Feature, number_type: NumberType) -> FeatureSpec
 
 
 def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
-    """The codes of labels that are numbers, or texts that parse as numbers, by number. Omits a number that two labels share."""
+    """Codes by number, for labels that are numbers or texts that parse as numbers. Omits numbers that two labels share."""
     numbers = [(decimal_of(str(label)), float(code)) for code, label in enumerate(labels or ())]
     count = Counter(number for number, _ in numbers)
     return {number: code for number, code in numbers if number is not None and count[number] == 1}
@@ -164,8 +164,8 @@ def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
 def coded_categories(feature: Feature, number_type: NumberType, seen: FloatArray | None = None) -> FeatureSpec:
     """A feature that the model reads as categories: codes 0..n-1, with the model's names.
 
-    `seen`, float64[rows], contains the codes in a table used by `domain from`: codes unknown to the model are legal too, and
-    missing is legal if a value is missing.
+    `seen`, float64[rows], contains the codes in a table used by `domain from`: codes unknown to the model become legal too, and
+    missing is legal if the table has a missing value.
     """
     count, labels = feature.categories, feature.labels
     codes = np.arange(count, dtype=np.float64)
@@ -199,7 +199,7 @@ def nearest_float(value: Fraction, number_type: NumberType) -> float:
 
 
 def nearest_floats(numerators: Sequence[int], denominator: int, number_type: NumberType) -> FloatArray:
-    """The floats of the type nearest to numerator / denominator; exact, and fast for a million values."""
+    """The floats of the type nearest to numerator / denominator; exact, and fast for millions of values."""
     largest = max(abs(numerators[0]), abs(numerators[-1]), denominator) if isinstance(numerators, range) else 1 << 53
     if largest < 1 << 53:
         # Both operands are floats, and IEEE division rounds to the nearest float.
@@ -220,8 +220,8 @@ def steps_domain(
 ) -> ValueDomain:
     """The domain of the whole numbers low..high, each stored as the float nearest to its exact image on another scale.
 
-    A table may contain a nearby float (scaling may have rounded more than once): values in `seen` within eight floats of a
-    step are legal too, and have the label of the step.
+    A table may contain a nearby float (scaling may have rounded more than once): values in `seen` within eight floats of a step
+    are also legal, and receive the label of the step.
     """
     images = [unit.to_stored(Fraction(low)), unit.to_stored(Fraction(low + 1))]
     step = images[1] - images[0]
@@ -244,11 +244,11 @@ def steps_domain(
 
 
 def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> FeatureSpec:
-    """`domain from DATA`: [min, max] of the column, or its distinct values if few.
+    """`domain from DATA`: [min, max] of the column or, if there are few, its distinct values.
 
     "Few" means at most 12 whole values, or at most 12 values of any kind in a column with at least four times as many rows (a
     short table says little about a continuous feature). A column of whole numbers gives a domain of whole numbers. Missing is
-    allowed if the column has missing values.
+    legal if the column has missing values.
     """
     present = column[~np.isnan(column)]
     missing = len(present) < len(column)
@@ -270,7 +270,8 @@ def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> 
 def closed_range(
     low: Fraction | None, high: Fraction | None, *, low_open: bool, high_open: bool, number_type: NumberType
 ) -> tuple[float, float]:
-    """The floats of an interval as a closed range, empty if the first exceeds the second; an end of None is infinite."""
+    """The floats of an interval as a closed range, which is empty if the first exceeds the second; an end of None is
+    infinite."""
     first, last = -number_type.max, number_type.max
     if low is not None:
         first = ceil_to(low, number_type)

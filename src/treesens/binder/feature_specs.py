@@ -49,7 +49,7 @@ def feature_spec(found: Declarations, feature: Feature, number_type: NumberType)
 
 
 def _column_of_source(found: Declarations, feature: Feature, number_type: NumberType) -> FloatArray | None:
-    """The codes of a categorical feature, float64[rows], in the first table of `domain from` with its column."""
+    """The codes of a categorical feature, float64[rows], from the first table of `domain from` that has its column."""
     for source in found.sources:
         table = found.tables.get(source.data.text)
         if table is not None and feature.name in table:
@@ -76,7 +76,7 @@ def _declared_spec(found: Declarations, feature: Feature, node: ast.Feature, num
             raise found.fail("E305", message, node.stored.span, "write the stored number of each: `NAME = value`")
         return _category(found, feature, node, node.type, number_type)
     if feature.categories:
-        message = f"the model reads `{feature.name}` as a category, and here it is declared {node.type.kind}"
+        message = f"the model reads `{feature.name}` as a category, but it is declared {node.type.kind}"
         raise found.fail("E205", message, node.type.span, "declare it `category {NAME, ..}`, or leave it undeclared")
     low, high = _ends(found, node.type.interval)
     if node.stored is None:
@@ -133,14 +133,14 @@ def _unscaled(
 
 
 def _ends(found: Declarations, interval: ast.Interval | None) -> tuple[Fraction | None, Fraction | None]:
-    """The lower and the upper end of an interval, None for an infinite one, checked for their order."""
+    """The lower and the upper end of an interval, None for an infinite end; checks their order."""
     if interval is None:
         return None, None
     return interval_ends(found, interval)
 
 
 def interval_ends(found: Declarations, interval: ast.Interval) -> tuple[Fraction | None, Fraction | None]:
-    """Lower and upper end, None for an infinite one. E301 for ends in the wrong order."""
+    """The lower and the upper end, None for an infinite end. E301 for ends in the wrong order."""
     low, high = interval.low, interval.high
     backwards = (isinstance(low, ast.Infinity) and not low.negative) or (
         isinstance(high, ast.Infinity) and high.negative
@@ -171,13 +171,13 @@ def _whole_ends(found: Declarations, kind: ast.Numeric, low: Fraction | None, hi
 def _unit(found: Declarations, kind: ast.Numeric, stored: ast.Interval) -> Unit:
     if kind.interval is None:
         remedy = "write `integer in [lo, hi] stored as [lo, hi]`"
-        raise found.fail("E305", "`stored as` needs the interval that it maps", kind.span, remedy)
+        raise found.fail("E305", "`stored as` requires the interval that it maps", kind.span, remedy)
     ends = []
     for interval in (kind.interval, stored):
         low, high = interval_ends(found, interval)
         if low is None or high is None or interval.low_open or interval.high_open:
             remedy = "write finite ends in square brackets"
-            raise found.fail("E305", "`stored as` needs finite, closed intervals", interval.span, remedy)
+            raise found.fail("E305", "`stored as` requires finite, closed intervals", interval.span, remedy)
         if low == high:
             raise found.fail(
                 "E304", "an interval without width cannot be mapped", interval.span, "give two different ends"

@@ -1,6 +1,6 @@
 """Converts the syntax tree of a `.sens` file to typed questions: names, domains, grids, constraints, objectives.
 
-All errors in a file are collected; a file with errors yields no questions.
+All errors in a file are collected; a file with errors produces no questions.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ class Explained(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ResolvedQuestion:
-    """A typed question, with the data from which its answer is built and recorded.
+    """A typed question, with the data needed to build and record its answer.
 
     `models[i]` is the loaded model of `query.models[i]`, with features and columns in the question's order. `find` is the
-    question without shorthand (a `Count` is kept), `node` its source syntax. `tables` are the tables that the question uses, by
-    name. `rows` contains the rows of these and of the domains' tables, float64[rows, features] as the model stores them.
+    question without shorthand (a `Count` is kept), and `node` is its source syntax. `tables` are the tables that the question
+    uses, by name. `rows` contains the rows of these tables and of the tables for domains, float64[rows, features] as the model
+    stores them.
     """
 
     query: q.Query
@@ -62,7 +63,7 @@ class ResolvedQuestion:
     node: ast.Query
     rows: Mapping[str, FloatArray] = field(default_factory=dict)
     pinned: Callable[[int], q.Query] | None = None
-    """For a count: makes the question about one row of its table."""
+    """For a count: makes the question for one row of its table."""
     conjuncts: tuple[Conjunct, ...] = ()
     background: tuple[q.Constraint, ...] = ()
     """Additional constraints from declarations: `onehot`."""
@@ -74,7 +75,7 @@ class ResolvedQuestion:
         return self.query.name
 
     def known_tables(self) -> list[dict[str, str | None]]:
-        """The name and SHA-256 of each table that the answer depends on; a data frame has no SHA-256."""
+        """The name and SHA-256 of each table on which the answer depends; a data frame has no SHA-256."""
         return [{"name": name, "sha256": table.sha256} for name, table in {**self.tables, **self.sources}.items()]
 
     def model_of(self, point: int) -> LoadedModel:
@@ -82,7 +83,8 @@ class ResolvedQuestion:
         return self.models[self.query.points[point].model]
 
     def library_predicts(self, replay: str, confirm: str | None = None) -> list[LibraryReplay] | None:
-        """The library's own predict per model, if `replay` requires it or, for `auto`, if the library is already imported."""
+        """The library's own predict function per model, if `replay` requires it, or for `auto` if the library is already
+        imported."""
         libraries = libraries_of(self.models, "library" if confirm == "library" else replay)
         if replay == "emulated" or (replay == "auto" and not all(library in sys.modules for library in libraries)):
             return None
@@ -95,7 +97,7 @@ class ResolvedQuestion:
 
 @dataclass(frozen=True, eq=False)
 class ResolvedFile:
-    """A file's loaded declarations, and its questions in order, with `for each` expanded."""
+    """The loaded declarations of a file, and its questions in order, with `for each` expanded."""
 
     file: ast.File
     models: Mapping[str, LoadedModel]
@@ -118,11 +120,12 @@ def bind(
     names: Sequence[str] = (),
     keep_going: bool = False,
 ) -> ResolvedFile:
-    """The typed questions of a file, whose paths are relative to `base`; if `names` are given, only these questions.
+    """The typed questions of a file, with paths relative to `base`; with `names`, only the questions of these names.
 
-    `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to `read_table`.
+    `load_model(path, format)` and `load_table(path, label, rows)` default to the frontend registry and to `read_table`.
     Warnings are added to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going`, an invalid
-    query is recorded in `broken` and does not affect other queries. Errors in declarations affect every query, and are raised.
+    query is recorded in `broken`, and other queries are still bound. Errors in declarations affect every query and are always
+    raised.
     """
     messages = diagnostics if diagnostics is not None else Diagnostics()
     found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)
@@ -149,7 +152,7 @@ def bind(
 
 
 def _named(queries: Sequence[ast.Query], names: Sequence[str]) -> list[ast.Query]:
-    """The queries selected by their own names or by names of their questions, `NAME[..]`; all queries without `names`."""
+    """The queries selected by their own names or by names of their questions, `NAME[..]`; without `names`, all queries."""
     if not names:
         return list(queries)
     return [q for q in queries if any(n == q.name.text or n.startswith(f"{q.name.text}[") for n in names)]
@@ -169,7 +172,7 @@ def load_table_file(path: Path, label: str | None, rows: int | None) -> Table:
 class Asked:
     """One unbound question: its full name, its query, and its body without `for each`.
 
-    `suffix` names the pair of classes if a shorthand expands to every pair; `find` is the body without shorthand.
+    `suffix` is the pair of classes if a shorthand expands to all pairs; `find` is the body without shorthand.
     """
 
     name: str
@@ -244,7 +247,7 @@ class Binder:
             raise self.found.fail("E217", "`top 0` requests no answer", node.body.top.span, "write `top 1` or more")
 
     def _models_of(self, body: ast.Body) -> dict[str, ast.Name | None]:
-        """The models of the points, in order, with the location of their names."""
+        """The models of the points, in order, with the location of each model's name."""
         result: dict[str, ast.Name | None] = {}
         for name in [p.model for p in body.points] if isinstance(body, ast.Find | ast.Count) else [body.model]:
             if name is not None:
@@ -405,7 +408,7 @@ def _scope(found: Declarations, inputs: Inputs, models: Sequence[str], find: ast
 
 
 def _onehots(scope: Scope) -> list[Pending]:
-    """`onehot {..}` at every point: exactly one of the features is 1, and the others are 0."""
+    """The constraint of `onehot {..}` at every point: one of the features is 1, and all others are 0."""
     rules: list[Pending] = []
     for node in scope.found.onehots:
         features = [scope.index[name.text] for name in node.features if name.text in scope.index]
@@ -449,7 +452,8 @@ def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
 
 
 def _values_matter(constraints: Sequence[q.Constraint]) -> bool:
-    """True if two values in one cell may satisfy different constraints: there are sums over values (distances, changes)."""
+    """True if constraints may hold for one value of a cell and fail for another: there are sums over values (distances,
+    changes)."""
     return any(map(_sums_values, constraints))
 
 

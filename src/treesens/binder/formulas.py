@@ -15,7 +15,7 @@ from treesens.grammar.tree import ast
 
 
 def asserted(nodes: Iterable[ast.Formula], positive: bool = True) -> Iterator[ast.Formula]:
-    """The constraints that every answer satisfies as written: members of conjunctions, however deeply nested, also under double
+    """The constraints that every answer satisfies as written: the members of conjunctions at any depth, also under double
     negation.
     """
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Constraints on inputs: values and intervals of a feature, relations of two features, equal points, pinned rows, missing."""
+"""Constraints on inputs: a feature's values and intervals, relations of two features, equal points, pinned rows, missing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def any_of(parts: Iterable[Pending]) -> Pending:
 def region(
     scope: Scope, point: int, feature: int, runs: Sequence[Run], *, missing: bool = False, positive: bool = True
 ) -> Pending:
-    """The feature lies in one of the runs (or is missing, if `missing`); with `positive=False`, the complement."""
+    """The feature is in one of the runs (or is missing, if `missing` is set); with `positive=False`, the complement."""
     if not scope.spec(feature).coded:
         for low, high in runs:
             scope.cut(feature, low, high)
@@ -101,7 +101,7 @@ def no_order(scope: Scope, spec: FeatureSpec, span: Span) -> Exception:
 
 
 def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span) -> Run:
-    """The stored values of a typed number; raises an error if no value exists."""
+    """The stored values that a typed number denotes; raises an error if there are none."""
     _check_meaning(scope, spec, span)
     if spec.unordered and spec.labels and number not in spec.typed:
         if str(number) in spec.labels:  # a number that is a category name, quoted or not
@@ -126,7 +126,7 @@ def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span)
 
 
 def _check_meaning(scope: Scope, spec: FeatureSpec, span: Span) -> None:
-    """Raises an error if a number may be a code or a name (`Feature.unsure`), and no declaration states which."""
+    """Raises an error if a number may be a code or a name (`Feature.unsure`) and no declaration decides which."""
     if spec.unsure:
         message = (
             f"`{span.text}` may be a code of `{spec.name}` or a name: the model does not state whose its names are"
@@ -171,7 +171,7 @@ def in_set(scope: Scope, atom: FeatureAtom, values: ast.ValueSet, positive: bool
 
 
 def same_value(scope: Scope, left: int, right: int, feature: int, positive: bool) -> Pending:
-    """The two points agree on a feature (both missing counts as equal), or differ on it."""
+    """The two points agree on a feature (two missing values are equal), or differ on it."""
     if positive:
         others = frozenset(range(len(scope.inputs.features))) - {feature}
         same = q.SameExcept(left, right, others)
@@ -188,7 +188,7 @@ def same_value(scope: Scope, left: int, right: int, feature: int, positive: bool
 
 
 def _equal_present(scope: Scope, left: int, right: int, feature: int, positive: bool) -> Pending:
-    """`P.f = Q.f`: the values are present and equal; with `positive=False`, the negation."""
+    """`P.f = Q.f`: both values are present, and they are equal; with `positive=False`, the negation."""
     same = same_value(scope, left, right, feature, positive)
     if not scope.spec(feature).missing:
         return same
@@ -246,7 +246,7 @@ def _side(
     low_strict: bool,
     high_strict: bool,
 ) -> Pending:
-    """low <= sum <= high on stored values: two features give a `Difference`, more features sums bounded from above."""
+    """low <= sum <= high on stored values: two features become a `Difference`, more features become sums bounded from above."""
     if len(atoms) == 2:
         (x, y), (p, q_) = atoms, factors
         scale = p if p == -q_ else Fraction(1)
@@ -277,7 +277,8 @@ _Side = tuple[Fraction | None, Fraction | None, bool, bool]
 
 
 def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fraction | None:
-    """The step of a sum whose terms are all whole numbers, some of them stored as rounded fractions; None for other sums."""
+    """The step of a sum whose terms are all whole numbers, where some terms are stored as rounded fractions; None for other
+    sums."""
     if not (all(spec.whole for spec in specs) and any(spec.steps for spec in specs)):
         return None
     denominator = math.lcm(*(f.denominator for f in factors))
@@ -285,9 +286,9 @@ def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fract
 
 
 def _sides(operator: ast.Operator, constant: Fraction, step: Fraction | None, offset: Fraction) -> list[_Side]:
-    """The allowed ranges of a difference: two for `!=`, otherwise one.
+    """The allowed ranges of a difference: two ranges for `!=`, otherwise one.
 
-    Sums of rounded steps are compared with a midpoint between two steps of the lattice, which rounding cannot reach.
+    Sums of rounded steps are compared with the midpoint between two steps of the lattice, which rounding cannot reach.
     """
     if step is None:
         match operator:
@@ -334,7 +335,7 @@ def points_equal(scope: Scope, node: ast.PointsEqual, positive: bool) -> Pending
 
 
 def point_is_row(scope: Scope, node: ast.PointIsRow, positive: bool) -> Pending:
-    """Every feature has exactly the row's value: the grid is cut so that the value's cell contains only this float."""
+    """Every feature has exactly the row's value: the grid is cut such that the value's cell contains this float only."""
     point, varied = scope.point(node.point), scope.features(node.varied)
     row = scope.row(node.row)
     kept = [f for f in range(len(row)) if f not in varied]

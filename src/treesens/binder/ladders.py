@@ -1,7 +1,7 @@
-"""The linf distance as an objective: a ladder of levels, each reached or not.
+"""The linf distance as an objective: a ladder of levels; each level is reached or not.
 
-For a distance to a row, the levels are the distances of all cells, which makes the ladder exact. For two points the levels are
-evenly spaced, each a constraint on pairs of cells; `zoom` refines the steps until they enclose the optimum.
+For a distance to a row, the levels are the distances of all cells, so the ladder is exact. For two points, the levels are
+evenly spaced, and each level is a constraint on pairs of cells; `zoom` refines the steps until they enclose the optimum.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STEPS = 12
 
 
 class Ladder(Sequence[q.Level]):
-    """The levels of a ladder, created on first access, since a search over radii never needs them."""
+    """The levels of a ladder, created on first access, because a search over radii never uses them."""
 
     def __init__(self, make: Callable[[], tuple[q.Level, ...]]) -> None:
         self._make = make
@@ -55,7 +55,7 @@ class Ladder(Sequence[q.Level]):
 
 
 def objective_to_row(space: q.Space, terms: tuple[DistanceTerm, ...], upwards: bool) -> q.Objective:
-    """The largest distance to a row in any feature, as an objective."""
+    """The objective "largest distance to a row in any feature"."""
 
     @cache
     def distances() -> list[list[Fraction | None]]:
@@ -77,7 +77,7 @@ def objective_to_row(space: q.Space, terms: tuple[DistanceTerm, ...], upwards: b
 
 
 def distance_to_row(space: q.Space, nearest: q.NearestRows, row: int) -> q.Objective:
-    """The distance to one row of `nearest` as an objective of its own, optimised over values."""
+    """The distance to a single row of `nearest` as an objective, optimised over values."""
     terms = tuple(
         DistanceTerm(
             nearest.point,
@@ -98,7 +98,7 @@ def distance_to_row(space: q.Space, nearest: q.NearestRows, row: int) -> q.Objec
 def levels_to_row(
     terms: tuple[DistanceTerm, ...], best: list[list[Fraction | None]], upwards: bool
 ) -> tuple[q.Level, ...]:
-    """A level for each least distance of a cell from the row; the distance is the greatest reached level."""
+    """One level for each least distance between a cell and the row; the distance is the greatest level that is reached."""
     found = sorted({v for costs in best for v in costs if v is not None and v > 0})
     if len(found) > MOST_LEVELS:
         kept = np.linspace(0, len(found) - 1, MOST_LEVELS).astype(int)
@@ -137,7 +137,7 @@ def _reached(costs: list[Fraction | None], level: Fraction) -> BoolArray:
 
 
 def _runs(term: DistanceTerm, mask: BoolArray) -> list[q.CellSet]:
-    """A run of cells as two sets, each of which is one literal."""
+    """A run of cells as two sets; each set is one literal."""
     if mask.all():
         return []
     low, high = runs_of(mask)
@@ -151,7 +151,7 @@ def _runs(term: DistanceTerm, mask: BoolArray) -> list[q.CellSet]:
 def ladder_of_points(
     scope: Scope, terms: tuple[DistanceTerm, ...], upwards: bool, span: Span
 ) -> Callable[[q.Space], q.Objective]:
-    """The largest distance between two points in any feature as an objective, in steps from 0 to 1 width."""
+    """The objective "largest distance between two points in any feature", in steps from 0 to 1 width."""
     left, right = terms[0].point, terms[0].other
     assert right is not None
     features = [t.feature for t in terms]

@@ -20,7 +20,7 @@ Sides = list[tuple[int, float, float]]
 
 
 def boxes_of_file(scope: Scope, path: ast.Text) -> Callable[[q.Space], Boxes]:
-    """The boxes over the question's cells, which are cut at the ends of boxes; numbers are rounded to the model's type."""
+    """The boxes over the question's cells, which are cut at the ends of the boxes; numbers are rounded to the model's type."""
     try:
         clauses = read_clauses(scope.found.base / path.value)
     except DataError as error:
@@ -49,14 +49,14 @@ def _sides(scope: Scope, box: dict[str, tuple[float, float]], path: ast.Text) ->
         feature = scope.index[name]
         if scope.spec(feature).coded:
             message = f"the file compares `{name}`, whose values have no order"
-            raise scope.fail("E206", message, path.span, "leave its clauses out of the file")
+            raise scope.fail("E206", message, path.span, "remove its clauses from the file")
         low, high = (float(scope.inputs.number_type.cast(np.array([end]))[0]) for end in ends)
         sides.append((feature, low, high))
     return sides
 
 
 def _run(grid: FeatureGrid, low: float, high: float) -> tuple[int, int]:
-    """The first and the last cell of the values low <= x < high, which do not include a missing value."""
+    """The first and the last cell of the values low <= x < high; the cell of missing values is excluded."""
     first = 0 if low == -inf else int(grid.cell_of(low))
     last = grid.present_cells - 1 if high == inf else int(grid.cell_of(high)) - 1
     return first, last

@@ -75,7 +75,7 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
 
 
 def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:
-    """A sum of margins. Coefficients are scaled to integers, and `unit` scales the value back."""
+    """A sum of margins. Coefficients are scaled to integers; `unit` scales the value back."""
     scores, scale = raw_sums(scope, terms)
     whole = lcm(*(term.coefficient.denominator for term in scores))
     form = q.LinearForm(tuple(q.ScoreTerm(t.point, t.output, t.coefficient * whole) for t in scores))
@@ -120,7 +120,7 @@ def _bounded(scope: Scope, spec: FeatureSpec, span: Span) -> Fraction:
 
 
 def present_values(scope: Scope, node: ast.Objective) -> list[Pending]:
-    """Additional constraints for an objective: missing values are excluded, because they have no size."""
+    """Additional constraints for an objective: missing values are excluded, because they have no magnitude."""
     atoms = [atom for atom, _ in affine(scope, node.expression).terms if isinstance(atom, FeatureAtom)]
     return [is_missing(scope, a.point, a.feature, False) for a in atoms if scope.spec(a.feature).missing]
 
@@ -141,7 +141,7 @@ def _count(
     unit: Fraction = Fraction(1),
     offset: Fraction = Fraction(0),
 ) -> q.Objective:
-    """A multiple of the number of features that differ: values determine the number, and cells bound it."""
+    """A multiple of the number of differing features: values determine the number, and cells bound it."""
     form = tuple(q.Changes(a, b, features, c, most=(c > 0) is upwards) for a, b, c in pairs)
     values = tuple(term for a, b, c in pairs for term in changed_features(a, b, features, Fraction(c)))
     return q.Objective(q.LinearForm(changes=form), upwards, kind, unit, offset, values=values)
@@ -150,7 +150,7 @@ def _count(
 def _likelihood(scope: Scope, atom: LikelihoodAtom, form: Affine, upwards: bool, span: Span) -> PendingObjective:
     """A product of likelihoods, as a sum of logarithms."""
     if form.constant or form.terms[0][1] != 1:
-        raise scope.fail("E209", "a likelihood is maximized by itself, without numbers", span, "leave the numbers out")
+        raise scope.fail("E209", "maximize a likelihood alone, without numbers", span, "leave the numbers out")
     use_likelihoods(scope, [atom])
     return lambda space: q.Objective(
         q.LinearForm(costs=log_costs(scope, space, atom.factors, 1, "nearest")), upwards, "log-likelihood"
@@ -159,7 +159,7 @@ def _likelihood(scope: Scope, atom: LikelihoodAtom, form: Affine, upwards: bool,
 
 def _distance(scope: Scope, atom: DistanceAtom, form: Affine, upwards: bool, span: Span) -> PendingObjective:
     if form.constant or form.terms[0][1] != 1:
-        raise scope.fail("E209", "a distance is minimized by itself, without numbers", span, "leave the numbers out")
+        raise scope.fail("E209", "minimize a distance alone, without numbers", span, "leave the numbers out")
     if isinstance(atom.target, ast.NearestRow):
         if upwards:
             raise scope.fail("E209", "the distance to the nearest row can only be minimized", span, "write `minimize`")
@@ -187,7 +187,7 @@ def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> Pen
 
 
 def _nearest(scope: Scope, atom: DistanceAtom, target: ast.NearestRow, span: Span) -> PendingObjective:
-    """The distance to the nearest row, which a search over rows optimises."""
+    """The distance to the nearest row; a search over rows optimises it."""
     scope.found.service("answers", span)
     features = counted_features(scope)
     widths = scope.every(lambda f: width_of(scope, f, target.data, span), features)

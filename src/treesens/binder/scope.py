@@ -1,7 +1,7 @@
 """Name resolution inside one question, and the grid of cells that its constraints require.
 
-Binding has two steps. First every constraint is read, registers its cuts and becomes a function. The cuts define the grid, over
-whose cells the functions then create typed constraints.
+Binding has two steps. First, every constraint registers its cuts and becomes a function. The cuts define the grid; the
+functions then create typed constraints over its cells.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _closed(found: Declarations, model: LoadedModel, specs: Mapping[str, Feature
 
 
 def align_features(loaded: LoadedModel, features: tuple[Feature, ...]) -> LoadedModel:
-    """The same model over a longer or reordered list of features, which contains the model's features by name."""
+    """The same model over a longer or reordered list of features, matched by name."""
     ensemble = loaded.ensemble
     if ensemble.feature_names == tuple(f.name for f in features):
         return loaded
@@ -84,7 +84,7 @@ def align_features(loaded: LoadedModel, features: tuple[Feature, ...]) -> Loaded
 
 @dataclass(eq=False)
 class Inputs:
-    """The input space of one or two models before refinement by a question."""
+    """The input space of one or two models, before a question refines it."""
 
     features: tuple[Feature, ...]
     models: tuple[LoadedModel, ...]
@@ -92,7 +92,7 @@ class Inputs:
     base: Grid
     number_type: NumberType
     cache: dict[object, object] = field(default_factory=dict)
-    """Costly objects shared by all questions over these inputs (grids, marginals, cavities)."""
+    """Costly objects that all questions over these inputs share (grids, marginals, cavities)."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class Inputs:
     def space(self, cuts: Sequence[Iterable[float]]) -> tuple[q.Space, tuple[CellEnsemble, ...]]:
         """The space refined by more cuts, and the models over the space; cached by the cuts.
 
-        Unrefined parts (most features, and the grid on which scores depend) are shared by all questions.
+        Unrefined parts (most features, and the grid on which scores depend) are shared between all questions.
         """
         coarse, legal = self._coarse()
         extra = tuple(_new_cuts(grid, found) for grid, found in zip(coarse.grid, cuts, strict=True))
@@ -140,7 +140,7 @@ def _new_cuts(grid: FeatureGrid, cuts: Iterable[float]) -> tuple[float, ...]:
 
 
 def _with_legal_categories(grid: FeatureGrid, domain: Domain) -> FeatureGrid:
-    """A cell for each legal category: rows and constants may separate categories that no split of the model separates."""
+    """Gives each legal category a cell: rows and constants may separate categories that no split of the model separates."""
     assert isinstance(domain, ValueDomain)
     return grid.with_categories(int(domain.values[-1]) + 1)
 
@@ -183,14 +183,14 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
 
 
 def _over_one_type(models: Sequence[LoadedModel]) -> Sequence[LoadedModel]:
-    """Converts float32 models to float64 if other models compare float64, the input type of their libraries."""
+    """Converts float32 models to float64 if other models compare in float64: this is the input type of their libraries."""
     if len({model.ensemble.number_type for model in models}) == 1:
         return models
     return [replace(model, ensemble=widened(model.ensemble)) for model in models]
 
 
 def _have_predictions(found: Declarations, union: Sequence[Feature], specs: Sequence[FeatureSpec], span: Span) -> bool:
-    """Reports features whose values a library requires, but which may be missing in the domain; True without such features."""
+    """Reports features whose values a library requires but which may be missing in the domain; True without such features."""
     lost = [feature.name for feature, spec in zip(union, specs, strict=True) if feature.needs_value and spec.missing]
     if lost:
         names = ", ".join(f"`{name}`" for name in lost[:5]) + (" and others" if len(lost) > 5 else "")
@@ -207,10 +207,10 @@ def _check_same_kind(found: Declarations, first: LoadedModel, model: LoadedModel
         twin = known.get(f.name, f)
         if bool(twin.categories) != bool(f.categories):
             message = f"one of the models reads `{f.name}` as a category, the other one as a number"
-            raise found.fail("E216", message, span, "use models that were trained on the same kinds of columns")
+            raise found.fail("E216", message, span, "use models that were trained on the same column types")
         if (twin.labels or f.labels) and twin.labels != f.labels:
             message = f"the models have different names, or another order, for the categories of `{f.name}`"
-            raise found.fail("E216", message, span, "use models that were trained on the same categories")
+            raise found.fail("E216", message, span, "use models that were trained with the same categories")
 
 
 def _joined(grids: Sequence[FeatureGrid], missing: bool) -> FeatureGrid:
@@ -250,7 +250,7 @@ class Scope:
     def inside(self, aliases: Mapping[str, int]) -> Scope:
         """The scope inside a decision, with its point mapped to one of the question's points.
 
-        A decision is a function of one input, so the features that the question varies do not matter.
+        A decision is a function of one input, so the question's choice of varied features does not matter.
         """
         inner = copy.copy(self)
         inner.aliases, inner.varied = aliases, frozenset()
@@ -287,7 +287,7 @@ class Scope:
         return frozenset(self.every(self.feature, names))
 
     def every(self, bind: Callable[[T_in], T_out], items: Iterable[T_in]) -> list[T_out]:
-        """Calls `bind` with every item, so that the errors of all items are reported."""
+        """Calls `bind` for every item, so that the errors of all items are reported."""
         done, broken = [], False
         for item in items:
             try:
@@ -319,7 +319,7 @@ class Scope:
         return self.inputs.cache[key]  # type: ignore[return-value]
 
     def _warn_about_rows(self, name: ast.Name, matrix: FloatArray) -> None:
-        """Warns about rows that cannot be answers: their number, and the feature that is the most frequent cause."""
+        """Warns about rows that cannot be answers: their number, and the feature that is most often the cause."""
         absent = np.isnan(matrix)
         lost = absent & ~np.array([spec.missing for spec in self.inputs.specs])
         allowed = np.stack([spec.allows(matrix[:, f]) for f, spec in enumerate(self.inputs.specs)], axis=1)
@@ -356,6 +356,6 @@ class Scope:
         return self.inputs.models[self.point_models[point]]
 
     def cut(self, feature: int, *cuts: float) -> None:
-        """Refines the grid of a feature; cuts beyond the finite values have no effect."""
+        """Refines the grid of a feature; cuts outside of the finite values have no effect."""
         limit = self.inputs.number_type.max
         self.cuts[feature].update(c for c in cuts if -limit < c <= limit)

@@ -1,12 +1,13 @@
 """Constraints on a model's output, as exact linear constraints on raw sums.
 
-Margins and averaged votes are linear. A bound on a probability is mapped by the exact inverse of its link: for logistic outputs
+Margins and averaged votes are linear. A bound on a probability is transformed by the exact inverse of its link: for logistic
+outputs
 
     prob(P) >= c  <=>  margin(P) >= ln(c / (1 - c)),
 
-for an exponential output value(P) >= c <=> margin(P) >= ln c, and for two classes of one softmax
-prob(P, C1) >= g prob(P, C2) <=> margin(P, C1) - margin(P, C2) >= ln g. Scores of a typed question are sums before averaging, so
-bounds are multiplied by the number of averaged trees.
+for an exponential output value(P) >= c <=> margin(P) >= ln c, and for two classes of one softmax prob(P, C1) >= g prob(P, C2)
+<=> margin(P, C1) - margin(P, C2) >= ln g. Scores of a typed question are sums before averaging, so bounds are multiplied by the
+number of trees averaged.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from treesens.links import ScorePlace
 
 Terms = Mapping[ScoreAtom, Fraction]
 Chance: TypeAlias = LinkedAtom | ScoreAtom
-"""A probability: through a link, or a score of a model whose scores are probabilities."""
+"""A probability: the result of a link, or a score of a model whose scores are probabilities."""
 Chances: TypeAlias = Mapping[LinkedAtom, Fraction] | Mapping[Chance, Fraction]
 
 
@@ -67,7 +68,7 @@ def compare(
 
 
 def row_name(scope: Scope, terms: Iterable[ScoreAtom | LinkedAtom]) -> str:
-    """`margin.a`, `margin.a.b`: a name for the row in printed IR."""
+    """`margin.a`, `margin.a.b`: the name of the row in printed IR."""
     return ".".join(("margin", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
 
 
@@ -82,7 +83,7 @@ def compare_linked(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """Compares the sum of coefficient * probability with a number: a single probability, or a ratio of two, by scores."""
+    """Compares the sum of coefficient * probability with a number: by scores, for a single probability or a ratio of two."""
     atoms = list(terms)
     if len(atoms) == 1:
         factor = terms[atoms[0]]
@@ -99,7 +100,7 @@ def compare_linked(
 def compare_one(
     scope: Scope, atom: LinkedAtom, operator: ast.Operator, number: Fraction, positive: bool, span: Span
 ) -> Pending:
-    """Compares one prediction with a number: by the score that gives this prediction, if the link can invert it."""
+    """Compares one prediction with a number, by the score that yields this prediction if the link can invert it."""
     if (refusal := atom.link.refuse_number(number)) is not None:
         raise scope.fail("E211", refusal[0], span, refusal[1])
     if atom.link.least_score(number, strict=False) is None:
@@ -110,7 +111,7 @@ def compare_one(
 def compare_by_score(
     scope: Scope, point: int, operator: ast.Operator, number: Fraction, name: str | None = None
 ) -> Pending:
-    """Compares a prediction, which never decreases in the model's only score, with a number."""
+    """Compares a prediction that is non-decreasing in the model's only score with a number."""
     match operator:
         case "=" | "!=":
             sides: tuple[ast.Operator, ast.Operator] = (">=", "<=") if operator == "=" else (">", "<")
@@ -138,7 +139,7 @@ def _row_by_score(scope: Scope, shown: q.Shown, name: str | None) -> Pending:
 
 
 def _beyond_all_scores(ensemble: Ensemble) -> LogRational:
-    """A number greater than every raw score, whose negative is smaller than every raw score."""
+    """A number greater than every raw score; its negative is smaller than every raw score."""
     weight = np.abs(ensemble.tree_weight[ensemble.leaf_tree])[:, None]
     leaves = fsum((weight * np.abs(ensemble.leaf_value)).ravel().tolist())  # a factor of two covers all rounding
     return LogRational(2 * Fraction(leaves) + sum(abs(Fraction(float(b))) for b in ensemble.base) + 1)
@@ -147,7 +148,7 @@ def _beyond_all_scores(ensemble: Ensemble) -> LogRational:
 def _ratio(
     scope: Scope, terms: Mapping[LinkedAtom, Fraction], operator: ast.Operator, positive: bool, span: Span
 ) -> Pending:
-    """p1 >= g p2 for two predictions by one link: a row of scores for a softmax or exponential link, and for g = 1."""
+    """p1 >= g p2 for two predictions with the same link: a row of scores for a softmax or exponential link, and for g = 1."""
     one, other = terms
     if terms[one] < 0:
         one, other = other, one
@@ -164,7 +165,7 @@ def _ratio(
 
 
 def chances_of(scope: Scope, form: Affine) -> dict[Chance, Fraction]:
-    """The terms of a sum of probabilities with some scores (of forests) and some other terms; otherwise empty."""
+    """The terms if all of them are probabilities and at least one is not a score (of a forest); otherwise empty."""
 
     def is_chance(atom: Atom) -> bool:
         if isinstance(atom, ScoreAtom):
@@ -185,13 +186,14 @@ def compare_probabilities(
     span: Span,
     name: str | None = None,
 ) -> Pending:
-    """Compares the sum of coefficient * probability with a number: not linear, but approximated by linear constraints."""
+    """Compares the sum of coefficient * probability with a number; the sum is nonlinear and is approximated by linear
+    constraints."""
     row = probability_sum(scope, terms, span)
     return compare_terms(row.terms, operator, number, positive, name or row.name)
 
 
 def probability_sum(scope: Scope, terms: Chances, span: Span) -> q.ProbabilitySum:
-    """The sum of coefficient * probability >= 0, for callers that set the bound."""
+    """The sum of coefficient * probability >= 0; callers set the bound."""
     parts: list[q.Summand] = []
     for part in (part for atom, c in terms.items() for part in _parts_of(scope, atom, c, span)):
         joined = ((place, both) for place, own in enumerate(parts) if (both := own.plus(part)) is not None)
@@ -229,6 +231,6 @@ def _parts_of(scope: Scope, atom: Chance, factor: Fraction, span: Span) -> tuple
     ensemble = scope.model(atom.point).ensemble
     found = ensemble.link.summands(ScorePlace(atom.point, ensemble, ensemble), atom.output, factor)
     if found is None:
-        remedy = "compare each with a number, or compare margins: `margin(a) - margin(b) >= m`"
+        remedy = "compare each prediction with a number, or compare margins: `margin(a) - margin(b) >= m`"
         raise scope.fail("E204", "sums and optima of these predictions are not supported", span, remedy)
     return found

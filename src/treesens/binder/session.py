@@ -1,4 +1,4 @@
-"""Binds the questions of a file one at a time, for files with thousands of questions; declarations are read once."""
+"""Binds the questions of a file one at a time, for files with thousands of questions; declarations are loaded once."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.grammar.tree import ast
 
 _SPACES = 32
-"""Number of cached refined grids for questions outside the file, since every new constant creates a grid."""
+"""Number of cached refined grids for questions outside the file; every new constant creates a grid."""
 
 
 class Session:
-    """The questions of a file, bound on demand. Arguments and errors are as for `bind`; the first error is raised.
+    """The questions of a file, bound on demand. Arguments and errors are those of `bind`; the first error is raised.
 
-    Warnings about single questions are dropped to bound memory; `warnings` contains the warnings about the file.
+    Warnings about single questions are discarded to bound memory; `warnings` contains the warnings about the file.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Session:
                 raise
 
     def askable(self) -> Iterator[Asked]:
-        """Yields the valid questions, for callers that have already reported the errors in other questions."""
+        """Yields the valid questions, for callers that have already reported the errors of all others."""
         for node in self.file.queries:
             try:
                 yield from self._binder.asked(node)
@@ -67,7 +67,7 @@ class Session:
             self._forget()
 
     def bind(self, node: ast.Query) -> ResolvedQuestion:
-        """Binds a query from outside the file to the file's declarations; of its questions, only the first is bound."""
+        """Binds a query from outside the file with the file's declarations; only the first of its questions is bound."""
         for inputs in self._binder.inputs.values():
             if inputs is not None:
                 inputs.forget_spaces(_SPACES)
@@ -80,7 +80,7 @@ class Session:
             self._forget()
 
     def _forget(self) -> None:
-        """Drops messages about a question, except the note on whole numbers (E403), which concerns the file."""
+        """Discards messages about a question, except the note on whole numbers (E403), which concerns the file."""
         found = [item for item in self._messages if item.code == "E403" and item not in self.warnings]
         self.warnings = (*self.warnings, *found)
         self._messages.items.clear()

@@ -21,7 +21,7 @@ class Shares(Protocol):
 
 
 def share_asked(scope: Scope, find: ast.Find | ast.Count) -> ShareAsked | None:
-    """The measure that a question names, with the rows from which it is learnt; None if the question names none."""
+    """The measure that a question uses, with the rows from which it is learnt; None if the question has none."""
     if not isinstance(find, ast.Find) or find.share is None:
         return None
     measure = scope.found.measure(find.share)
@@ -36,7 +36,7 @@ def share_asked(scope: Scope, find: ast.Find | ast.Count) -> ShareAsked | None:
 
 
 def check_countable(scope: Scope, query: Query, find: ast.Find | ast.Count) -> None:
-    """Reports an error at the clause if the question's share cannot be counted, or the measure is invalid."""
+    """Reports an error at the clause if the question's share cannot be counted or the measure is invalid."""
     assert isinstance(find, ast.Find)
     assert find.share is not None
     assert query.share is not None

@@ -211,7 +211,7 @@ def _product(scope: Scope, node: ast.Product, factors: list[Affine]) -> Affine:
 
 
 def _likelihoods(scope: Scope, node: ast.Product, left: Affine, right: Affine) -> Affine:
-    """The product of two likelihoods; other products of unknowns are errors."""
+    """The product of two likelihoods; any other product of two quantities is an error."""
     atoms = [term for side in (left, right) for term in side.terms]
     if left.constant == right.constant == 0 and len(atoms) == 2:
         (one, c1), (other, c2) = atoms

@@ -43,7 +43,7 @@ class TypicalScore:
     held_out: Int64Array
 
     def least(self, outside: Fraction) -> Fraction | None:
-        """The least score of a region that a fresh input misses with probability at most `outside`; None for too few rows."""
+        """The score that a fresh input falls below with probability at most `outside`; None for too few rows."""
         place = (outside * (len(self.held_out) + 1)).__floor__()
         return None if place < 1 else Unit(SHIFT).value(self.held_out[place - 1])
 
@@ -82,7 +82,8 @@ def typical_score(scope: Scope, data: ast.Name, method: Method) -> TypicalScore:
 
 
 def legal_rows(scope: Scope, data: ast.Name) -> Int32Array:
-    """The cells of the rows that are valid inputs: all values are legal, missing only where allowed, and `onehot` holds."""
+    """The cells of the rows that are valid inputs: all values are legal, values are missing only where allowed, and `onehot`
+    holds."""
     key = ("legal rows", data.text)
     if key not in scope.inputs.cache:
         matrix = scope.matrix(data)

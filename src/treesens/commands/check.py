@@ -81,7 +81,8 @@ class Faults:
             self.note(query, error)
 
     def answer(self, query: ResolvedQuestion, options: Options, ask: Callable[[], Result]) -> Result:
-        """The answer of `ask`, or an open answer with the error as its reason: no question affects other answers."""
+        """The answer of `ask`; after an error, an open answer with the error as its reason, so that no question affects
+        another."""
         from treesens.solve.question import result_of_error, result_of_interruption
 
         try:
@@ -101,14 +102,14 @@ class Faults:
 @click.option(
     "--workers",
     type=Whole(min=1),
-    help="Split every question into parts, solved by this many processes (docs/sweeps.md).",
+    help="Split every question into parts, and solve the parts in this many processes (docs/sweeps.md).",
 )
 @click.option("--on", metavar="EXECUTOR", help="Solve parts on dask://HOST:8786, ray or ray://HOST:10001.")
 @journal_option
 @click.option("--junit", type=OutputFile(made_by="ci"), help="Write the answers as JUnit XML for CI.")
 @click.option("--sarif", type=OutputFile(made_by="ci"), help="Write the answers as SARIF 2.1.0 for CI.")
 @click.option("--markdown", type=OutputFile(made_by="ci"), help="Write the answers as Markdown for CI.")
-@click.option("--quiet", "-q", is_flag=True, help="Print no answers: only errors, and the exit code.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no answers, only errors, and set the exit code.")
 @trust_option
 @options_at(Door.COMMAND)
 def command(
@@ -125,10 +126,10 @@ def command(
     **documents: Path | None,
 ) -> int:
     """Answer the questions of FILE: found (with a verified pair), none (with the proof), or unknown (with the reason). Several
-    files, NAME.sens each, are answered one after another; names of queries are for a single file.
+    files, each NAME.sens, are answered one after another; query names are allowed with a single file only.
 
-    Exit codes: 0 everything as expected, 10 a violated expectation with a verified witness, 5 inconclusive, 1 usage, 2 a
-    file does not parse or type-check, 130 interrupted.
+    Exit codes: 0 all expectations hold, 10 a violated expectation with a verified witness, 5 inconclusive, 1 usage, 2 a file
+    does not parse or type-check, 130 interrupted.
     """
     from treesens.records.answers import envelope
     from treesens.records.plain import SCHEMA_VERSION
@@ -179,13 +180,14 @@ def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], t
             names.append(text)
     if len(files) > 1 and names:
         raise UsageError(
-            f"`{names[0]}` could be a query of several files", remedy="name queries after a single file, or files alone"
+            f"`{names[0]}` could be a query of several files", remedy="give query names with a single file, or only files"
         )
     return files, tuple(names)
 
 
 def worst(codes: list[int]) -> int:
-    """The exit code for several files: a violated expectation takes precedence, then errors that left questions unanswered."""
+    """The exit code for several files: a violated expectation takes precedence, then errors that left questions without an
+    answer."""
     order = (VIOLATED, INTERRUPTED, UNREADABLE, INCONCLUSIVE, EXPECTED)
     return next((code for code in order if code in codes), EXPECTED)
 
@@ -240,7 +242,7 @@ class Processes(Protocol):
 
 @dataclass
 class Run:
-    """The options for a run over files, and its results so far."""
+    """The options of a run over files, and its results so far."""
 
     options: Options
     jobs: int

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AnswerMemory:
-    """An open journal, with the options of its questions; without a journal, the memory is empty and stores nothing."""
+    """An open journal, with the options of its questions; without a journal, the memory is empty and discards all answers."""
 
     journal: Journal | None
     options: Options
     _texts: dict[Path, str] = field(default_factory=dict)
 
     def known(self, path: Path, bound: ResolvedFile, asked: Sequence[ResolvedQuestion]) -> dict[str, Result]:
-        """Answers of earlier runs by name; every pair is verified again."""
+        """Answers of earlier runs by name; their pairs are verified again."""
         if self.journal is None:
             return {}
         found = ((query.name, self._recalled(path, bound, query)) for query in asked)
         return {name: result for name, result in found if result is not None}
 
     def keep(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, result: Result) -> None:
-        """Stores an answer. An open answer is stored for its time limit, but not if an error or Ctrl-C ended it."""
+        """Stores an answer. An open answer is stored for its time limit, unless an error or Ctrl-C ended its search."""
         from treesens.records.journal import Entry
         from treesens.records.kept import is_decided, to_json
 
@@ -70,7 +70,7 @@ class AnswerMemory:
         return None
 
     def _key(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, *, final: bool) -> str:
-        """The key of an answer: the key of sweeps, plus the options that `check` adds."""
+        """The key of an answer: the key used by sweeps, plus the options that `check` adds."""
         from treesens.records.journal import key_of
         from treesens.records.questions import contents_of, context_of, digest_of, sha256
 

@@ -1,4 +1,4 @@
-"""Parts that commands share: loading a file, options of the engine, interruption, exit codes."""
+"""Parts that commands share: file loading, engine options, interruption, exit codes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ class Word(click.Choice[str]):
 def words_and_facts(
     one: kinds.Declared, reading: Callable[[kinds.Declared], dict[str, Any]] | None = None
 ) -> tuple[list[str], dict[str, Any]]:
-    """The command-line names of a declared option, and the arguments of `click.Option`; the default `reading` is `read_as`."""
+    """The command-line names of a declared option, and the arguments for `click.Option`; the default for `reading` is
+    `read_as`."""
     option = one.option
     default = one.default if option.at_command is None else option.at_command
     words = [one.field, one.flag, *([option.short] if option.short else []), *option.also]
@@ -83,7 +84,7 @@ def words_and_facts(
 
 
 def read_as(one: kinds.Declared) -> dict[str, Any]:
-    """The arguments of `click.Option` that give an option's type and convert its text."""
+    """The arguments for `click.Option` that set an option's type and convert its text."""
     match one.option.kind:
         case kinds.Flag():
             return {"is_flag": True}
@@ -143,7 +144,7 @@ def click_option(one: kinds.Declared) -> Option:
 
 
 def option_like(name: str, default: Any, words: str | None = None) -> Option:
-    """The decorator for an option as in `check`, for a command with another default and optionally other words."""
+    """The decorator for an option of `check`, in a command with another default and optionally another help text."""
     from treesens.solve.options import Options
 
     one = kinds.declaration(Options, name)
@@ -155,14 +156,14 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 
 
 def checked_folder(certificates: Path | None, required: bool) -> Path | None:
-    """Raises UsageError if certificates are required without a folder for them."""
+    """Raises UsageError if certificates are required but there is no folder for them."""
     if required and certificates is None:
         raise UsageError("--require-certificate needs a folder", remedy="add --certificate DIR")
     return certificates
 
 
 def certificate_summary(records: Iterable[dict[str, Any]]) -> str:
-    """The number of claims with certificates in some records, and the reasons for missing certificates."""
+    """The number of claims with certificates in the records, and the reasons for missing certificates."""
     claims = [c for record in records for c in record.get("certificates") or ()]
     reasons = sorted({c["reason"] for c in claims if not c["file"]})
     missing = sum(not c["file"] for c in claims)
@@ -181,7 +182,7 @@ quiet_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_quiet,
-    help="No table: warnings, and the exit code.",
+    help="Print no table, only warnings, and set the exit code.",
 )
 """The option for commands that show a table; no argument is passed."""
 
@@ -189,13 +190,13 @@ quiet_option = click.option(
 def named_set(text: str) -> list[str]:
     """The names in a non-empty set of features."""
     if not (names := split(text)):
-        raise UsageError("--vary names no feature", remedy="name one, or a set as a,b; without --vary each is tried")
+        raise UsageError("--vary names no feature", remedy="give one feature, or a set as a,b; without --vary each is tried")
     return names
 
 
 @dataclass
 class Pieces:
-    """Runs work piece by piece, each within `seconds` (None: no limit). A piece that takes longer is abandoned with a message;
+    """Runs work piece by piece, each within `seconds` (None: no limit). A piece that takes longer is aborted with a message;
     the other pieces are not affected.
     """
 
@@ -203,7 +204,7 @@ class Pieces:
     code: int = EXPECTED
 
     def done(self, name: str, work: Callable[[], Made]) -> Made | None:
-        """The result of one piece, or None if the time ran out; messages use its `name`."""
+        """The result of one piece, or None if its time ran out; messages contain its `name`."""
         try:
             with nullcontext() if self.seconds is None else working_within(Budget.of(self.seconds)):
                 return work()
@@ -226,7 +227,7 @@ def split(text: str | None) -> list[str]:
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 trust_option = click.option(
-    "--trust-pickle", is_flag=True, help="Unpickle model files, which can run any code; only for files you trust."
+    "--trust-pickle", is_flag=True, help="Unpickle model files that you trust; a pickle can run any code."
 )
 
 
@@ -234,8 +235,8 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
     only if they are trusted.
 
-    Only the queries `names` are bound, all queries if there are no names. A mistake in a query does not affect other queries:
-    the mistake is shown, and `exit_code_of` makes the command end with 2.
+    With `names`, only these queries are bound; without, all queries. A mistake in a query does not affect other queries: the
+    mistake is shown, and `exit_code_of` sets the exit code 2.
     """
     from treesens.binder.file import bind
     from treesens.frontends.registry import load
@@ -263,7 +264,7 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
 
 
 def exit_code_of(bound: ResolvedFile, code: int) -> int:
-    """The exit code after the queries of a file have been processed: an invalid query is an error."""
+    """The exit code for a file whose queries have been processed: an invalid query is an error."""
     return UNREADABLE if bound.broken and code in {EXPECTED, INCONCLUSIVE} else code
 
 
@@ -292,9 +293,9 @@ def chosen(bound: ResolvedFile, names: tuple[str, ...]) -> list[ResolvedQuestion
 
 
 def write_output(what: str, work: Callable[[], object]) -> bool:
-    """Writes one output in addition to the answers.
+    """Writes an additional output besides the answers.
 
-    A failure is reported with the error code, and becomes the command's exit code (`exit_code_with_outputs`). Answers and other
+    A failure is reported with its error code and sets the command's exit code (`exit_code_with_outputs`). Answers and other
     outputs are not affected. Interruptions propagate. Returns True if the output was written.
     """
     try:
@@ -310,12 +311,13 @@ def write_output(what: str, work: Callable[[], object]) -> bool:
 
 
 def end_with(exit_code: int) -> None:
-    """Adds the exit code for a failed output."""
+    """Records the exit code of a failed output."""
     click.get_current_context().meta.setdefault(__name__, []).append(exit_code)
 
 
 def exit_code_with_outputs(context: click.Context, code: object) -> object:
-    """The exit code of a command that would end with `code`: a failed output's code wins, except over an interruption."""
+    """The exit code of a command that would end with `code`: the code of a failed output takes precedence, except over an
+    interruption."""
     failed: list[int] = context.meta.get(__name__, [])
     if not failed or code == INTERRUPTED:
         return code

@@ -54,7 +54,7 @@ class Cell:
 @click.option(
     "--pipelines",
     default="",
-    help="Semicolon-separated pipelines; default: the one of --pipeline, or `independent`, which does not use the engine.",
+    help="Pipelines, separated by semicolons; default: --pipeline, or `independent`, which does not use the engine.",
 )
 @trust_option
 @options_at(Door.COMPARE)
@@ -68,8 +68,8 @@ def command(
     options: Options,
     as_json: bool,
 ) -> int:
-    """Run the questions of FILE on many backends and pipelines. A disagreement between verdicts is an error (exit code 6),
-    shown with both witnesses. Witnesses are replayed on the library itself.
+    """Run the questions of FILE on many backends and pipelines. A contradiction between verdicts is an error (exit code 6), and
+    both sides are shown. Witnesses are replayed in the library itself.
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline
@@ -140,7 +140,7 @@ def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) 
 
 
 def disagreement(bound: ResolvedQuestion, cells: list[Cell]) -> list[str]:
-    """A sentence with both sides if verdicts contradict each other; one pair of verdicts per question is enough."""
+    """A sentence with both sides if verdicts contradict each other; one pair of verdicts is enough per question."""
     from treesens.records.answers import points_of
 
     found = [c for c in cells if c.result.verdict is Verdict.FOUND]

@@ -1,4 +1,4 @@
-"""`treesens doctor`: which solvers and libraries work here."""
+"""`treesens doctor`: checks which solvers and libraries work here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from treesens.frontends.base import Frontend
 
 DEFAULT_BACKENDS = ("native", "cpsat", "highs", "z3")
-"""The solvers that `pip install treesens` includes and `--backend auto` uses."""
+"""The solvers that `pip install treesens` installs and `--backend auto` uses."""
 
 _PACKAGES = (
     ("numpy", "required"),
@@ -43,7 +43,7 @@ _PACKAGES = (
 def command(solve: bool, as_json: bool) -> int:
     """Check which solvers and libraries work here.
 
-    Exit codes: 0 the default set of solvers works, 6 it does not.
+    Exit codes: 0 if the default set of solvers works, otherwise 6.
     """
     backends = [_backend(name, solve) for name in BACKENDS.names()]
     facts = {
@@ -98,7 +98,8 @@ def _backend(name: str, solve: bool) -> dict[str, Any]:
 
 
 def _solved(backend: Backend) -> dict[str, Any]:
-    """Results of a feasible, an infeasible and an optimal case, by the backend's own worker, against brute force."""
+    """Results of a feasible, an infeasible and an optimal case, solved by the backend in its own worker and compared with brute
+    force."""
     from treesens.builtin import service
 
     kit = service("conformance")
@@ -161,7 +162,7 @@ def _show(facts: dict[str, Any]) -> None:
         if f["reason"]:
             state = f["reason"]
         elif not f["library"]:
-            state = "reads files; no library to replay with"
+            state = "reads files; there is no library for replay"
         elif f["library_installed"]:
             state = f"reads files; library replay with {f['library']}"
         else:

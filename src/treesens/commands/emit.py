@@ -1,4 +1,4 @@
-"""`treesens emit FILE.sens --to FORMAT -o OUT`: writes a solver's input; needs no solver."""
+"""`treesens emit FILE.sens --to FORMAT -o OUT`: writes a solver's input; the solver is not needed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Target(click.Choice[str]):
-    """A built-in format, or a plug-in's format."""
+    """A built-in format, or a format of a plug-in."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in FORMATS and value in PLUGINS.names():
@@ -47,9 +47,9 @@ class Target(click.Choice[str]):
 @click.argument("queries", nargs=-1)
 @trust_option
 @click.option("--to", "target", type=Target(list(FORMATS)), required=True)
-@click.option("--output", "-o", type=OutputFile(either=True), help="A file; with several questions, a folder.")
+@click.option("--output", "-o", type=OutputFile(either=True), help="The output file; for several questions, a folder.")
 @click.option("--force", is_flag=True, help="Replace existing files in the folder.")
-@click.option("--legend", is_flag=True, help="Also write FILE.legend.tsv for each file: the meaning of every variable.")
+@click.option("--legend", is_flag=True, help="Also write FILE.legend.tsv for each file, with the meaning of every variable.")
 @option_like("time_limit", None, "Seconds to compile and write each question (default: no limit).")
 @option_like("pipeline", "independent")
 @click.option("--precision", type=Whole(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md.")
@@ -65,7 +65,7 @@ def command(
     pipeline: str,
     precision: int,
 ) -> int:
-    """Write the questions of FILE in a solver's format (or the IR itself, sir)."""
+    """Write the questions of FILE in a solver's format (or as IR, sir)."""
     from treesens.backends.text.value import legend as make_legend
     from treesens.backends.text.value import with_value
     from treesens.compiler.ir.text import print_module
@@ -82,7 +82,7 @@ def command(
     if output is not None and len(asked) == 1:
         check_writable(output)
     if legend and output is None:
-        raise UsageError("a legend needs an output file", remedy="give a file with --output")
+        raise UsageError("a legend requires an output file", remedy="give a file with --output")
     paths = files_of([bound.name for bound in asked], output, target, force=force)
     legends = {name: path.with_name(f"{path.name}.legend.tsv") for name, path in paths.items() if legend}
     for beside in legends.values():
@@ -107,7 +107,7 @@ def command(
         text, module, names = done
         if names_probabilities(bound.query.constraints):
             words = "nonlinear probabilities are replaced by implied rows"
-            say(f"note: {bound.name}: {words}: a relaxation, for which only `infeasible` is an answer", err=True)
+            say(f"note: {bound.name}: {words}: a relaxation, for which only `infeasible` is conclusive", err=True)
         path = paths.get(bound.name)
         if path is None:
             say(text, nl=False)
@@ -123,7 +123,8 @@ def command(
 
 
 def files_of(names: Sequence[str], output: Path | None, target: str, *, force: bool) -> dict[str, Path]:
-    """The file of each question: `output` itself for one, files in the folder `output` for several; empty without `output`.
+    """The file of each question: `output` itself for one question, files in the folder `output` for several; empty without
+    `output`.
 
     Raises UsageError if two questions share a file name, and OverwriteError if a file exists, unless `force`.
     """
@@ -135,7 +136,7 @@ def files_of(names: Sequence[str], output: Path | None, target: str, *, force: b
         other = next((known for known, taken in paths.items() if taken.name.lower() == path.name.lower()), None)
         if other is not None:
             raise UsageError(
-                f"`{other}` and `{name}` would both be written to {path}", remedy="write one question, or rename it"
+                f"`{other}` and `{name}` would both be written to {path}", remedy="write one question, or rename one"
             )
         paths[name] = will_write(path, derived=True, force=force)
     return paths

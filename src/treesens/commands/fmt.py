@@ -1,4 +1,4 @@
-"""`treesens fmt FILE…`: canonical layout that keeps comments."""
+"""`treesens fmt FILE…`: formats files in a canonical layout, with comments kept."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from treesens.report.terminal import say
 
 @click.command("fmt")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--check", is_flag=True, help="Change nothing; exit with 10 if a file would change.")
+@click.option("--check", is_flag=True, help="Only check: exit with 10 if a file would change.")
 def command(files: tuple[Path, ...], check: bool) -> int:
-    """Format .sens files in place (`-`: standard input to standard output). A file that does not parse is not changed."""
+    """Format .sens files in place (`-`: from standard input to standard output). A file that does not parse is not changed."""
     from treesens.grammar.parsing.parser import load
     from treesens.grammar.printing.formatter import format_text
 

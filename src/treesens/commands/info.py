@@ -1,4 +1,4 @@
-"""`treesens info MODEL`: a description of a model file, without using the library that made it."""
+"""`treesens info MODEL`: describes a model file without the library that made it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treesens.report.terminal import say_json, say_wrapped
 
 @click.command("info")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--format", "-f", "format_name", help="Name of the format, if the content does not determine it.")
+@click.option("--format", "-f", "format_name", help="Name of the format, if the content does not determine the format.")
 @trust_option
 @click.option("--check", is_flag=True, help="Compare with the model's own library, on and around every threshold.")
 @click.option("--rows", type=Whole(min=1), default=1000, show_default=True, help="Random rows of --check.")
@@ -27,8 +27,8 @@ def command(
 ) -> int:
     """Describe a model file: trees, features, guards, outputs, arithmetic.
 
-    Exit codes: 0, 2 the model cannot be represented, and with --check: 10 the library contradicts what was read, 5 nothing
-    could be checked.
+    Exit codes: 0, 2 if the model cannot be represented; with --check also 10 if the library contradicts the loaded model, and 5
+    if nothing could be checked.
     """
     from treesens.frontends.registry import load
     from treesens.records.model import model_record
@@ -47,7 +47,7 @@ def command(
 
 
 def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
-    """The result of the fidelity kit; `ok` is None if nothing could be checked."""
+    """The result of the fidelity check; `ok` is None if nothing could be checked."""
     from treesens.builtin import service
     from treesens.frontends.registry import frontend
 
@@ -57,7 +57,7 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
             "ok": None,
             "rows": 0,
             "mismatches": 0,
-            "summary": "none: the format has no library in Python to compare with",
+            "summary": "none: the format has no Python library to compare with",
         }
     if find_spec(library.partition(".")[0]) is None:
         extra = "onnx" if library == "onnxruntime" else library
@@ -69,8 +69,8 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
 
 
 def _off(band: list[float] | None) -> str:
-    """The bound on the error of sums, in words; empty if the bound depends on domains."""
-    return "" if band is None else "; off the exact sum by at most " + ", ".join(f"{b:.2g}" for b in band)
+    """The bound on the error of sums, as text; empty if the bound depends on domains."""
+    return "" if band is None else "; differs from the exact sum by at most " + ", ".join(f"{b:.2g}" for b in band)
 
 
 def _show(facts: dict[str, Any], advice: str, *, printed: bool) -> None:

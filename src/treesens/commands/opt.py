@@ -27,7 +27,7 @@ LOWERED = "lower"
 @file_argument
 @click.argument("queries", nargs=-1)
 @trust_option
-@option_like("time_limit", None, "Seconds to compile and write each question (default: no limit).")
+@option_like("time_limit", None, "Seconds to compile each question (default: no limit).")
 @option_like("pipeline", "default")
 @click.option(
     "--print-ir-after",
@@ -36,9 +36,9 @@ LOWERED = "lower"
     metavar="PASS",
     help="Show the IR after this pass (or `all`; `lower` is before the first).",
 )
-@click.option("--full", is_flag=True, help="Every row, in the form that parses back.")
-@click.option("--verify-each", is_flag=True, help="Check the rules of the IR after every pass.")
-@click.option("--time-passes", is_flag=True, help="Time, size and statistics of every pass.")
+@click.option("--full", is_flag=True, help="Show every row, in the form that can be parsed.")
+@click.option("--verify-each", is_flag=True, help="Check the validity rules of the IR after every pass.")
+@click.option("--time-passes", is_flag=True, help="Show time, size and statistics of every pass.")
 @click.option("--check-each", type=click.Choice(["brute"]), help="Compare every pass with its input (small modules).")
 def command(
     file: Path,
@@ -92,7 +92,7 @@ def command(
 
 
 def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
-    """Raises UsageError if `after` names a pass that the pipeline does not contain, and nothing would be shown."""
+    """Raises UsageError if `after` contains a pass that is not in the pipeline, since nothing would be shown."""
     known = [LOWERED, *(step.name for step in steps.steps), "all"]
     for name in after:
         if name not in known:
@@ -100,7 +100,8 @@ def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
 
 
 def read_module(path: Path) -> Module:
-    """The module in a `.sir` file, checked against the rules of the IR. Raises IRError with the line or the rule."""
+    """The module in a `.sir` file, checked against the validity rules of the IR. Raises IRError with the violated line or
+    rule."""
     from treesens.compiler.ir.text import parse_module
     from treesens.compiler.ir.verifier import verify
 

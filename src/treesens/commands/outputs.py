@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 class OutputFile(click.Path):
-    """A file to write, a `folder`, or (`either`) one of the two. Raises OverwriteError for an input of the command, or a path
-    inside one (`will_write`). Obstacles are reported before the work: an unwritable file or folder, a missing package that the
-    output `needs`, or the missing extension that writes it (`made_by`). The command itself checks a path that may be either.
+    """A file to write, a `folder`, or (with `either`) a path of either kind. Raises OverwriteError for an input of the command,
+    or a path inside one (`will_write`). Obstacles are reported before the work starts: an unwritable file or folder, a missing
+    package that the output `needs`, or the missing extension that writes the output (`made_by`). With `either`, the command
+    itself checks the path.
     """
 
     name = "output"
@@ -53,7 +54,7 @@ class OutputFile(click.Path):
 journal_option = click.option(
     "--journal",
     type=OutputFile(),
-    help="An SQLite file that stores every answer at once; the same command reads it and continues.",
+    help="An SQLite file that stores every answer immediately; the same command resumes from it.",
 )
 
 

@@ -57,7 +57,7 @@ class Adapted:
 
 
 def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = False) -> Adapted:
-    """The problem of a module without `Equal` ops. `hints`, int32[H, points, features], are the cells of promising inputs.
+    """The problem of a module without `Equal` ops. `hints`, int32[H, points, features], contains the cells of promising inputs.
 
     With `alike` the score rows have one common unit, so that their slacks can be compared.
     """
@@ -129,7 +129,7 @@ def _clauses(module: Module, places: Places, boxes: Boxes) -> dict[str, Any]:
             case LeafImplies() | LeafSum() | Linear() | Membership():
                 pass  # boxes, rows and members
             case Equal():
-                raise BackendError("the native engine needs merged copies; run share-copies first")
+                raise BackendError("the native engine supports merged copies only; run share-copies first")
             case _:
                 assert_never(op)
     flat = np.array(out, np.int32).reshape(-1, 3)
@@ -142,7 +142,7 @@ def _clauses(module: Module, places: Places, boxes: Boxes) -> dict[str, Any]:
 
 
 def _forbid_leaf(leaf: int, places: Places, boxes: Boxes, out: list[tuple[int, int, int]], counts: list[int]) -> None:
-    """Adds clauses that forbid a leaf: for each of the leaf's boxes, some variable is outside the box."""
+    """Adds clauses that forbid a leaf: for each box of the leaf, some variable is outside the box."""
     for box in range(*boxes.of[leaf].tolist()):
         before = len(out)
         for i in range(boxes.box_offset[box], boxes.box_offset[box + 1]):

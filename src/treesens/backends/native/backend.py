@@ -1,4 +1,4 @@
-"""The native engine as a backend: in this process, exact, anytime."""
+"""The native engine as a backend: in-process, exact, anytime."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from treesens.compiler.result import NearMiss
 
 @dataclass(frozen=True)
 class NativeArtifact(Artifact):
-    """Contains the engine's problem; no text is written. `postsolve` undoes the merging of copies done here.
+    """Contains the engine's problem; no text is written. `postsolve` reverts the merging of copies done here.
 
-    A module without variables is kept unchanged, without a search.
+    A module without variables is kept unchanged and is not searched.
     """
 
     module: Module | None = None

@@ -1,6 +1,6 @@
-"""One question, compiled once, and solved in many boxes of cells: the engine sees only the part inside the box.
+"""One question, compiled once and solved in many boxes of cells: the engine receives only the part inside the box.
 
-Cells belong to the question's grid; lowering is not repeated, and the engine drops dead leaves
+The cells are those of the question's grid; lowering is not repeated, and the engine drops dead leaves
 (`engine/problem/restricted.hpp`).
 """
 
@@ -33,7 +33,8 @@ _Facts_co = TypeVar("_Facts_co", bound="Ended", covariant=True)
 
 @dataclass(frozen=True)
 class LevelOutcome:
-    """The least level of a solution: between `low` and `high`, the level of `cells`. `none` is True if no solution exists."""
+    """The least level of a solution: at least `low`, and at most `high`, the level of `cells`. `none` is True if no solution
+    exists."""
 
     cells: Int32Array | None
     low: int
@@ -49,9 +50,9 @@ class LevelOutcome:
 
 
 class BoxedQuestion:
-    """A question without an objective, whose cells can be restricted repeatedly at some places.
+    """A question without an objective whose cells can be restricted repeatedly, at the given places.
 
-    `decided` is the answer if the compiler finds a contradiction, `only` is the combination of cells if only one is left.
+    `decided` is the answer if the compiler finds a contradiction; `only` is the combination of cells if exactly one remains.
     Raises `BackendError` if the engine does not support the question.
     """
 
@@ -70,9 +71,9 @@ class BoxedQuestion:
     def _emit(self) -> None:
         module = self.compilation.module
         if not self.compilation.compiled.found_survives or not self.compilation.compiled.none_survives:
-            raise BackendError("solving in boxes needs a pipeline that preserves all answers")
+            raise BackendError("solving in boxes requires a pipeline that preserves all answers")
         if any(True for _ in module.ops_of(Equal)):
-            raise BackendError("solving in boxes needs merged copies of a feature")
+            raise BackendError("solving in boxes requires merged copies of a feature")
         orders = [block for block in module.blocks if isinstance(block, Order)]
         self._variable = {(p, b.feature): (i, b.cells) for i, b in enumerate(orders) for p in b.points}
         if module.variables == 0:
@@ -92,7 +93,7 @@ class BoxedQuestion:
         return 0 if self.only is not None or self.decided is not None else 2 * self.problem.n_bytes
 
     def fixed_cells(self) -> dict[Place, int]:
-        """The cells of the places with only one allowed cell."""
+        """The cells of all places with exactly one allowed cell."""
         fixed = [place for place in self.places if place not in self._variable]
         if not fixed:
             return {}
@@ -107,9 +108,9 @@ class BoxedQuestion:
         seed: int = 0,
         memory: int | None = None,
     ) -> LevelOutcome:
-        """The least level of a solution: the highest of its cells' `levels`, int32[n_cells] per place (-1: forbidden).
+        """The least level of a solution, which is the highest of its cells' `levels`, int32[n_cells] per place (-1: forbidden).
 
-        Places with only one allowed cell count too: `low` and `high` are never below them.
+        Places with exactly one allowed cell count too: `low` and `high` are never below their levels.
         """
         base = max((int(levels[place][cell]) for place, cell in self.fixed_cells().items()), default=0)
         if self.only is not None:
@@ -193,7 +194,8 @@ _COMPILED: Kept[BoxedQuestion] = Kept(16, lambda compiled: compiled.size)
 
 
 def boxed_question(query: Query, places: Sequence[Place], *, verify_each: bool = False) -> BoxedQuestion:
-    """The compiled question, from the cache if a question that differs only in name and objective has been compiled before."""
+    """The compiled question; it comes from the cache if a question that differs only in name and objective was compiled
+    before."""
     key = (query.points, query.constraints, tuple(places))
     return _COMPILED.of(
         (query.space, *query.models),

@@ -33,7 +33,7 @@ class Groups:
     leaf_variable: Int32Array
     """The module variable of every leaf of the problem."""
     counted: BoolArray
-    """False for a leaf whose variable already occurs in an earlier group, where its weight counts."""
+    """False for a leaf whose variable already occurs in an earlier group, which includes its weight."""
 
 
 def tree_groups(module: Module) -> Groups:
@@ -63,7 +63,7 @@ class Boxes:
 
 
 def boxes_of(module: Module, places: Places, leaf_variable: Int32Array) -> Boxes:
-    """Boxes of every leaf: ranges from order literals, vectorised; runs from table members, leaf by leaf."""
+    """The boxes of every leaf: ranges from order literals, vectorised, and runs from table members, leaf by leaf."""
     leaves, literals = leaf_implications(module)
     variable = literals >> 1
     is_member = np.isin(variable, np.fromiter(places.member, np.int64, len(places.member)))

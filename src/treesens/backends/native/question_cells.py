@@ -19,7 +19,8 @@ class QuestionCells:
     """The cells of a question's own grid, and the cells of the searched grid that contain them.
 
     Arrays over all variables are concatenated by variable. Scores depend on coarse cells only, and all other constraints of a
-    tree question are about one variable: a solution in coarse cells exists if and only if their allowed cells contain one.
+    tree question are about one variable: a solution over coarse cells exists if and only if one exists over the allowed cells
+    inside them.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class QuestionCells:
         return allowed if np.logical_or.reduceat(allowed, self.start[:-1]).all() else None
 
     def coarse_allowed(self, allowed: BoolArray) -> BoolArray:
-        """For each coarse cell, True if an allowed cell is inside."""
+        """For each coarse cell, True if it contains an allowed cell."""
         return allowed if self._first is None else np.logical_or.reduceat(allowed, self._first)
 
     def coarse_costs(self, cost: Int64Array) -> Int64Array:
@@ -91,7 +92,7 @@ class QuestionCells:
 
 
 def _first_cells(grid: FeatureGrid, coarse: FeatureGrid) -> Int64Array:
-    """The first cell of `grid` in every cell of `coarse`, which it refines."""
+    """The first cell of `grid` in every cell of `coarse`; `grid` refines `coarse`."""
     if grid is coarse or grid.categories:
         return np.arange(grid.n_cells)
     first = np.concatenate(([0], np.searchsorted(grid.cuts, coarse.cuts) + 1))

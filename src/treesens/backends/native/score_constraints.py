@@ -28,12 +28,13 @@ from treesens.compiler.query.query import (
 )
 
 _MOST_DROPPED = 20
-"""Bits of leaf values that may be rounded away: sums of trees also need some of the remaining 60."""
+"""Maximum number of low bits of leaf values to round away: sums of trees also need some of the remaining 60."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreConstraints:
-    """The constraints of a question by kind; `same` is the pair of points that agree outside of some features, if any."""
+    """The constraints of a question by kind; `same` is the constraint that two points agree except in some features, or
+    None."""
 
     rows: list[AtLeast]
     sets: list[CellSet]
@@ -42,7 +43,8 @@ class ScoreConstraints:
 
 
 def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConstraints | None:
-    """The constraints by kind; None if the question has other parts, or no score in its constraints or objective."""
+    """The constraints by kind; None if the question has other kinds of parts, or no score in its constraints or its
+    objective."""
     parts = ScoreConstraints([], [], [], None)
     same: list[SameExcept] = []
 
@@ -75,8 +77,8 @@ def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConst
 class IntegerRow:
     """An integer bound on a sum of scores: the leaves' terms by point, and the methods that build the bound.
 
-    If leaf values were `rounded`, the exact sum exceeds the rounded sum by at most `slack`: points that the row excludes are
-    proved to be excluded, but points that the row allows must be checked. (No slack is needed if the exact sum is smaller.)
+    If leaf values were `rounded`, the exact sum exceeds the rounded sum by at most `slack`: a point that the row excludes
+    violates the exact bound, but a point that the row allows must be checked. (No slack is needed if the exact sum is smaller.)
     """
 
     values: dict[int, Int64Array]
@@ -144,14 +146,14 @@ def _values_by_point(
 
 
 def _terms_of(query: Query, form: LinearForm) -> list[tuple[int, CellEnsemble, int, Fraction, Forest | None]]:
-    """Scores and forests of a sum: point, trees, output, coefficient, and the trees' forest."""
+    """The terms of a sum, first scores, then forests: point, trees, output, coefficient, and the forest."""
     models = [query.models[p.model] for p in query.points]
     scores = [(t.point, models[t.point], t.output, t.coefficient, None) for t in form.scores]
     return [*scores, *((t.point, t.trees, 0, Fraction(t.coefficient), t.forest) for t in form.forests)]
 
 
 def forests_of(rows: Sequence[AtLeast]) -> list[Forest]:
-    """The forests that rows use, each once, in order."""
+    """The forests that the rows use, each listed once, in order."""
     return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
 
 

@@ -24,8 +24,8 @@ class Rows:
     """Constraints and the objective as coefficients of leaves and terms of cells."""
 
     def __init__(self, module: Module, places: Places, groups: Groups, *, alike: bool = False) -> None:
-        """With `alike`, all score rows have one unit, 2**-shift, so that their slacks can be compared: the finest of their
-        units, or a coarser one in which every row fits.
+        """With `alike`, all score rows have one unit, 2**-shift, so that their slacks can be compared: the finest unit of any
+        row, or a coarser unit in which every row fits.
         """
         self.relaxed = False
         self.alike = alike
@@ -61,7 +61,8 @@ class Rows:
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
     def _scores(self, row: Linear) -> bool:
-        """True if the row bounds scores, so its slack counts; rows of forests have other units, and must only be satisfied."""
+        """True if the row bounds scores, so that its slack counts; rows of forests have other units, and only have to be
+        satisfied."""
         return bool(np.any(self.leaf_of[row.variables] >= 0)) and row.name != FOREST_ROW
 
     def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:

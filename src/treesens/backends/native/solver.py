@@ -34,7 +34,8 @@ Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
 
 @dataclass(frozen=True)
 class TierStatistics:
-    """Per bound level: the number of nodes on which the level was tried, the number that it pruned, and its sweeps."""
+    """Per bound level: the number of nodes on which it was tried, the number of nodes that it pruned, and its number of
+    sweeps."""
 
     tried: int
     pruned: int
@@ -115,14 +116,14 @@ class Fixing:
 class Solver:
     """One problem, one resumable state.
 
-    ``run`` resumes where the last call stopped. ``reset`` starts again with other bounds or another mode and keeps factors,
-    messages, points and proofs; verdicts are carried over if they are monotone (a witness answers all smaller bounds, a proof
-    all larger ones). With several ``threads`` long searches are shared among them (ADR 0009): the same verdicts and levels, but
-    not always the same point; one thread is deterministic. For tests, one of every ``audit`` pruned nodes is checked again
-    independently (0: none). ``method`` selects the prover: ``messages``, ``overlap`` (deep trees), ``both`` in turns, or
-    ``auto``: by the depth of the trees. With ``together`` (0: never), trees share factors of this many entries from the
-    beginning, rather than only in a long search (ADR 0013). With ``parts``, nodes at that depth become separate problems from
-    the beginning, rather than only in a long search (ADR 0016).
+    ``run`` resumes where the last call stopped. ``reset`` restarts the search with other bounds or in another mode, and keeps
+    factors, messages, points and proofs; verdicts are carried over if they are monotone (a witness answers all smaller bounds,
+    a proof all larger ones). With several ``threads``, a long search is divided among them (ADR 0009): verdicts and levels are
+    the same, but the point may differ; a search with one thread is deterministic. For tests, one of every ``audit`` pruned
+    nodes is checked again independently (0: none). ``method`` selects the prover: ``messages``, ``overlap`` (deep trees),
+    ``both`` in turns, or ``auto``: by the depth of the trees. If ``together`` is not 0, trees share factors of this many
+    entries from the beginning, not only in a long search (ADR 0013). With ``parts``, nodes at this depth become separate
+    problems from the beginning, not only in a long search (ADR 0016).
 
     Raises:
         ValueError: the arrays are inconsistent.
@@ -159,7 +160,7 @@ class Solver:
         self._build = time.perf_counter() - start
 
     def set_gap(self, *, relative: float = 0.0, absolute: int = 1, reference: int = 0) -> None:
-        """Maximising stops when the bound is within the gap; the relative gap applies to |level + reference|.
+        """Maximisation stops when the bound is within the gap; the relative gap applies to |level + reference|.
 
         Takes effect before the first ``run`` and after a ``reset``.
         """
@@ -196,9 +197,9 @@ class Solver:
     def run_within(self, budget: Budget) -> SearchResult:
         """As `run`, within a budget; the budget's event or a KeyboardInterrupt stops the search within MOMENT + PAUSE seconds.
 
-        After a short first moment, the rest is a single run. Consecutive short runs would fail: at the end of a run's time,
-        indivisible work such as setting up a prover is aborted and restarted in the next. The first moment pauses only where
-        the search can resume unchanged: work aborted by the clock would make the search differ from run to run.
+        After a short first moment, the rest is a single run. Consecutive short runs would make no progress: when a run's time
+        is over, indivisible work such as setting up a prover is aborted, and the next run restarts it. The first moment pauses
+        only where the search can resume unchanged, because work aborted by the clock would make the search irreproducible.
         """
         self._stopped = False
         self._engine.clear_stop()
@@ -235,7 +236,7 @@ class Solver:
     def certify(self, seconds: float, *, level: int = 0, nodes: int = 1 << 40) -> ProofFacts:
         """Proves again that no point reaches the level, as a tree of cuts with multipliers and messages (docs/certificates.md).
 
-        `engine/certify/proof.hpp` describes the arrays. `complete` is False if a limit was reached: the `reason`.
+        `engine/certify/proof.hpp` describes the arrays. `complete` is False if a limit was reached; `reason` is this limit.
         """
         return certified(
             lambda limit: self._engine.certify(level=level, seconds=limit, node_limit=nodes), seconds, self.stop

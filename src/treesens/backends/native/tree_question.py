@@ -2,8 +2,8 @@
 
 Such a question may contain points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores,
 and one such sum as the objective. The engine receives the models' trees unchanged and drops dead leaves itself
-(`engine/levels`). Scores whose sums are too long are rounded outward, so that a proof holds; a point is checked exactly. All
-other questions take the compiled path, which has the same semantics.
+(`engine/levels`). If sums of scores are too long, scores are rounded outward, so that a proof remains valid; points are checked
+exactly. All other questions take the compiled path, which has the same semantics.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _BYTES_PER_NODE = 50
 """Bytes per node in the engine's representation of a question's trees."""
 _UNKNOWN = (1 << 63) - 1
-"""The engine's bound on a level without any proof."""
+"""The engine's bound on a level while nothing is proved."""
 _LOOK = 12
 """Work of the local search before the first proof, per tree node. Most answers are found at once, and proofs that no answer
 exists are often faster than a longer search.
@@ -59,7 +59,7 @@ _TREES = 1 << 20
 _ALL = -1
 """Value of `look` for which the local search chooses its own amount of work."""
 _SHOWN = 1e-6
-"""Share by which a relative tolerance is lowered, since displayed values are rounded."""
+"""Fraction by which a relative tolerance is reduced, since displayed values are rounded."""
 _MOST = 1 << 62
 """Limit of absolute gaps, and of the references of relative gaps."""
 
@@ -68,8 +68,8 @@ _MOST = 1 << 62
 class TreeOutcome:
     """A point, `cells` int32[points, features], or `none` if no point exists, with the engine's statistics.
 
-    With neither, `reason` is `time`, `memory`, `stopped`, `internal`, or `rounding` if the point found satisfies only rounded
-    rows. `near` is the search's least violation, if all rows have the same unit.
+    If the question is open, `reason` is `time`, `memory`, `stopped`, `internal`, or `rounding` if the point found satisfies
+    only the rounded rows. `near` is the least violation that the search reached, if all rows have the same unit.
     """
 
     cells: Int32Array | None
@@ -83,8 +83,8 @@ class TreeOutcome:
 class TreeOptimum:
     """The best point found, `cells` int32[points, features], and the proved bound on the objective.
 
-    No point has a better value than `bound`, before unit and offset; `bound` is None if nothing is proved. `none` is True if no
-    point exists. `ended` is the termination: `optimal`, `infeasible`, or the reason why the question is open, as in
+    No point has a better value than `bound`, which excludes unit and offset; `bound` is None if nothing is proved. `none` is
+    True if no point exists. `ended` is the termination: `optimal`, `infeasible`, or the reason why the question is open, as in
     `TreeOutcome`; `rounding` if the point satisfies only rounded rows.
     """
 
@@ -101,8 +101,8 @@ class TreeOptimum:
 class TreeQuestion:
     """A question's trees and rows in the engine's form; bounds and the allowed cells are set for each question.
 
-    The trees use the `coarse` grid, which contains no cuts at constants of a question, so questions about other rows, ranges
-    and bounds share these trees.
+    The trees use the `coarse` grid, which has no cuts at a question's constants, so questions that differ in rows, ranges and
+    bounds share these trees.
     """
 
     def __init__(
@@ -150,7 +150,8 @@ class TreeQuestion:
 
     @property
     def groups(self) -> list[tuple[tuple[int, ...], int]]:
-        """The points and the tree of every group: points share a group if they agree on all features the tree splits on."""
+        """The points and the tree of every group: points share a group if they agree on all features on which the tree
+        splits."""
         return [(tuple(points), tree) for points, tree in self._problem.groups()]
 
     def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> PointTrees:
@@ -178,8 +179,8 @@ class TreeQuestion:
         look: int | None = None,
         threads: int = 1,
     ) -> RestrictedSearch | None:
-        """The engine's search; None if a domain is empty, for which the compiler has a better message. The local search does at
-        most `look` units of work before the first proof (None: in proportion to the trees).
+        """The engine's search; None if a domain is empty, because the compiler has a better message for this case. The local
+        search does at most `look` units of work before the first proof (None: in proportion to the trees).
         """
         allowed = cells.allowed()
         if allowed is None:
@@ -232,7 +233,7 @@ class RunningSearch:
 
 
 def _first_leaves(parts: Sequence[CellEnsemble]) -> Int64Array:
-    """The number of the first leaf of every tree, for the trees of all `parts` in order, and the end: int64[trees + 1]."""
+    """The number of each tree's first leaf, for the trees of all `parts` in order, followed by the total: int64[trees + 1]."""
     counts = [np.bincount(part.ensemble.leaf_tree, minlength=part.n_trees) for part in parts]
     return np.cumsum([0, *np.concatenate(counts)], dtype=np.int64)
 
@@ -296,10 +297,10 @@ def maximise_on_trees(
     memory: int | None = None,
     threads: int = 1,
 ) -> TreeOptimum | None:
-    """The best value of a sum of scores; None if the question has another objective, or other parts.
+    """The best value of a sum of scores; None if the question has another objective, or parts of other kinds.
 
-    The search ends when value and bound are within the `tolerance`, absolute in units of the form; a relative one applies to
-    the form plus `offset`.
+    The search ends when the gap between value and bound is within the `tolerance`; absolute tolerances are in units of the
+    form, relative ones refer to the form plus `offset`.
     """
     if query.objective is None or not is_sum_of_scores(query.objective):
         return None
@@ -344,7 +345,7 @@ def ask(
     threads: int = 1,
 ) -> RunningSearch | None:
     """The search for a question; None if the question needs the compiled path. With `shared`, the search uses trees that other
-    questions share, and its proofs are not about the question's own cells.
+    questions share, so its proofs do not refer to the question's own cells.
     """
     question = None if query.objective is not None else bound_question(query, shared=shared)
     if question is None:
@@ -356,7 +357,8 @@ def ask(
 
 @dataclass(frozen=True, eq=False)
 class BoundQuestion:
-    """A question in the engine's form: the trees and rows of its shape, its own bounds int64[rows], and its objective."""
+    """A question in the engine's form: the trees and rows shared by its shape, its own bounds int64[rows], and its
+    objective."""
 
     trees: TreeQuestion
     constraints: ScoreConstraints
@@ -406,7 +408,7 @@ def _build(
 
 
 def bound_question(query: Query, *, shared: bool = True, optimises: bool = False) -> BoundQuestion | None:
-    """The constraints of a question, from the cache or new; None for the compiled path.
+    """The constraints of a question, taken from the cache or built; None for the compiled path.
 
     If the question `optimises`, the trees also include its objective, a sum of scores.
     """

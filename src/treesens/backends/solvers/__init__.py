@@ -1,1 +1,1 @@
-"""One file per solver, found by its name; each ends with `BACKEND`, its backend."""
+"""One file per solver, found by its name; each file defines its backend as `BACKEND`."""

@@ -50,7 +50,7 @@ class CpSatBackend(Backend):
 
         model = _model_of(artifact.text)
         if model is None:
-            return RawOutcome(Termination.CRASH, detail="CP-SAT does not read the emitted model")
+            return RawOutcome(Termination.CRASH, detail="CP-SAT cannot read the emitted model")
         solver = cp_model.CpSolver()
         solver.parameters.max_time_in_seconds = limits.seconds
         solver.parameters.num_workers = limits.threads
@@ -115,7 +115,7 @@ class CpSatBackend(Backend):
 
 
 def _model_of(text: str) -> Any:
-    """The model in a text; None if CP-SAT cannot read it."""
+    """The model in a text; None if CP-SAT cannot parse the text."""
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
@@ -133,7 +133,8 @@ def _model_of(text: str) -> Any:
 
 
 def _bound(told: float, artifact: Artifact) -> float:
-    """The bound on the objective from `told`, the bound that CP-SAT reports: a double near an integer of rounded units."""
+    """The bound on the objective, derived from `told`, the bound that CP-SAT reports as a double near an integer number of
+    rounded units."""
     if not isfinite(told):
         return told
     unit = Unit(artifact.objective_shift)

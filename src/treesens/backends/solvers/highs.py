@@ -34,7 +34,7 @@ class HighsBackend(MilpBackend):
             highs.setOptionValue("mip_max_improving_sols", 1)
         with mps_file(artifact) as path:
             if highs.readModel(str(path)) == highspy.HighsStatus.kError:
-                return RawOutcome(Termination.CRASH, detail="HiGHS does not read the emitted model")
+                return RawOutcome(Termination.CRASH, detail="HiGHS cannot read the emitted model")
         if artifact.warm_start is not None:
             start = highspy.HighsSolution()
             # A module without variables has one idle column (text/mps.py).

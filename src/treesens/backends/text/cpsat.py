@@ -1,7 +1,7 @@
 """CP-SAT models as protocol buffer text: Boolean constraints where possible, integer rows for scores.
 
-Score rows are scaled to fit and rounded outward (legalise/rounding.py): at precision 0 to about 2**20 (small coefficients
-solve faster), from precision 1 on to as many bits as CP-SAT takes, which is exact for most models.
+Score rows are scaled to fit and rounded outward (legalise/rounding.py): at precision 0 to about 2**20 (small coefficients solve
+faster), from precision 1 on to as many bits as CP-SAT accepts, which is exact for most models.
 """
 
 from __future__ import annotations

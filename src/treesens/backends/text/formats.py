@@ -1,4 +1,4 @@
-"""Text formats of solvers: the writer of each, its variable names, comment marks and objective units.
+"""Text formats of solvers: each format's writer, variable names, comment marks and objective units.
 
 Writers, legends, comments about the value and readers of solutions all take variable names from `variable_names`, so that they
 number variables consistently.
@@ -15,10 +15,10 @@ from treesens.errors import UsageError
 
 @dataclass(frozen=True)
 class TextFormat:
-    """One format. Variable number v is named by `prefix` followed by the number `first` + v."""
+    """One format. The name of variable number v is `prefix` followed by the number `first` + v."""
 
     writer: str
-    """`module:function` of (Module, precision) -> Artifact; empty for the IR, which is printed."""
+    """The writer as `module:function`, from (Module, precision) to Artifact; empty for the IR, which is printed."""
     comment: str
     """The start of a comment line."""
     prefix: str = "x"

@@ -18,7 +18,7 @@ from treesens.compiler.legalise.rows import to_rows
 
 
 def write_mps(module: Module, *, precision: int = 0) -> Artifact:
-    """The module as MPS. The objective is minus the module's, without its constant."""
+    """The module as MPS. The objective is the negated objective of the module, without its constant."""
     rows = to_rows(module)
     names: list[str] = []
     kinds: list[str] = []

@@ -1,6 +1,6 @@
 """OPB, the format of pseudo-Boolean solvers: exact integers of any size, nothing rounded. Variables are x1, x2, …
 
-Guides are omitted: a solver would optimise them, because the format cannot request the first solution only.
+Guiding objectives are omitted: a solver would optimise them, because the format cannot request the first solution only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SMT-LIB 2: Booleans and clauses for Boolean constraints, exact integers for linear ones.
 
-Clauses and implications stay clauses. Exactly-one is a disjunction plus pairwise exclusions: these follow from the
-guards (two leaves of a tree part at a node), and are written out only for pairs that no guard separates. Rows are
+Clauses and implications stay clauses. Exactly-one is a disjunction plus pairwise exclusions; an exclusion is written only if no
+guard separates its two leaves, since it otherwise follows from the guards (two leaves of a tree part at a node). Rows are
 multiplied by 2**shift, so all numbers are integers; the logic is QF_LIA.
 """
 

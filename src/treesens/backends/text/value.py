@@ -1,7 +1,7 @@
-"""Objectives and names in a solver's text, and the meaning of every variable: a table next to the text.
+"""Objectives and names in a solver's text, and a table next to the text with the meaning of every variable.
 
-Texts omit the objective's constant, use their own units, and some minimise where the question maximises. Variables and rows
-have generated names. The name of a question, which may come from a file, is a comment in safe letters.
+Texts omit the objective's constant and use their own units, and some texts minimise where the question maximises. Variables and
+rows have generated names. The name of a question, which may come from a file, is written as a comment in safe characters.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def value_line(module: Module, artifact: Artifact, objective: Objective | None) 
     sum_ = f"{float(constant)!r} {'-' if factor < 0 else '+'} {float(abs(factor))!r} z"
     value = f"the root of {sum_}" if objective.kind == "distance l2" else sum_
     what = (
-        "a bound of the question's value" if objective.values or artifact.objective_dropped else "the question's value"
+        "a bound on the question's value" if objective.values or artifact.objective_dropped else "the question's value"
     )
     return f"{known.comment}{what} ({label(objective.kind)}) is {value}, with z the objective here\n"
 
@@ -52,11 +52,12 @@ _MOST_STEPS = 100
 
 
 def told(module: Module) -> str:
-    """One comment line: the question, the pipeline that made the module, and a remark if its objective only guides."""
+    """One comment line: the question, the pipeline that made the module, and a remark if the objective only guides the
+    search."""
     steps = " -> ".join(map(label, module.provenance[:_MOST_STEPS]))
     guided = module.objective is not None and module.objective.surrogate
     return f"{label(module.name)}: {steps}" + (
-        ". The objective only guides: its value has no meaning" if guided else ""
+        ". The objective only guides the search: its value has no meaning" if guided else ""
     )
 
 

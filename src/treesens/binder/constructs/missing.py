@@ -1,4 +1,4 @@
-"""`missing(P.f)`: the cell of missing values. Outside of decisions, a feature that is never missing is an error."""
+"""`missing(P.f)`: the cell of missing values. Outside of decisions, testing a feature that is never missing is an error."""
 
 from __future__ import annotations
 

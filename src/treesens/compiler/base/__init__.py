@@ -1,1 +1,1 @@
-"""Source locations and messages, exact arithmetic, float neighbours."""
+"""Source locations and messages, exact arithmetic, and float neighbours."""

@@ -16,11 +16,11 @@ Int64Array = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 IntegerArray = NDArray[Any]
-"""int64, or object with Python integers if int64 would not be exact."""
+"""int64, or object with Python integers if int64 is not exact."""
 
 
 def frozen(array: Any, dtype: Any = None) -> NDArray[Any]:
-    """Makes a read-only array, taking ownership of the argument."""
+    """Makes an array read-only, and takes ownership of the argument."""
     result = np.ascontiguousarray(array, dtype=dtype)
     if result.flags.writeable:
         result = result.view()
@@ -29,7 +29,7 @@ def frozen(array: Any, dtype: Any = None) -> NDArray[Any]:
 
 
 class ArrayRecord:
-    """Mix-in for frozen dataclasses with array fields: equality and hash by content."""
+    """Mix-in for frozen dataclasses with array fields: compares and hashes by content."""
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -58,14 +58,14 @@ def _key(value: Any) -> Any:
 
 
 def begins_run(ordered: NDArray[Any]) -> BoolArray:
-    """True at the first element, and where an element differs from its predecessor, bool[n]."""
+    """bool[n]: True at the first element, and at each element that differs from its predecessor."""
     first = np.ones(len(ordered), bool)
     first[1:] = ordered[1:] != ordered[:-1]
     return first
 
 
 _NEARLY = 0.9
-"""Share of ascending steps above which values count as nearly sorted."""
+"""Share of ascending steps above which values are treated as nearly sorted."""
 
 
 def distinct(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
@@ -81,7 +81,7 @@ def distinct(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
 def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]:
     """The distinct keys, ascending; an order that sorts the keys; and the start of each key's run in that order.
 
-    The result is for `ufunc.reduceat`, which is many times faster than `ufunc.at`. Sorted keys are not sorted again.
+    The result is used with `ufunc.reduceat`, which is many times faster than `ufunc.at`. Sorted keys are not sorted again.
     """
     ascending = bool(np.all(keys[1:] >= keys[:-1]))
     order = np.arange(len(keys)) if ascending else np.argsort(keys, kind="stable")
@@ -91,10 +91,10 @@ def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]
 
 
 def first_equal_rows(indptr: Int64Array, entries: IntegerArray, *heads: IntegerArray) -> Int64Array:
-    """For every row of a CSR structure, the first row with the same entries and the same heads (int[rows] each), int64[rows].
+    """int64[rows]: for every row of a CSR structure, the first row with the same entries and the same heads (int[rows] each).
 
-    Entries ascend within rows. Rows are grouped by a hash, and a row counts as equal only if it equals the first row of its
-    group entry by entry: a hash collision may hide an equality, but never creates one.
+    Entries ascend within rows. Rows are grouped by a hash, and two rows count as equal only if a row equals the first row of
+    its group entry by entry: a hash collision may hide an equality, but never creates one.
     """
     count = len(indptr) - 1
     lengths = np.diff(indptr)

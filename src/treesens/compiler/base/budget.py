@@ -1,8 +1,8 @@
 """The budget of a piece of work: a deadline in seconds, and a stop event.
 
-Searches enforce a budget themselves. Other long work (lowering, a pass, a writer) runs within `working_within`: such work calls
-`check_in`, or iterates with `steadily`, and is aborted by `OutOfTime` once its result would be useless. Outside such a block
-both functions do nothing, so a pass or a writer needs no parameter for the budget.
+Searches enforce a budget themselves. Long work outside of searches (lowering, a pass, a writer) runs within `working_within`:
+it calls `check_in`, or iterates with `steadily`, and `OutOfTime` aborts it once its result would be useless. Outside of such a
+block, both functions do nothing, so that a pass or a writer needs no parameter for the budget.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Budget:
 
     @property
     def worthwhile(self) -> bool:
-        """True if the remaining time is enough for a search."""
+        """True if the remaining time is long enough for a search."""
         return self.left() >= LEAST
 
     @property
@@ -64,7 +64,8 @@ class Budget:
         return self.within(part * self.left())
 
     def at_least(self, seconds: float) -> Budget:
-        """The same budget, extended to at least this many seconds from now: a search needs a moment for its first result."""
+        """The same budget, extended to at least this many seconds from now, because a search needs a moment for its first
+        result."""
         return replace(self, deadline=max(self.deadline, time.monotonic() + seconds))
 
 
@@ -80,8 +81,8 @@ class OutOfTime(Exception):
 
 @contextmanager
 def working_while(may_go_on: Callable[[], bool]) -> Iterator[None]:
-    """A block of work that `OutOfTime` aborts once its condition, or the condition of an enclosing block, no longer holds. New
-    threads start without conditions.
+    """A block of work that `OutOfTime` aborts once its own condition or the condition of an enclosing block fails. New threads
+    start without conditions.
     """
     token = _CONDITIONS.set((*_CONDITIONS.get(), may_go_on))
     try:
@@ -98,7 +99,7 @@ class Flag(Protocol):
 
 
 def working_within(budget: Budget, *, least: float = 0.0, unless: Flag | None = None) -> AbstractContextManager[None]:
-    """A block of work that is aborted once at most `least` seconds of the budget are left, or the flag `unless` is set."""
+    """A block of work that is aborted once at most `least` seconds of the budget remain, or the flag `unless` is set."""
     return working_while(lambda: budget.left() > least and not (unless is not None and unless.is_set()))
 
 
@@ -109,7 +110,7 @@ def check_in() -> None:
 
 
 def steadily(items: Iterable[Item]) -> Iterator[Item]:
-    """Yields the items, with a time check before the first one and after every `ITEMS_PER_CHECK`."""
+    """Yields the items, and checks the time before the first one and after every `ITEMS_PER_CHECK`."""
     for number, item in enumerate(items):
         if number % ITEMS_PER_CHECK == 0:
             check_in()

@@ -1,4 +1,4 @@
-"""Runs a function in a child process, and returns the messages that it sends and its value, or the reason for a missing value.
+"""Runs a function in a child process; returns the messages it sends and its value, or the reason why the value is missing.
 
 On Linux the process is a fork of a server that has loaded the function's modules (`fork_server.py`): the fork starts within
 milliseconds, while starting Python and loading a library take 0.4 to 1 s. On other systems, or if no server can be started, the
@@ -6,7 +6,7 @@ child is a new interpreter.
 
 Messages are pickled and preceded by their size. The parent writes them to the child's standard input. The child writes messages
 to a private pipe, because libraries print to standard output, which is redirected to standard error; the last lines of standard
-error are kept. A child ends with its parent, and Ctrl-C is handled by the parent.
+error are kept. A child ends with its parent, and the parent handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from treesens.compiler.base.fork_server import Forked, Place, Servers, serve
 from treesens.compiler.base.processes import die_with_starter, environment
 
 GRACE_SECONDS = 2.0
-"""Seconds that a process has to exit by itself after it has closed its pipe."""
+"""Seconds within which a process must exit by itself after it has closed its pipe."""
 _HEADER = struct.Struct("<Q")
 _LINES = 20
 """Number of lines kept from the end of the child's standard error."""
@@ -57,7 +57,7 @@ class Value:
 
 
 class NoValue(Exception):
-    """The reason why a function returned no value: it was `late`, or the process ended. `words` are the last lines of the
+    """The reason why a function returned no value: it was `late`, or its process ended. `words` are the last lines of the
     process's standard error.
     """
 
@@ -68,7 +68,7 @@ class NoValue(Exception):
 
 @dataclass(eq=False)
 class Child:
-    """A process that runs a function, whose first argument is the channel to the parent process (`Parent`)."""
+    """A process that runs a function; the function's first argument is the channel to the parent process (`Parent`)."""
 
     process: subprocess.Popen[bytes] | Forked
     started: float
@@ -180,7 +180,8 @@ def wait_for_news(children: Sequence[Child], seconds: float) -> None:
 
 
 def run(function: Callable[..., Any], *arguments: Any, seconds: float, **how: Any) -> Any:
-    """The value of a function (see `Child.start`). Raises NoValue after this many seconds, or if the process has ended."""
+    """The value of a function (see `Child.start`). Raises NoValue after this many seconds, or if the process ends without a
+    value."""
     child = Child.start(function, *arguments, **how)
     try:
         while (left := seconds - child.seconds) > 0:
@@ -198,7 +199,7 @@ def run(function: Callable[..., Any], *arguments: Any, seconds: float, **how: An
 
 
 def start_loading(loads: Sequence[str], threads: int) -> None:
-    """Starts a server in the background, which imports the modules `loads`."""
+    """Starts a server in the background, which imports the modules in `loads`."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # a child works without it
             servers.server((tuple(loads), threads), loads, _place(threads))
@@ -226,7 +227,7 @@ def _messages(descriptor: int) -> Iterator[bytes]:
 
 
 class Parent:
-    """The child's side: messages from and to its parent."""
+    """The child's end of the channel to its parent."""
 
     def __init__(self, source: int, target: int) -> None:
         self._pipe, self._lock = os.fdopen(target, "wb"), threading.Lock()
@@ -241,7 +242,7 @@ class Parent:
             os._exit(3)  # the parent has closed its end
 
     def send(self, message: Any) -> None:
-        """Sends a message, from any thread."""
+        """Sends a message; any thread may call this."""
         data = pickle.dumps(message)
         with self._lock:
             self._pipe.write(_HEADER.pack(len(data)) + data)
@@ -264,7 +265,8 @@ def _limit_memory(limit: int | None) -> None:
 
 
 def work() -> None:
-    """Runs the function that the parent names. Standard output, to which libraries print, is redirected to standard error."""
+    """Runs the function that the parent requests. Standard output, to which libraries print, is redirected to standard
+    error."""
     target = os.dup(1)
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

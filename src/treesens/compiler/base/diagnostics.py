@@ -1,7 +1,7 @@
 """Source locations, and messages that show them with a caret.
 
-Every message of the language tools is a `Diagnostic`; all diagnostics of a file are collected in a `Diagnostics` and
-reported at once.
+Every message of the language tools is a `Diagnostic`; a `Diagnostics` collects all messages of a file, which are reported
+together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from treesens.visible import visible
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text with a name for messages (a path, or `<query>` for text from Python)."""
+    """A text with a name that messages show (a path, or `<query>` for text from Python)."""
 
     name: str
     text: str
@@ -67,11 +67,11 @@ class Span:
 
 
 _LONGEST_LINE = 200
-"""Maximum length of a shown line; of a longer line, only the part around the location is shown."""
+"""Maximum length of a shown line; a longer line is cut to the part around the location."""
 
 
 def _part_of_line(line: str, column: int, width: int) -> tuple[str, int, int]:
-    """The part of a long line around a column, with the location's column and width within the part."""
+    """The part of a long line around a column, with the location's column and width relative to this part."""
     start = max(0, min(column - 1 - _LONGEST_LINE // 4, len(line) - _LONGEST_LINE))
     end = min(len(line), start + _LONGEST_LINE)
     shown = ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
@@ -80,7 +80,7 @@ def _part_of_line(line: str, column: int, width: int) -> tuple[str, int, int]:
 
 
 NOWHERE = Span(Source("<built>", ""), 0, 0)
-"""The span of nodes built without source text."""
+"""The span of nodes that were not built from source text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: a stable code, a sentence, its location, a remedy, and other involved locations (`related`)."""
+    """One message: a stable code, a sentence, its location, a remedy, and related locations (`related`)."""
 
     code: str
     message: str
@@ -153,7 +153,7 @@ class Diagnostics:
         self.items.append(Diagnostic(code, message, span, remedy, "warning"))
 
     def note(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
-        """Adds a note for readers of the answers, which requires no correction."""
+        """Adds a note for readers of the answers; a note requires no correction."""
         self.items.append(Diagnostic(code, message, span, remedy, "note"))
 
     @property
@@ -166,12 +166,13 @@ class Diagnostics:
 
 
 _NEAR = 0.6
-"""Minimum similarity of two names, so that `target` and `Status`, which share half of their letters, are not similar."""
+"""Minimum similarity of two names; names such as `target` and `Status`, which share half of their letters, count as
+dissimilar."""
 
 
 def _means(name: str, other: str) -> bool:
-    """True if one name may be a misspelling of the other: a part of the other name, or similar and of similar length, unlike
-    `target` and `Age`.
+    """True if one name may be a misspelling of the other: it is a part of the other name, or the two are similar and of similar
+    length, unlike `target` and `Age`.
     """
     short, long = sorted((name.lower(), other.lower()), key=len)
     alike = difflib.SequenceMatcher(None, short, long).ratio() >= _NEAR

@@ -1,11 +1,11 @@
 """Exact arithmetic on floats: every finite float is an integer times a power of two.
 
-Arrays of floats become arrays of integers with one common shift (int64 if sums certainly fit, Python integers otherwise).
+Arrays of floats become arrays of integers with one common shift: int64 if sums certainly fit, otherwise Python integers.
 Natural logarithms, which turn probabilities into margins, are enclosed rigorously by rationals.
 
-Scores are integer multiples of a `Unit`, a power of two. Every product with a power of two is formed here, and never in floats.
-In Python `2**-6` is a float, and so is its product with an exact number, which once caused a wrong `none`. No other file
-contains a power of two with a variable exponent (tests/house/test_powers_of_two.py).
+Scores are integer multiples of a `Unit`, a power of two. Every product with a power of two is computed here, and never in
+floats. In Python, `2**-6` is a float, and so is its product with an exact number; this once caused a wrong `none`. No other
+file contains a power of two with a variable exponent (tests/house/test_powers_of_two.py).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ScaledIntegers:
 
     @property
     def step(self) -> Fraction:
-        """The value of one integer unit."""
+        """The value of an integer unit."""
         return Fraction(1, 1 << self.shift)
 
     def __getitem__(self, index: Any) -> ScaledIntegers:
@@ -93,14 +93,14 @@ def _largest(values: NDArray[Any]) -> float:
 
 
 def largest_magnitude(values: NDArray[Any]) -> int:
-    """The greatest absolute value of integers, exact; 0 without integers."""
+    """The greatest absolute value among integers, exact; 0 for an empty array."""
     return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
 
 
 def exact_product(values: NDArray[Any], factor: int) -> NDArray[Any]:
     """Integers (int64 or Python) times one integer: int64 if every product is below 2**62, Python integers otherwise.
 
-    numpy itself overflows silently, or fails for a factor beyond int64 even if all values are 0.
+    numpy itself overflows silently, and fails for a factor beyond int64 even if all values are 0.
     """
     size = largest_magnitude(values)
     if factor == 1 or size == 0:
@@ -112,7 +112,7 @@ def exact_product(values: NDArray[Any], factor: int) -> NDArray[Any]:
 
 
 def _narrowed(values: NDArray[Any]) -> NDArray[Any]:
-    """int64 if the sum of absolute values is below 2**62, Python integers otherwise."""
+    """int64 if the sum of absolute values is below 2**62, otherwise Python integers."""
     total = sum(abs(int(v)) for v in values.ravel())
     return values.astype(np.int64) if total < 1 << 62 else values
 
@@ -133,7 +133,7 @@ def split_floats(values: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def to_scaled(values: object, shift: int | None = None) -> ScaledIntegers:
     """Floats as exact integers with one shift; int64 when the sum of absolute values is below 2**62.
 
-    By default `shift` is the smallest exact one. Raises ValueError if a float is not finite, or not a multiple of
+    By default, `shift` is the smallest shift that is exact. Raises ValueError if a float is not finite, or not a multiple of
     2**-shift.
     """
     array = np.asarray(values, dtype=np.float64)
@@ -155,7 +155,8 @@ def to_scaled(values: object, shift: int | None = None) -> ScaledIntegers:
 
 
 def fractions_to_scaled(values: object) -> ScaledIntegers:
-    """Dyadic Fractions (any array shape) as exact integers with the smallest shift. Raises ValueError if one is not dyadic."""
+    """Dyadic Fractions (any array shape) as exact integers with the smallest shift. Raises ValueError if a Fraction is not
+    dyadic."""
     array = np.asarray(values, dtype=object)
     shift = 0
     for value in array.ravel():
@@ -272,13 +273,13 @@ class Unit:
         return Fraction(1, 1 << self.shift) if self.shift >= 0 else Fraction(1 << -self.shift)
 
     def value(self, units: int) -> Fraction:
-        """The exact value of an integer number of units."""
+        """The exact value of an integer number of these units."""
         if self.shift >= 0:
             return Fraction(int(units), 1 << self.shift)
         return Fraction(int(units) << -self.shift)
 
     def count(self, value: Fraction | int) -> Fraction:
-        """The number of units in a value; an integer only if the value is a multiple of the unit."""
+        """The number of units in a value; an integer if and only if the value is a multiple of the unit."""
         return Fraction(value) / self.size
 
     def floor(self, value: Fraction | int) -> int:
@@ -297,16 +298,17 @@ class Unit:
         return nearest_double(self.value(units))
 
     def above(self, units: int) -> float:
-        """The least double at or above a number of units; infinite on overflow."""
+        """The least double that is at least a number of units; infinite on overflow."""
         return ceil_to(self.value(units), NumberType.FLOAT64)
 
     def counts(self, values: FloatArray) -> FloatArray:
-        """Doubles converted to units, same shape: exact as long as the results are neither infinite nor below 2**-1022."""
+        """Doubles converted to units, same shape: exact if all results are finite and none is below 2**-1022."""
         with np.errstate(over="ignore"):
             return np.ldexp(values, self.shift)
 
     def doubles(self, values: IntegerArray) -> FloatArray:
-        """Numbers of units converted to doubles, same shape; correctly rounded if they are below 2**53, or Python integers."""
+        """Numbers of units converted to doubles, same shape; correctly rounded if they are below 2**53, or if they are Python
+        integers."""
         try:
             whole = values.astype(np.float64)
         except OverflowError:
@@ -324,7 +326,7 @@ class Unit:
 
 
 def in_finer_units(values: IntegerArray, bits: int) -> IntegerArray:
-    """Numbers of units converted to units that are 2**bits times smaller, same shape; the results must fit."""
+    """Numbers of units converted to units that are smaller by 2**bits, same shape; the results must fit."""
     return values << bits
 
 

@@ -16,10 +16,10 @@ from treesens.compiler.base.packages import PURPOSES, imported
 from treesens.errors import OverwriteError, UsageError
 
 MOST_TEXT_BYTES = 50_000_000
-"""Size limit of users' files (sweeps, lists of instances) and of IR text."""
+"""Size limit of files written by users (sweeps, lists of instances) and of IR text."""
 
 _MARK = b'"schema_version"'
-"""Marks the first lines of treesens records."""
+"""The mark in the first lines of treesens records."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -32,7 +32,7 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Run:
-    """A run's inputs and planned outputs: real paths of files, and of folders whose files are one input."""
+    """The inputs and planned outputs of a run: real paths of files, and of folders that are inputs as a whole."""
 
     inputs: set[Path] = field(default_factory=set)
     outputs: set[Path] = field(default_factory=set)
@@ -43,10 +43,10 @@ _run: ContextVar[Run | None] = ContextVar("run", default=None)
 
 @contextlib.contextmanager
 def one_run(*inputs: str | os.PathLike[str]) -> Iterator[Run]:
-    """The scope in which no output may be an input: a command, or a Python call that writes a file or remembers its input.
+    """The scope within which no output may be an input: a command, or a Python call that writes a file or records its input.
 
     A run starts with the given `inputs`, and ignores earlier runs. A run inside another run is part of the outer one. Outside
-    all runs, files are read and written without these checks.
+    of all runs, files are read and written without these checks.
     """
     run = _run.get()
     if run is not None:
@@ -66,7 +66,7 @@ def _real(path: str | os.PathLike[str]) -> Path:
 
 
 def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO:
-    """Opens a file for reading. Raises OSError for irregular files: a pipe would block, a device may never end.
+    """Opens a file for reading. Raises OSError for irregular files: a pipe would block, and a device may never end.
 
     The file becomes an input of this run, unless it is a treesens file (`own`) that the run continues.
 
@@ -88,7 +88,7 @@ def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO
 
 
 def will_read_folder(path: str | os.PathLike[str]) -> None:
-    """Makes a whole folder an input of this run: an additional file in the folder would change the model.
+    """Makes a whole folder an input of this run, because an additional file in the folder would change the model.
 
     Raises OverwriteError if the run will write into the folder.
     """
@@ -103,7 +103,7 @@ def will_read_folder(path: str | os.PathLike[str]) -> None:
 
 
 def read_regular(path: str | os.PathLike[str], most: int, *, own: bool = False) -> bytes:
-    """The content of a file. Raises OSError for an irregular file, or more than `most` bytes."""
+    """The content of a file. Raises OSError for an irregular file, or for more than `most` bytes."""
     with open_regular(path, own=own) as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -118,11 +118,12 @@ def _refuse_others(mode: int) -> None:
 
 
 def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Path:
-    """Raises OverwriteError for a file that this run (`one_run`) reads, under any name, and for a file in a folder that the run
+    """Raises OverwriteError for a file that this run (`one_run`) reads under any name, and for a file in a folder that the run
     reads as a model. After the call, the run cannot read the file.
 
-    With `derived`, the name was derived from another name: an existing file is replaced only if it is a treesens record, or
-    with `force`. Every output of every command and call is checked here, before the work and when the output is written.
+    With `derived`, the name was derived from another name: an existing file is replaced only if it is a treesens record, or if
+    `force` is set. Every output of every command and call is checked here, before the work starts and again when the output is
+    written.
     """
     run = _run.get()
     if run is not None and _among(path, run.inputs):
@@ -131,9 +132,9 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
         raise _writes_into(path)
     if derived and not force and path.is_file() and not _is_ours(path):
         raise OverwriteError(
-            "a file of this name exists, which treesens did not write",
+            "a file of this name exists that treesens did not write",
             place=str(path),
-            remedy="name another output, or move the file away",
+            remedy="give another output, or move the file away",
         )
     if run is not None:
         run.outputs.add(_real(path))
@@ -141,7 +142,7 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
 
 
 def _among(path: Path, known: set[Path]) -> bool:
-    """True if a path is one of the known files according to the system, so that links and spelling do not matter."""
+    """True if the operating system identifies a path with one of the known files, so that links and spelling do not matter."""
     for other in tuple(known):
         with contextlib.suppress(OSError, ValueError):
             if other.is_file() and os.path.samefile(path, other):
@@ -160,13 +161,13 @@ def _lies_in(path: Path, known: set[Path]) -> bool:
 
 
 def _writes_into(path: Path) -> OverwriteError:
-    words = "this run reads the folder of the file as a model, which the file would change"
-    return OverwriteError(words, place=str(path), remedy="name an output outside of that folder")
+    words = "this run reads the file's folder as a model, and writing the file would change the model"
+    return OverwriteError(words, place=str(path), remedy="give an output outside of that folder")
 
 
 def _overwrites(path: Path) -> OverwriteError:
     return OverwriteError(
-        "the file is an input of this run, and would be overwritten", place=str(path), remedy="name another output"
+        "the file is an input of this run and would be overwritten", place=str(path), remedy="name another output"
     )
 
 
@@ -179,7 +180,7 @@ def _is_ours(path: Path) -> bool:
 def write_atomically(
     path: Path, content: str | bytes, *, in_place: bool = False, derived: bool = False, force: bool = False
 ) -> None:
-    """Writes a file under a temporary name and renames it: readers see the old or the new content, even on a full disk.
+    """Writes a file under a temporary name and renames it, so that readers see the old or the new content, even on a full disk.
 
     Links are followed, and the permissions of a replaced file are kept. Raises UsageError if the file cannot be written, and
     OverwriteError as in `will_write`, unless the file is changed `in_place`.
@@ -211,7 +212,7 @@ def write_atomically(
 
 
 def check_writable(path: Path | None) -> None:
-    """Raises UsageError, before the work, if a file cannot be written at this path."""
+    """Raises UsageError, before the work starts, if a file cannot be written at this path."""
     if path is None:
         return
     will_write(path)
@@ -231,7 +232,7 @@ def check_writable(path: Path | None) -> None:
 
 def check_output(path: Path, needs: str | None = None) -> None:
     """Raises UsageError if an output cannot be written, and MissingPackageError if the package it `needs` (`PURPOSES`) is
-    missing: both before the work.
+    missing, in both cases before the work starts.
     """
     if needs is not None:
         imported(needs, PURPOSES[needs], place=str(path))
@@ -246,7 +247,7 @@ def make_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def _told(
-    path: Path, what: str = "the file cannot be written", remedy: str = "name a file in an existing folder"
+    path: Path, what: str = "the file cannot be written", remedy: str = "give a file in an existing folder"
 ) -> Iterator[None]:
     try:
         yield

@@ -1,11 +1,12 @@
 """Number types of model inputs, neighbours of floats, and outward rounding of rationals.
 
-A feature value has exactly one number type, in which the library compares (float32 for XGBoost and scikit-learn trees, float64
-for LightGBM and histogram boosting). Values are passed as float64, which represents every float32 exactly. Zero is always +0.0:
-both zeros compare equal, so they are one value, and one bit pattern keeps sets of values free of duplicates.
+A feature value has exactly one number type, the type in which the library compares (float32 for XGBoost and scikit-learn trees,
+float64 for LightGBM and histogram boosting). Values are passed as float64, which represents every float32 exactly. Zero is
+always +0.0: both zeros compare equal, so they are a single value, and a single bit pattern keeps sets of values free of
+duplicates.
 
 Text is a number if it is a decimal in ASCII digits, as in tables and other languages. Python also accepts `1_000` as 1000, and
-the digits of every script. Other programs do not read such fields as numbers, and would read the table differently.
+digits of all scripts. Other programs do not parse such fields as numbers, and would read the table differently.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class NumberType(Enum):
 
     @property
     def precision(self) -> int:
-        """Significant bits, including the hidden one: rounding to nearest has a relative error of at most 2**-precision."""
+        """Significant bits, including the hidden bit: rounding to nearest has a relative error of at most 2**-precision."""
         return 24 if self is NumberType.FLOAT32 else 53
 
     def cast(self, values: object) -> Float64Array:
@@ -64,7 +65,7 @@ class NumberType(Enum):
         return rounded + 0.0
 
     def holds(self, values: object) -> NDArray[np.bool_]:
-        """True where values are exactly representable (infinities and NaN are)."""
+        """True where values are exactly representable, which includes infinities and NaN."""
         array = np.asarray(values, dtype=np.float64)
         return np.asarray((self.cast(array) == array) | np.isnan(array))
 
@@ -103,7 +104,7 @@ def next_down(value: float, number_type: NumberType) -> float:
 
 
 def ceil_to_array(values: object, number_type: NumberType) -> Float64Array:
-    """The smallest value of the type that is >= x, for each float64 x; infinity if none is finite."""
+    """The smallest value of the type that is >= x, for each float64 x; infinity if no such finite value exists."""
     exact = np.asarray(values, dtype=np.float64)
     rounded = number_type.cast(exact)
     result = np.where(rounded < exact, next_up_array(rounded, number_type), rounded)
@@ -111,7 +112,7 @@ def ceil_to_array(values: object, number_type: NumberType) -> Float64Array:
 
 
 def floor_to_array(values: object, number_type: NumberType) -> Float64Array:
-    """The largest value of the type that is <= x, for each float64 x; -infinity if none is finite."""
+    """The largest value of the type that is <= x, for each float64 x; -infinity if no such finite value exists."""
     return 0.0 - ceil_to_array(0.0 - np.asarray(values, dtype=np.float64), number_type)
 
 
@@ -151,7 +152,7 @@ def floor_to(value: Fraction | float, number_type: NumberType) -> float:
 
 
 def shortest(value: float, number_type: np.dtype[Any]) -> int | float:
-    """The shortest decimal that parses as exactly this float of the type; an int if it is whole and below 2**53."""
+    """The shortest decimal that parses as exactly this float of the type; an int if the float is whole and below 2**53."""
     shown = float(str(number_type.type(value)))
     return int(shown) if shown.is_integer() and abs(shown) < 2**53 else shown
 
@@ -180,8 +181,8 @@ def round_to_float32(value: Fraction) -> float:
 def float32_of_decimals(values: object) -> tuple[Float64Array, NDArray[np.bool_]]:
     """Decimals that were parsed as float64, rounded to float32, and a mask of values that direct rounding may change.
 
-    Double rounding is wrong only if the float64 is exactly halfway between two float32 (the decimal itself may not be). The
-    mask marks these values: their text has to be rounded exactly (`round_to_float32`).
+    Double rounding is wrong only if the float64 is exactly halfway between two float32 values (the decimal itself may not be).
+    The mask marks these values, whose text has to be rounded exactly (`round_to_float32`).
     """
     wide = np.asarray(values, dtype=np.float64)
     narrow = NumberType.FLOAT32.cast(wide)
@@ -225,7 +226,7 @@ _INFINITY = np.int64(0x7FF0_0000_0000_0000)
 
 
 def largest_true(holds: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
-    """For `count` monotone predicates, the largest float at which each is true (or -infinity)."""
+    """For `count` monotone predicates, the largest float at which each predicate is true (or -infinity)."""
     low, high = np.full(count, -_INFINITY), np.full(count, _INFINITY)
     while (low < high).any():
         # Half of the sum, rounded up, without overflow.
@@ -248,12 +249,12 @@ _MOST_DIGITS = 4000
 
 
 def is_decimal(text: str) -> bool:
-    """True if a text is a finite number in decimals: `12`, `-.5`, `1e-3`."""
+    """True if a text is a finite decimal number: `12`, `-.5`, `1e-3`."""
     return _DECIMAL.fullmatch(text) is not None
 
 
 def float_of(text: str) -> float | None:
-    """The float64 nearest to a decimal, or infinity or NaN from its name; None for any other text."""
+    """The float64 nearest to a decimal, or the infinity or NaN that the text names; None for any other text."""
     return float(text) if is_decimal(text) or _NOT_FINITE.fullmatch(text) else None
 
 

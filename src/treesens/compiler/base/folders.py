@@ -1,7 +1,7 @@
 """Reads users' folders (regular files only, with limits on number, depth and size), and computes their digests.
 
 The SHA-256 of a folder is computed from the `sha256sum` lines of its files, sorted by the bytes of their names. Names that
-begin with `.` or `_` are excluded: they belong to file systems and copying programs. `{text[:40]}` is not a number
+start with `.` or `_` are excluded: they belong to file systems and copying programs.
 
     find . -type f -not -path '*/[._]*' -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum
 """
@@ -24,11 +24,12 @@ MOST_FILES = 10_000
 """Maximum entries in a folder, including excluded files and subfolders."""
 MOST_BYTES = 1 << 30
 _DEEPEST = 24
-_FOLDER = "give exactly the folder that the library wrote"
+_FOLDER = "give the exact folder that the library wrote"
 
 
 def read_folder(path: Path) -> dict[str, bytes]:
-    """The files in a folder by name, in the order used for the digest. Raises ModelError, with the location, for links etc."""
+    """The files in a folder by name, in the order used for the digest. Raises ModelError, with the location, for links and the
+    like."""
     will_read_folder(path)
     found: dict[str, bytes] = {}
     total = 0
@@ -53,7 +54,7 @@ def folder_digest(files: Mapping[str, bytes]) -> str:
 
 
 def folder_stamp(path: Path) -> tuple[int, int]:
-    """A value that changes with any file in the folder: the time of the last change in nanoseconds, and the size in bytes.
+    """A value that changes with any file in the folder: the latest change time in nanoseconds, and the size in bytes.
 
     Raises ModelError like `read_folder`.
     """
@@ -104,7 +105,7 @@ def _names(root: Path) -> Iterator[str]:
                     name = _checked(f"{folder}{entry.name}", root)
                     if entry.is_symlink():
                         raise ModelError(
-                            f"`{name[:80]}` is a link, which may lead to any other place",
+                            f"`{name[:80]}` is a link, which may lead anywhere",
                             place=str(root),
                             remedy="copy the folder with the targets of its links: cp -rL FOLDER COPY",
                         )
@@ -117,10 +118,10 @@ def _names(root: Path) -> Iterator[str]:
 
 
 def _checked(name: str, root: Path) -> str:
-    """The name as `sha256sum` prints it. Raises ModelError if the name is not text, or if `sha256sum` would escape the name."""
+    """The name as `sha256sum` prints it. Raises ModelError if the name is not valid text, or if `sha256sum` would escape it."""
     if not name.isprintable() or "\\" in name:
         raise ModelError(
-            f"a file has the name `{visible(name)[:80]}`, which is no plain text", place=str(root), remedy=_FOLDER
+            f"a file has the name `{visible(name)[:80]}`, which is not plain text", place=str(root), remedy=_FOLDER
         )
     return name
 

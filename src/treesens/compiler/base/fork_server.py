@@ -1,13 +1,13 @@
-"""A server process that loads modules once and forks itself for each piece of work (Linux).
+"""A server process that loads modules once and forks itself for each task (Linux).
 
-Starting Python and loading a library takes 0.3 to 1 s. Forking a process that has done both takes milliseconds, and gives a
-separate process with its own limits, crashes and exit. The server itself does no work, so that all forks start in the same
+Starting Python and loading a library takes 0.3 to 1 s. Forking a process that has done both takes milliseconds, and creates a
+separate process with its own limits, crashes and exit. The server itself does no work, so that all forks start from the same
 state. Unlike `multiprocessing.forkserver`, each fork has its own pipes, like a `Popen`.
 
 Protocol: the client sends `fork` with three file descriptors (input, output, errors of the new process), and the server replies
-with the process id; or the client sends `wait` and an id, and the server replies with the state, `RUNNING` or the exit code,
-and the CPU time. A process that has ended keeps its id until it is queried, so that no signal can reach an unrelated process.
-The server ends when the client's end of the socket is closed.
+with the process id; or the client sends `wait` and an id, and the server replies with the state (`RUNNING` or the exit code)
+and the CPU time. A finished process keeps its id until it is queried, so that no signal can reach an unrelated process. The
+server ends when the client's end of the socket is closed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REQUEST = struct.Struct("<cq")
 _ANSWER = struct.Struct("<qd")
 _FORK, _WAIT = b"f", b"w"
 PATIENCE = 20.0
-"""Seconds without a reply after which a server is abandoned. Loading a library takes a few seconds on a busy machine."""
+"""Seconds without a reply after which the client abandons a server. Loading a library takes a few seconds on a busy machine."""
 RUNNING = 1 << 32
 """The state of a running process; any other state is the process's return code, as in `subprocess`."""
 
@@ -61,7 +61,7 @@ def cpu_seconds() -> float:
 
 @dataclass
 class Forked:
-    """A process forked by a server, with the parts of the `Popen` interface that a worker needs."""
+    """A process forked by a server, with the parts of the `Popen` interface that a worker uses."""
 
     pid: int
     stdin: IO[bytes]
@@ -70,7 +70,7 @@ class Forked:
     server: ForkServer
     returncode: int | None = None
     cpu_seconds: float = 0.0
-    """CPU seconds of the process and of its finished children, available once the process has ended."""
+    """CPU seconds of the process and its finished children, available once the process has ended."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def poll(self) -> int | None:
@@ -103,7 +103,7 @@ class Forked:
 
 @dataclass
 class ForkServer:
-    """A server process, and the client's end of the socket."""
+    """A server process, with the client's end of the socket."""
 
     place: Place
     process: subprocess.Popen[bytes]
@@ -149,7 +149,8 @@ class ForkServer:
         return Forked(_ANSWER.unpack(answer)[0], *mine, self)
 
     def state_of(self, pid: int) -> tuple[int, float]:
-        """The state of a forked process, with its CPU seconds once it has ended; killed if the server itself has ended."""
+        """The state of a forked process, with its CPU seconds if it has ended; a process counts as killed if the server itself
+        has ended."""
         try:
             with self.lock:
                 self.channel.send(_REQUEST.pack(_WAIT, pid))
@@ -174,8 +175,8 @@ class ForkServer:
 
 @dataclass
 class Servers:
-    """The servers of this process that run one module, by key. A fork of this process starts without servers, so that it does
-    not use its parent's servers or keep them alive.
+    """The servers of this process that run a module, by key. A fork of this process starts without servers, so that it neither
+    uses its parent's servers nor keeps them alive.
     """
 
     module: str
@@ -196,7 +197,7 @@ class Servers:
             return known
 
     def fork(self, key: Hashable, arguments: Sequence[str], place: Callable[[], Place]) -> Forked | None:
-        """Forks a process from the server for a key; None if this system does not support servers, or cannot start one.
+        """Forks a process from the server for a key; None if this system does not support servers or cannot start one.
 
         The server is started at the first fork, and restarted if the environment or the working directory has changed.
         """
@@ -214,7 +215,7 @@ class Servers:
         return None
 
     def _drop(self, key: Hashable, server: ForkServer | None) -> None:
-        """Ends an unresponsive server, and unregisters it unless the key already has a new server."""
+        """Ends an unresponsive server, and unregisters it unless a new server has the key."""
         with self.lock:
             if server is not None and self.servers.get(key) is server:
                 del self.servers[key]
@@ -233,8 +234,8 @@ class Servers:
 
 
 def serve(work: Callable[[], None]) -> None:
-    """The server's side after loading: forks for the client until the client ends. Each fork runs `work`, with its pipes as the
-    first three descriptors, and ends.
+    """The server's loop after loading: forks on request until the client ends. Each fork runs `work` with its pipes as the
+    first three descriptors, and then ends.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the client
     gc.collect()
@@ -252,7 +253,8 @@ def serve(work: Callable[[], None]) -> None:
 
 
 def _leave(code: int) -> None:
-    """Ends the process like Python, but without cleanup, which takes most of a short process's time with large libraries."""
+    """Ends the process like Python, but without the cleanup, which takes most of a short process's time if libraries are
+    large."""
     threading._shutdown()  # type: ignore[attr-defined] # waits for the threads that Python waits for
     atexit._run_exitfuncs()
     try:

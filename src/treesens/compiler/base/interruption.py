@@ -1,8 +1,8 @@
 """Ctrl-C: the first signal requests the best answer so far; the second ends the program.
 
-Most work checks the event periodically. Other work (the first import of a library, a parser, a pass) has `PATIENCE_SECONDS` to
-return by itself, and is then aborted by an exception: the command ends promptly with its results so far, even on a busy
-machine.
+Most work checks an event periodically. Other work (the first import of a library, a parser, a pass) has `PATIENCE_SECONDS` to
+return on its own, and is then aborted by an exception, so that the command ends promptly with its results so far, even on a
+busy machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, cast
 PATIENCE_SECONDS = 0.7
 """Seconds after the first Ctrl-C until uninterruptible work is aborted."""
 AGAIN_SECONDS = 0.4
-"""Seconds until such work is aborted again, if its cleanup takes too long as well."""
+"""Seconds until such work is aborted again, if its cleanup also takes too long."""
 
 
 class Hurry(KeyboardInterrupt):
@@ -43,7 +43,7 @@ class Interruption:
 
     @contextmanager
     def giving_up(self) -> Iterator[None]:
-        """A block that may be aborted before its end when time runs out."""
+        """A block that may be aborted early when time runs out."""
         with suppress(Hurry):
             yield
 
@@ -59,7 +59,7 @@ class Interruption:
             self.event.set()
             threading.Thread(target=self._hurry, daemon=True).start()
             with suppress(RuntimeError):  # the signal interrupted another `print`
-                print("interrupted: finishing with what is known (once more to quit)", file=sys.stderr, flush=True)
+                print("interrupted: finishing with the results so far (once more to quit)", file=sys.stderr, flush=True)
 
     def _hurry(self) -> None:
         seconds = PATIENCE_SECONDS
@@ -72,7 +72,7 @@ class Interruption:
                 _signal_main_thread()
 
     def leave(self) -> None:
-        """Waits for a pending signal; after this call nothing is raised any more."""
+        """Waits for a pending signal; after this call nothing more is raised."""
         self._left.set()
         with self._lock:
             pass
@@ -92,7 +92,7 @@ def _signal_main_thread() -> None:
 
 
 def interruptible() -> AbstractContextManager[Interruption, bool]:
-    """Turns SIGINT into a stop request during the block, which is aborted `PATIENCE_SECONDS` later."""
+    """Turns SIGINT into a stop request during the block, and aborts the block `PATIENCE_SECONDS` later."""
     return cast("AbstractContextManager[Interruption, bool]", _interruptible())  # the block may swallow a Hurry
 
 

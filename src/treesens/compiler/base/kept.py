@@ -1,4 +1,4 @@
-"""A cache of results that are computed from models and questions, with one memory limit for all kinds of results."""
+"""A cache for results computed from models and questions, with one memory limit for all kinds of results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Generic, TypeVar, cast
 Value = TypeVar("Value")
 
 _ROOM = 1 << 27
-"""Maximum total bytes of all kinds, counting entries of known size. The latest entry of every kind is always kept."""
+"""Maximum total bytes of all kinds; entries of known size are counted. The latest entry of every kind is always kept."""
 
 
 class Kept(Generic[Value]):
-    """At most `most` entries of one kind, each of about `size(thing)` bytes. The least recently used is evicted first."""
+    """At most `most` entries of one kind, each of about `size(thing)` bytes. The least recently used entry is evicted first."""
 
     def __init__(self, most: int, size: Callable[[Value], int]) -> None:
         self._most, self._size, self._held = most, size, 0
@@ -51,7 +51,7 @@ class Kept(Generic[Value]):
 
 
 class _Place:
-    """A key whose hash is computed once: a question's hash covers all of its arrays and fractions."""
+    """A key whose hash is computed only once, because a question's hash covers all of its arrays and fractions."""
 
     __slots__ = ("_hash", "_parts")
 
@@ -102,13 +102,13 @@ atexit.register(forget)
 Result = TypeVar("Result")
 _Known = dict[tuple[Any, ...], tuple[object, Any]]
 _MOST = 4
-"""Maximum number of results: the first is the question's compilation; later steps of a bisection are not cached."""
+"""Maximum number of results: the first is the question's compilation; the later steps of a bisection are not cached."""
 _KNOWN: ContextVar[_Known | None] = ContextVar("known", default=None)
 
 
 @contextmanager
 def reused() -> Iterator[None]:
-    """A block in which `reuse` caches results, in this thread only: other threads recompute."""
+    """A block in which `reuse` caches results for this thread only; other threads recompute."""
     token = _KNOWN.set({})
     try:
         yield
@@ -122,7 +122,7 @@ def is_reused() -> bool:
 
 
 def reuse(owner: object, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
-    """The result of `make` for an immutable object; computed once per object and key within `reused`."""
+    """The result of `make` for an immutable object; within `reused` it is computed once per object and key."""
     known = _KNOWN.get()
     if known is None:
         return make()

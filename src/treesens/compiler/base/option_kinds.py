@@ -1,6 +1,6 @@
 """Option declarations: one dataclass field per option, with its kind, default, range and help (docs/adr/0021, 0039).
 
-Commands, Python calls, SPEC files and pages are generated from these declarations, which contain data only: nothing heavy is
+Commands, Python calls, SPEC files and pages are generated from these declarations, which contain only data: no large module is
 imported, so that `--help` is fast.
 """
 
@@ -18,7 +18,7 @@ class Text:
 
 @dataclass(frozen=True)
 class ClassLabel:
-    """The label of a class, or the user's name for it, as text. In Python a label can also be an integer."""
+    """The label of a class as text, or the user's name for the class. In Python a label can also be an integer."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Whole:
-    """An integer from `least`, at most `most`."""
+    """An integer in the range from `least` to `most`."""
 
     least: int
     most: int | None = None
@@ -49,19 +49,19 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words. `old` contains pairs of a former word and its present form."""
+    """One of a few words. `old` contains pairs of a former word and the word that replaces it."""
 
     words: tuple[str, ...]
     old: tuple[tuple[str, str], ...] = ()
 
     def present(self, word: Any) -> Any:
-        """The present form of a former word; other words are unchanged."""
+        """The word that replaces a former word; other words are unchanged."""
         return next((new for old, new in self.old if isinstance(word, str) and word == old), word)
 
 
 @dataclass(frozen=True)
 class Chance:
-    """A probability between 0 and 1, exactly as written: a Fraction."""
+    """A probability between 0 and 1, exactly as written, as a Fraction."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ class Percent:
 
 @dataclass(frozen=True)
 class Names:
-    """Names as a,b: a tuple of texts. `repeated` lists are joined; `numbers` allows class numbers; `words` are the choices."""
+    """Names such as a,b: a tuple of texts. `repeated` lists are joined; `numbers` allows class numbers; `words` are the
+    choices."""
 
     repeated: bool = False
     numbers: bool = False
@@ -80,44 +81,44 @@ class Names:
 
 @dataclass(frozen=True)
 class Groups:
-    """Sets of names, each as a,b, from a repeatable option: a tuple of tuples, or None without a set."""
+    """Sets of names, each such as a,b, from a repeatable option: a tuple of tuples, or None without a set."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Numbers as 0.1,0.2: a tuple of texts, or one text if `single`."""
+    """Numbers such as 0.1,0.2: a tuple of texts, or a single text if `single`."""
 
     single: bool = False
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers as 0.1,0.2: a tuple of floats."""
+    """Numbers such as 0.1,0.2: a tuple of floats."""
 
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """Rows as 0,5,10-19, or all: a tuple of row numbers from 0, or None for all rows."""
+    """Rows such as 0,5,10-19, or all: a tuple of row numbers from 0, or None for all rows."""
 
 
 @dataclass(frozen=True)
 class Directions:
-    """Directions by feature, as age=up,debt=down: a mapping of texts."""
+    """Directions by feature, such as age=up,debt=down: a mapping of texts."""
 
 
 @dataclass(frozen=True)
 class Budgets:
-    """Maximum rows by feature, as sex=0,age=10: a mapping of integers."""
+    """Maximum rows by feature, such as sex=0,age=10: a mapping of integers."""
 
 
 @dataclass(frozen=True)
 class Permitted:
-    """Permitted values of features, as income=0..100 or housing=own|rent: a mapping of `limits.Permission`."""
+    """Permitted values of features, such as income=0..100 or housing=own|rent: a mapping of `limits.Permission`."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Two numbers, the low and the high end of a range: Fractions."""
+    """Two numbers, the lower and the upper end of a range: Fractions."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,8 @@ class TableFile:
 
 @dataclass(frozen=True)
 class OutputPath:
-    """The path of an output file or folder. `needs` names the package that writes the output, if a plain installation lacks
-    this package; `made_by` names the service of the extension that writes the output.
+    """The path of an output file or folder. `needs` is the package that writes the output, if a plain installation lacks this
+    package; `made_by` is the service of the extension that writes the output.
     """
 
     folder: bool = False
@@ -160,12 +161,12 @@ class Solver:
 
 @dataclass(frozen=True)
 class Passes:
-    """A pipeline: its name, or passes."""
+    """A pipeline: a name, or a list of passes."""
 
 
 @dataclass(frozen=True)
 class Bytes:
-    """A size of memory in bytes; in text, in megabytes."""
+    """A memory size in bytes; text gives it in megabytes."""
 
     in_words = 1_000_000
 
@@ -214,7 +215,7 @@ class Option:
 
 
 def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, more: str | None = None) -> Any:
-    """Makes a dataclass field from an option and a default, optionally with other texts."""
+    """Makes a dataclass field from an option and a default, optionally with other help and page texts."""
     mine = option if sentence is None else replace(option, sentence=sentence)
     mine = mine if more is None else replace(mine, more=more)
     return field(default=default, metadata={"option": mine})
@@ -236,7 +237,7 @@ class Declared:
 
 
 def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
-    """The options declared by a class that can be given at one of the doors, in order."""
+    """The options of a class that can be given at one of the doors, in order."""
     known = [Declared(f.name, f.metadata["option"], f.default) for f in fields(options) if "option" in f.metadata]
     return sorted(
         (one for one in known if one.option.door & door), key=lambda one: one.option.last and not door & Door.PYTHON
@@ -244,5 +245,5 @@ def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
 
 
 def declaration(options: type[Any], name: str) -> Declared:
-    """The option that a class declares under this field name."""
+    """The option declared under this field name in a class."""
     return next(one for one in declared(options, ~Door(0)) if one.field == name)

@@ -1,4 +1,4 @@
-"""Imports optional packages, with one error that names a missing package."""
+"""Imports optional packages; if one is missing, the error states which."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INSTALLED_BY = {
 }
 """The argument of `pip install` for each module."""
 PURPOSES = {"jinja2": "reports are written with jinja2", "matplotlib": "pictures are drawn with matplotlib"}
-"""The purpose of each package that outputs need, as the first words of a message."""
+"""The purpose of each package that outputs need: the first words of an error message."""
 
 
 def is_installed(module: str) -> bool:

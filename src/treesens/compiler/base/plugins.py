@@ -1,7 +1,7 @@
 """Registries of named objects, extended by entry points of other distributions: passes, backends, formats, methods, studies.
 
 Nothing is imported before its name is used. Two distributions that provide the same name are an error, and so is a plug-in with
-a built-in name: the code that decides a question must not depend on the order of a search path.
+a built-in name, because the code that decides a question must not depend on the order of a search path.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Registry:
-    """Named objects: `kind` is the word in messages, `group` the entry points, `builtin` maps names to "module:attribute"."""
+    """Named objects: `kind` is the word for messages, `group` is the entry-point group, and `builtin` maps names to
+    "module:attribute"."""
 
     kind: str
     group: str
     builtin: Mapping[str, str]
     error: type[TreesensError]
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """The present name of each former name."""
+    """The current name for each former name."""
     _plugins: dict[str, EntryPoint] | None = field(default=None, repr=False)
 
     def names(self) -> list[str]:
@@ -39,7 +40,7 @@ class Registry:
         return [*self.builtin, *self._discover()]
 
     def canonical(self, name: str) -> str:
-        """The present form of a name."""
+        """The current form of a name."""
         return self.aliases.get(name, name)
 
     def get(self, name: str) -> Any:
@@ -95,8 +96,8 @@ class Registry:
 def may_have_plugins() -> bool:
     """False if no installed distribution has an entry point of treesens.
 
-    `importlib.metadata` parses every distribution, which takes a tenth of a second in a full environment; here the text of each
-    `entry_points.txt` is searched once per process, in milliseconds. Archives and other finders give True.
+    `importlib.metadata` parses every distribution, which takes a tenth of a second in a full environment; searching the text of
+    each `entry_points.txt`, once per process, takes milliseconds. For archives and other finders the result is True.
     """
     finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
     if any(getattr(finder, "__name__", "") != "PathFinder" for finder in finders):

@@ -1,7 +1,7 @@
 """Child processes, which import nothing from the working directory and do not outlive their parent.
 
-An orphaned process would run until its own time limit, if any. On Linux the kernel ends a child with the thread that started
-it; elsewhere a thread of the child detects that the pipe from the parent is closed (`child.py`).
+An orphaned process would run until its own time limit, if it has one. On Linux the kernel ends a child when the thread that
+started it ends; elsewhere, a thread of the child detects that the pipe from the parent is closed (`child.py`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ os.execvp(sys.argv[4], sys.argv[4:])
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of a child. The child uses only the parent's module path, including plug-ins on paths added at run time:
-    a file in the working directory must not shadow a library.
+    """The environment of a child. The child's module path is the parent's, including plug-ins on paths added at run time: a
+    file in the working directory must not shadow a library.
     """
     return {**os.environ, "PYTHONPATH": os.pathsep.join(import_path()), _SAFE: "1", **more}
 

@@ -7,10 +7,10 @@ from enum import StrEnum
 from math import ulp
 
 RELATIVE = 1e-6
-"""Default of the allowed relative distance between a bound and its value."""
+"""The default for the allowed relative distance between bound and value."""
 
 _ROUNDING = 4
-"""A few units in the last place, since a value and its bound are exact numbers (or roots) rounded to float64."""
+"""A few units in the last place, because a value and its bound are exact numbers (or their roots) rounded to float64."""
 
 
 class Closeness(StrEnum):
@@ -36,7 +36,7 @@ class Tolerance:
         return self.relative == 0.0 and self.absolute == 0.0
 
     def closeness(self, value: float, bound: float | None) -> Closeness:
-        """The status of a value with this bound, which is None if nothing is proved."""
+        """The status of a value with this bound; the bound is None if nothing is proved."""
         if bound is None:
             return Closeness.OPEN
         gap = abs(bound - value)

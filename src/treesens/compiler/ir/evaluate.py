@@ -16,7 +16,7 @@ from treesens.compiler.ir.ops import Clauses, Equal, Facts, LeafImplies, LeafSum
 from treesens.errors import UsageError
 
 _CHUNK = 4096
-"""Number of assignments that are completed at once."""
+"""Number of assignments that are extended to leaves at once."""
 _MOST_CHOICES = 4096
 """Maximum number of ways to choose leaves for the same cells."""
 
@@ -115,7 +115,7 @@ def _table_holds(module: Module, op: Membership, x: BoolArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class BruteForceResult:
-    """The solutions of a small module: their number, one of them, and the best objective value."""
+    """The solutions of a small module: their number, one example, and the best objective value."""
 
     solutions: int
     assignment: BoolArray | None
@@ -173,7 +173,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     visited = 0
 
     def descend(level: int, rows: BoolArray) -> Iterator[BoolArray]:
-        """Yields assignments, extended level by level, in order of completion."""
+        """Yields assignments extended level by level, in order of completion."""
         nonlocal visited
         if level == len(choices):
             yield rows
@@ -200,7 +200,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
 
 
 def _combinations(module: Module, levels: list[Int32Array], sizes: list[int]) -> int:
-    """Counts the combinations. A level whose variables equal variables of earlier levels adds no choice."""
+    """Counts the combinations. A level adds no choice if its variables equal variables of earlier levels."""
     level_of = np.full(module.variables, -1, np.int64)
     for level, variables in enumerate(levels):
         level_of[variables] = level
@@ -215,7 +215,7 @@ def _combinations(module: Module, levels: list[Int32Array], sizes: list[int]) ->
 
 
 def _early_checks(module: Module, levels: list[Int32Array]) -> list[list[Int32Array]]:
-    """Clauses (two per equality) by the level at which all of their variables have a value."""
+    """Clauses (two per equality), grouped by the level at which all of their variables have a value."""
     level_of = np.full(module.variables, -1, np.int64)
     for level, variables in enumerate(levels):
         level_of[variables] = level
@@ -253,7 +253,7 @@ def _inside(module: Module, op: Membership, i: int, x: BoolArray) -> BoolArray:
 def leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: IntegerArray) -> BoolArray:
     """All ways to choose one leaf per tree among the leaves whose guards hold, for assignments x bool[N, variables] of cells.
 
-    There is one way per assignment, unless a pass lost a guard.
+    There is exactly one way per assignment unless a pass lost a guard.
     """
     open_leaf = np.tile(module.leaf_variables(), (len(x), 1))
     row, guard = np.nonzero(~literal_values(literals, x))

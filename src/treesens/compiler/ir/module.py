@@ -1,9 +1,9 @@
 """The module: a solver-independent form of a question.
 
 All variables of a module are Booleans 0 .. n-1; blocks are typed views of them. Order and exactly-one blocks are constraints by
-type: a backend must enforce a block's type (the chain, exactly one), and passes may rely on the type.
+type: a backend must enforce a block's type (the chain, or exactly one), and passes may rely on it.
 
-A literal is a variable or its negation, encoded as one integer, so that arrays of literals can be rewritten at once: `2 * v` is
+A literal is a variable or its negation, encoded as one integer, so that whole arrays of literals can be rewritten: `2 * v` is
 the variable v, `2 * v + 1` its negation (as in SAT solvers). Rewrites also use two constants.
 """
 
@@ -53,7 +53,7 @@ class Module:
         return (block for block in self.blocks if isinstance(block, kind))
 
     def order(self, feature: int, point: int) -> Order | None:
-        """The order block of a feature for a point; None if the feature has only one cell, which needs no variable."""
+        """The order block of a feature for a point; None if the feature has only one cell, and therefore no variable."""
         for block in self.blocks_of(Order):
             if block.feature == feature and point in block.points:
                 return block
@@ -65,7 +65,7 @@ class Module:
 
     @property
     def optimises(self) -> bool:
-        """True if the module has an objective to optimise, and not only a guide."""
+        """True if the module has an objective to optimise, as opposed to a guide only."""
         return self.objective is not None and not self.objective.surrogate
 
     @property
@@ -76,8 +76,8 @@ class Module:
     def cells(self, assignment: BoolArray) -> Int32Array:
         """The cell of every feature for every point [points, features] under an assignment bool[variables].
 
-        A feature without a block has one cell left: cell 0 of its grid, unless a pass recorded another cell by keeping an order
-        block without variables.
+        A feature without a block has a single remaining cell: cell 0 of its grid, unless a pass recorded another cell in an
+        order block without variables.
         """
         result = np.zeros((len(self.points), len(self.features)), np.int32)
         for block in self.blocks_of(Order):
@@ -102,7 +102,7 @@ class ModuleSize:
     nonzeros: int = 0
 
     def to_dict(self) -> dict[str, int]:
-        """For records; empty for a question that was not compiled."""
+        """The sizes for records; empty for a question that was not compiled."""
         return asdict(self) if self.variables or self.rows else {}
 
 
@@ -110,8 +110,8 @@ class ModuleSize:
 class Order(ArrayRecord):
     """The cell of one feature for one or more points, as predicates "cell <= k" (eq. predicate_consistency of the paper).
 
-    `cells`, int32[m], are the remaining cells, ascending, as numbered in the question's grid. variables[i] is true iff the cell
-    is at most cells[i]; so `variables`, int32[m-1], are monotone by type: variables[i] <= variables[i+1].
+    `cells`, int32[m], are the remaining cells in ascending order, numbered as in the question's grid. variables[i] is true iff
+    the cell is at most cells[i]; so `variables`, int32[m-1], are monotone by type: variables[i] <= variables[i+1].
     """
 
     feature: int
@@ -124,9 +124,9 @@ class Order(ArrayRecord):
 class ExactlyOne(ArrayRecord):
     """Leaf indicators of trees for one or more points: exactly one per tree by type (eq. leaf_consistency_1).
 
-    `tree`, int32[T], are the numbers of trees in model `model`. `offset`, int64[T+1], delimits the leaves of each tree; `leaf`,
-    int32[L], are the leaves' numbers in the ensemble, and `variables`, int32[L], their indicators. A variable that indicates
-    the same leaf for two points may be in two exactly-one blocks.
+    `tree`, int32[T], contains the numbers of the trees in model `model`. `offset`, int64[T+1], delimits the leaves of each
+    tree; `leaf`, int32[L], contains the leaves' numbers in the ensemble, and `variables`, int32[L], their indicators. A
+    variable that indicates one leaf for two points may be in two exactly-one blocks.
     """
 
     model: int
@@ -181,10 +181,10 @@ def literal_values(literals: Int32Array, assignment: BoolArray) -> BoolArray:
 
 
 def leaf_implications(module: Module) -> tuple[Int32Array, Int32Array]:
-    """All pairs (leaf variable, implied literal) of the module, from `Path` and `LeafSum`; duplicates removed.
+    """All pairs (leaf variable, implied literal) of the module, from `LeafImplies` and `LeafSum`; duplicates removed.
 
-    A row "leaf sum <= literal" means that each of the leaves implies the literal. The converse direction of an equality
-    needs no pair: by another row, the other leaves of the tree imply the negation.
+    A row "leaf sum <= literal" means that each leaf in the sum implies the literal. The converse direction of an equality needs
+    no pair, because another row implies the negation for all other leaves of the tree.
     """
     leaves = [op.leaves for op in module.ops_of(LeafImplies)]
     literals = [op.literals for op in module.ops_of(LeafImplies)]

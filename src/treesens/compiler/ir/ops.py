@@ -1,4 +1,4 @@
-"""The operations of the IR: a small closed union, matched exhaustively. A new kind needs a page under docs/adr/.
+"""The operations of the IR: a small closed union, matched exhaustively. A new kind of operation needs a page under docs/adr/.
 
 Equation names are those of the paper (Varshney et al., ICLR 2026).
 """
@@ -21,11 +21,11 @@ class LeafImplies(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class LeafSum(ArrayRecord):
-    """Aggregated form (eqs. root_const, non_root_const): the sum of the leaves in row i is at most literals[i].
+    """Aggregated form (eqs. root_const, non_root_const): the sum of all leaves in row i is at most literals[i].
 
     `indptr` int64[r+1], `leaves` int32[nnz], `literals` int32[r]; `equality`, bool[r], marks rows whose sum equals the literal.
-    All leaves in a row belong to one tree and one point, so that the sum is 0 or 1. Equalities are at roots and come in pairs:
-    the leaves left of the root add up to its guard, and the leaves right of the root to its negation.
+    All leaves in a row belong to one tree and one point, so that the sum is 0 or 1. Equalities occur at roots, in pairs: the
+    leaves left of the root add up to its guard, and the leaves right of the root add up to the guard's negation.
     """
 
     indptr: Int64Array
@@ -73,8 +73,8 @@ class Membership(ArrayRecord):
     """Membership: members[i] is true iff the cell of order block orders[i] is in the runs of row i.
 
     `members`, int32[r], are variables, and `orders`, int32[r], are indices into the module's blocks. `indptr`, int64[r+1],
-    delimits the inclusive runs of cells `low` and `high`, int32[nnz], ascending and disjoint. Guards that are not intervals
-    (categories, missing directions) are compiled to members.
+    delimits the inclusive runs of cells `low` and `high`, int32[nnz]; runs are ascending and disjoint. Guards that are not
+    intervals (categories, missing directions) are compiled to members.
     """
 
     members: Int32Array
@@ -86,7 +86,7 @@ class Membership(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Facts(ArrayRecord):
-    """Literals that must be true; int32[n]."""
+    """Literals that must be true, int32[n]."""
 
     literals: Int32Array
 
@@ -111,9 +111,9 @@ class Objective(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Start(ArrayRecord):
-    """Variables that are true in a presumed solution, all others false; int32[n].
+    """Variables that are true in a presumed solution, int32[n]; all others are false.
 
-    A start proves nothing about the module: a solver may only begin its search there.
+    A start proves nothing about the module: a solver may only start its search from this point.
     """
 
     variables: Int32Array

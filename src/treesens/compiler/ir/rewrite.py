@@ -1,7 +1,7 @@
 """Substitution of variables, used by all passes that merge or fix variables.
 
-A substitution maps every old variable to a literal over new variables or to a constant. `recover` maps back: it reads the value
-of every old variable from an assignment of the new variables.
+A substitution maps each old variable to a literal over the new variables, or to a constant. `recover` is the inverse: it
+derives the value of every old variable from an assignment of the new variables.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Substitution(ArrayRecord):
     variables: int
 
     def recover(self, assignment: BoolArray) -> BoolArray:
-        """The assignment of the old variables [..., old] for one of the new variables [..., new]."""
+        """The assignment of the old variables [..., old] for an assignment of the new variables [..., new]."""
         return literal_values(self.target, assignment)
 
     def literal(self, literals: Int32Array) -> Int32Array:
@@ -72,7 +72,7 @@ class Substitution(ArrayRecord):
 
     @staticmethod
     def compact(target: Int32Array) -> Substitution:
-        """Renumbers the used variables, keeping their order; `target` refers to old variable numbers."""
+        """Renumbers the used variables and keeps their order; `target` refers to old variable numbers."""
         kept = np.zeros(len(target), bool)
         kept[target[target >= 0] >> 1] = True
         number = (np.cumsum(kept) - 1).astype(np.int32)
@@ -129,9 +129,9 @@ def _block(block: Block, by: Substitution) -> tuple[Block, ...]:
 
 
 def _order(block: Order, by: Substitution) -> Order:
-    """Drops cells that have become impossible, and merges cells that no predicate separates any more.
+    """Drops cells that have become impossible, and merges cells that are no longer separated by a predicate.
 
-    The cell between two predicates that have become one variable is dropped.
+    If two predicates have become the same variable, the cell between them is dropped.
     """
     target = by.target[block.variables]
     if np.any((target >= 0) & (target & 1 == 1)):
@@ -171,7 +171,8 @@ def _unit(block: ExactlyOne, by: Substitution) -> tuple[ExactlyOne, ...]:
 
 
 def _fixed_trees(block: ExactlyOne, by: Substitution, extra: list[Int32Array]) -> list[Op]:
-    """Exactly-one for trees with fixed leaves: if one is true, all others are false; a tree without leaves is contradictory."""
+    """Exactly-one constraints for trees with fixed leaves: if one leaf is true, all others are false; a tree without leaves is
+    contradictory."""
     target = by.target[block.variables]
     tree_row = row_of(block.offset)
     decided = np.zeros(len(block.tree), np.int64)
@@ -252,7 +253,7 @@ def dedupe_leaf_sums(
     keep_row: BoolArray,
     keep_leaf: BoolArray,
 ) -> LeafSum:
-    """A `LeafSum` of the kept rows and leaves; equal rows (same leaves, literal and kind) are merged."""
+    """A `LeafSum` of the kept rows and leaves; equal rows (with the same leaves, literal and kind) are merged."""
     select = keep_leaf & keep_row[rows]
     key = rows[select].astype(np.int64) << 32 | leaves[select]
     if not np.all(key[1:] > key[:-1]):  # substitutions mostly preserve the order
@@ -341,8 +342,8 @@ def _objective(objective: Objective, by: Substitution) -> Objective:
 
 
 def _start(start: Start, by: Substitution) -> Start:
-    """The same point over the new variables. If several old variables become one, the first of them decides: an unused
-    predicate takes the value of its left neighbour.
+    """The same point in terms of the new variables. If several old variables become one, the value of the first is used: an
+    unused predicate takes the value of its left neighbour.
     """
     point = np.zeros(len(by.target), bool)
     point[start.variables] = True

@@ -1,4 +1,4 @@
-"""The text form of a module (`.sir`): one line per node or, in the full form, with all rows. The full form can be parsed.
+"""The text form of a module (`.sir`): one line per node and, in the full form, all rows. The full form can be parsed.
 
     module "sex_alone"
     feature age 12
@@ -109,7 +109,7 @@ def print_module(module: Module, *, full: bool = False) -> str:
 
 
 def digest(module: Module) -> str:
-    """The SHA-256 of the full text, which is the key for provenance and caching."""
+    """The SHA-256 of the full text, used as the key for provenance and caching."""
     return hashlib.sha256(print_module(module, full=True).encode()).hexdigest()
 
 
@@ -118,9 +118,9 @@ _BLOCKS = {Order, ExactlyOne, Bool}
 _DTYPES: dict[str, Any] = {"indptr": np.int64, "offset": np.int64, "equality": bool, "coefficients": np.int64}
 _MAX_ENTRIES = 10_000_000
 _MAX_OF_FILE = 50_000_000
-"""Maximum entries in one array, and in all arrays together: text with more entries is damaged."""
+"""Maximum entries in one array and in all arrays together; text with more entries counts as damaged."""
 _BIG = frozenset(("bound", "constant"))
-"""Integer fields of any size; all other integer fields are counts."""
+"""Integer fields that may have any size; all other integer fields are counts."""
 _MOST = {"shift": 10_000}
 _MAX_CELLS = 1 << 24
 """Maximum for one feature."""

@@ -1,4 +1,4 @@
-"""The validity rules of the IR as a table: every rule has a number, a sentence and a check."""
+"""The validity rules of the IR as a table: each rule has a number, a sentence and a check."""
 
 from __future__ import annotations
 
@@ -171,15 +171,15 @@ RULES: tuple[tuple[str, str, Check], ...] = (
     ("R3", "order blocks: one per feature and point, cells ascending and inside the grid", _order_blocks),
     ("R4", "exactly-one blocks: offsets delimit distinct leaf indicators", _unit_blocks),
     ("R5", "row pointers start at 0, do not decrease and end at their entries", _ragged),
-    ("R6", "paths and equalities have two sides of equal length", _pairs),
-    ("R7", "paths and leaf sums are over leaf indicators", _leaves_are_leaves),
+    ("R6", "leaf implications and equalities have two sides of equal length", _pairs),
+    ("R7", "leaf implications and leaf sums are over leaf indicators", _leaves_are_leaves),
     ("R8", "linear rows: distinct variables, exact coefficients", _linear_rows),
     ("R9", "tables refer to order blocks", _tables),
 )
 
 
 def verify(module: Module) -> None:
-    """Raises `IRError` with all violated rules. R1 and R5 are checked first, since the other checks index arrays by them."""
+    """Raises `IRError` with all violated rules. R1, R5 and R6 are checked first, since the other checks index arrays by them."""
     first = [rule for rule in RULES if rule[0] in {"R1", "R5", "R6"}]
     rest = [rule for rule in RULES if rule not in first]
     for group in (first, rest):

@@ -8,16 +8,16 @@ Source: sum c_i x_i >= b with exact integers over 0/1 variables. Target, for a d
 Relaxing keeps every solution, because sum ceil(c_i / 2**d) x_i >= sum c_i x_i / 2**d >= b / 2**d and the left side is an
 integer. Restricting adds no solution. With d = 0 both equal the row.
 
-MILP solvers receive rows of doubles, relaxed by more than the maximum effect of rounding and tolerances (`float_rows`). A
-coefficient c * 2**-s becomes the nearest double, so the error of the whole row is at most 2**-53 * sum |c| 2**-s. A row is
-relaxed by this error plus `MARGIN` times its scale, which exceeds the primal feasibility tolerance (1e-6 at most) set by the
-backends. Then points that satisfy the exact row satisfy the written row by a margin. If the solver's own arithmetic is sound,
-an infeasible written model proves the question infeasible (proof: tolerance). From precision 1 on, rows are tightened by the
-same amount instead, so that points accepted by the solver pass exact replay.
+MILP solvers receive rows of doubles, relaxed by more than the maximum combined effect of rounding and tolerances
+(`float_rows`). A coefficient c * 2**-s is rounded to the nearest double, so the error of the whole row is at most 2**-53 * sum
+|c| 2**-s. Each row is relaxed by this error plus `MARGIN` times the row's scale, which exceeds the primal feasibility tolerance
+set by the backends (1e-6 at most). Points that satisfy the exact row then satisfy the written row with a margin. If the
+solver's own arithmetic is sound, a written model that is infeasible proves the question infeasible (proof: tolerance). From
+precision 1 on, rows are tightened by the same amount instead, so that points accepted by the solver pass exact replay.
 
-Rows with large numbers are first divided by a power of two: an absolute tolerance then has the same meaning in every row, and
-no coefficient reaches 1e15, which solvers refuse. CBC does not scale the rows of its cuts and nodes: given rows of 0 and 1 and
-one row of numbers up to 10**6, CBC reported a suboptimal value as optimal.
+Rows with large numbers are first divided by a power of two, so that an absolute tolerance has the same meaning in every row,
+and no coefficient reaches 1e15, which solvers reject. CBC does not scale the rows of its cuts and nodes: given rows with
+coefficients 0 and 1 and one row with numbers up to 10**6, CBC reported a suboptimal value as optimal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from treesens.compiler.legalise.rows import RowBlock
 
 @dataclass(frozen=True)
 class Rounded:
-    """Coefficients and bound divided by 2**dropped and rounded; `exact` is True if nothing was dropped."""
+    """Coefficients and bound, divided by 2**dropped and rounded; `exact` is True if nothing was dropped."""
 
     coefficients: IntegerArray
     bound: int
@@ -61,7 +61,8 @@ def total(values: IntegerArray) -> int:
 
 
 def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool = True, at_least: int = 0) -> Rounded:
-    """The row, rounded so that its bound and the sum of its absolute coefficients are below about 2**bits; exact if they fit.
+    """The row, rounded so that its bound and the sum of its absolute coefficients are below about 2**bits; exact if they
+    already are.
 
     At least `at_least` bits are dropped, for rows that need a common unit.
     """
@@ -73,7 +74,7 @@ def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool 
 
 
 def bits_beyond(coefficients: IntegerArray, bound: int, bits: int) -> int:
-    """The number of excess bits of a row; if negative, the number of free bits."""
+    """The number of bits by which a row is too long; if negative, the number of free bits."""
     return max(total(coefficients), abs(bound)).bit_length() - bits
 
 

@@ -1,4 +1,4 @@
-"""Every block and op as integer rows: the legalisation shared by all linear backends (LP, MPS, OPB, CP-SAT).
+"""Every block and op as integer rows: the legalisation that all linear backends share (LP, MPS, OPB, CP-SAT).
 
 Source: any module. Target: rows low <= sum c_i x_i <= high over 0/1 variables with exact integer coefficients.
 
@@ -12,7 +12,7 @@ Source: any module. Target: rows low <= sum c_i x_i <= high over 0/1 variables w
     Membership          per run of cells one 0/1 difference of predicates: m - sum (p[high] - p[low-1]) = 0
     Facts               g = 1
 
-A negated literal not v is 1 - v throughout.
+A negated literal `not v` is written as 1 - v throughout.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from treesens.compiler.ir import (
 
 @dataclass(frozen=True, eq=False)
 class RowBlock(ArrayRecord):
-    """Rows of one origin in CSR form. Coefficients and the bounds `low` and `high` are integers in units of 2**-shift;
+    """Rows with one origin, in CSR form. Coefficients and the bounds `low` and `high` are integers in units of 2**-shift;
     `has_low` and `has_high` mark the rows with such a bound.
     """
 
@@ -71,8 +71,8 @@ class RowBlock(ArrayRecord):
 
 @dataclass(frozen=True)
 class Rows:
-    """A module as rows. `binary[v]` is True if variable v must be declared integral. Leaf indicators need no declaration, since
-    their predicates determine them (the paper declares them continuous, 0 <= l_n <= 1).
+    """A module as rows. `binary[v]` is True if variable v must be declared integral. Leaf indicators need no declaration,
+    because their predicates determine them (the paper declares them continuous, 0 <= l_n <= 1).
     """
 
     variables: int
@@ -97,7 +97,7 @@ def to_rows(module: Module) -> Rows:
 
 
 def count_rows(module: Module) -> tuple[int, int]:
-    """The numbers of rows and of non-zeros, counted without building the rows."""
+    """The numbers of rows and of non-zeros, computed without building the rows."""
     rows = entries = 0
     for block in module.blocks:
         if isinstance(block, Order) and len(block.variables) > 1:
@@ -163,7 +163,7 @@ def _chain(block: Order) -> RowBlock:
 
 
 def sign_literals(literals: Int32Array) -> tuple[Int32Array, Int64Array, Int64Array]:
-    """Literals as linear terms: the variable, coefficient (1 or -1) and constant (0 or 1) of each."""
+    """Literals as linear terms: variable, coefficient (1 or -1) and constant (0 or 1) of each literal."""
     negative = (literals & 1).astype(np.int64)
     return (literals >> 1).astype(np.int32), 1 - 2 * negative, negative
 

@@ -1,7 +1,7 @@
 """Lowering: a typed question becomes a module, by the paper's base encoding (eqs. predicate_consistency to Gap).
 
-Every point has its own copy of all variables and rows; lowering shares and omits nothing. This encoding is the baseline of
-Kantchelian et al., which the paper calls Kant; every improvement on the baseline is a pass.
+Every point has its own copy of all variables and rows; lowering neither shares nor omits anything. This encoding is the
+baseline of Kantchelian et al. (Kant in the paper); every improvement on the baseline is a pass.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["lower"]
 def lower(query: Query) -> Module:
     """The module of a question. The module is exact: an assignment satisfies it iff its cells satisfy the question.
 
-    Raises `QueryError` if the question needs several searches: to count rows, or for the distance to the nearest of many rows.
+    Raises `QueryError` if the question requires several searches: counts of rows, or the distance to the nearest of many rows.
     """
     _refuse_other_searches(query)
     builder = Builder(query)
@@ -48,12 +48,12 @@ def lower(query: Query) -> Module:
 def _refuse_other_searches(query: Query) -> None:
     if query.rows is not None:
         raise QueryError(
-            f"query `{query.name}` counts rows, which takes one question per row",
+            f"query `{query.name}` counts rows, which requires one question per row",
             remedy="a count is answered row by row; for one row write `a = row N of DATA`",
         )
     if query.explained is not None:
         raise QueryError(
-            f"query `{query.name}` explains a row, which takes one question per set of features",
+            f"query `{query.name}` explains a row, which requires one question per set of features",
             remedy="an explanation is answered set by set; for one set write `a = row N of DATA except F`",
         )
     if query.objective is not None and query.objective.probability is not None:
@@ -64,5 +64,5 @@ def _refuse_other_searches(query: Query) -> None:
     if query.objective is not None and query.objective.nearest is not None:
         raise QueryError(
             f"query `{query.name}` minimizes the distance to the nearest of many rows, which is not linear",
-            remedy="it is answered by the search over rows; for one row write `distance(a, row N of DATA, l2)`",
+            remedy="it is answered by a search over rows; for one row write `distance(a, row N of DATA, l2)`",
         )

@@ -28,7 +28,7 @@ from treesens.compiler.query.values import Place
 
 @dataclass
 class Builder:
-    """Lowering adds all variables and rows of a module through this class."""
+    """The class through which lowering adds all variables and rows of a module."""
 
     query: Query
     variables: int = 0
@@ -38,7 +38,7 @@ class Builder:
     forest_units: dict[tuple[int, Forest], ExactlyOne] = field(default_factory=dict)
     """The leaves of a forest at a point, created when first used."""
     roots: dict[Place, Place] | None = None
-    """The first of each group of equal features, computed on demand (`lower/sums.py`)."""
+    """The first feature in each group of equal features, computed on demand (`lower/sums.py`)."""
     several: dict[int, BoolArray] = field(default_factory=dict)
     """The cells of a feature that contain several legal values, computed on demand (`lower/differences.py`)."""
     _orders: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Builder:
         return block
 
     def at_most(self, point: int, feature: int, cell: int) -> int:
-        """The literal "cell <= `cell`", which is a constant outside the grid."""
+        """The literal "cell <= `cell`", or a constant if `cell` is outside the grid."""
         block = self.order(feature, point)
         if cell < 0:
             return FALSE
@@ -95,7 +95,7 @@ class Builder:
         return self._members[key] * 2
 
     def require_cells(self, point: int, feature: int, mask: BoolArray) -> None:
-        """Restricts the cell to the mask, with facts at the ends and a clause per hole."""
+        """Restricts the cell to the mask: facts at the ends, and a clause for each hole."""
         low, high = runs_of(mask)
         if len(low) == 0:
             self.clause([])
@@ -122,7 +122,7 @@ class Builder:
         self._equal.append((left, right))
 
     def reified(self) -> int:
-        """A fresh positive literal for a part of a formula."""
+        """A fresh positive literal that represents a part of a formula."""
         variable = int(self.fresh(1)[0])
         self._reified.append(variable)
         return variable * 2

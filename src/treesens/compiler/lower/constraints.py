@@ -30,7 +30,7 @@ _INT64_SAFE = 2**61
 
 @dataclass(frozen=True)
 class Form:
-    """An exact linear form over variables: integers in units of 2**-shift, plus a constant in the same units.
+    """An exact linear form over variables, in integer units of 2**-shift, plus a constant in the same units.
 
     The form is `multiplier` times the question's form; the multiplier clears denominators that are not powers of two.
     """
@@ -115,7 +115,8 @@ def _one_hot(builder: Builder, constraint: q.OneHot, when: int) -> None:
 
 
 def _any_of(builder: Builder, constraint: q.AnyOf, when: int) -> None:
-    """Adds a disjunction: parts that are one literal enter the clause directly, other parts are implied by a fresh literal."""
+    """Adds a disjunction: a part that is a single literal enters the clause directly, any other part is implied by a fresh
+    literal."""
     clause = [when ^ 1] if when != TRUE else []
     for part in constraint.parts:
         if isinstance(part, q.CellSet):
@@ -143,12 +144,12 @@ def lower_objective(builder: Builder, objective: q.Objective) -> Objective:
     sign = 1 if objective.maximize else -1
     form = linear_form(builder, objective.form, sign)
     if form.multiplier != 1:
-        raise InternalError("an objective must have dyadic coefficients")
+        raise InternalError("an objective requires dyadic coefficients")
     return Objective(form.variables, form.coefficients * sign, form.constant * sign, form.shift)
 
 
 def linear_form(builder: Builder, form: q.LinearForm, sense: int = 1) -> Form:
-    """A form as one exact integer row with like terms combined. `sense` is 1 if the form must be large, -1 if small."""
+    """A form as one exact integer row in which like terms are combined. `sense` is 1 if the form must be large, -1 if small."""
     multiplier = 1
     for term in form.scores:
         odd = term.coefficient.denominator
@@ -205,14 +206,15 @@ def _forest(
 
 
 def _size(values: IntegerArray) -> float:
-    """The sum of absolute values of int64 numbers, in floats: its relative error is far below the margin of the limit."""
+    """The sum of absolute values of int64 numbers, computed in floats: its relative error is far below the margin of the
+    limit."""
     return float(np.abs(values.astype(float)).sum())
 
 
 def _cost(
     builder: Builder, cost: q.CellCost, multiplier: int, parts: list[tuple[Int32Array, IntegerArray, int]]
 ) -> Fraction:
-    """eq. obj-data-aware: adds a cost per cell as a telescoping sum over predicates, and returns the constant:
+    """eq. obj-data-aware: adds a cost per cell, as a telescoping sum over predicates, and returns its constant:
 
     cost(cell) = cost[last] + sum over k of (cost[k] - cost[k+1]) * [cell <= k].
     """

@@ -1,11 +1,11 @@
-"""Relations between two features (of two points or of one): low <= p x - q y <= high, on cells.
+"""Relations between two features (of two points or of one point): low <= p x - q y <= high, in terms of cells.
 
-Two cells are compatible if some legal values in them satisfy the relation. Since cells are ranges, the extremes of p x - q y
-are monotone in the cell of y. So compatibility is a staircase: for every cell of x, the compatible cells of y form one run with
-monotone ends. A staircase is a set of clauses over order predicates, two per cell.
+Two cells are compatible if the relation holds for some legal values in them. Since cells are ranges, the extremes of p x - q y
+are monotone in y's cell. So compatibility is a staircase: for every cell of x, the compatible cells of y form a run, and the
+ends of the runs are monotone. A staircase is a set of clauses over order predicates, two per cell.
 
-The number of features in which two points differ is a sum of literals over cells. Values in different cells differ. Values in
-one cell may be equal, and may differ if the cell contains several values: for an upper bound they count as equal
+The number of features in which two points differ is a sum of literals over cells. Values in different cells differ. Two values
+in one cell may be equal, and may differ if the cell contains several values: for an upper bound they count as equal
 (`Changes.most` is False), for a lower bound as different.
 """
 
@@ -87,7 +87,8 @@ def _staircase(
     """Adds for all cells i: x in cell i -> y at or above (or at or below) ends[i].
 
     If the ends are monotone, a clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end" for
-    falling ends. Such a clause refutes a whole box of cells, where "x = i" refutes nothing; the solutions are the same.
+    falling ends. Such a clause excludes a whole box of cells, where a clause with "x = i" excludes none; the solutions are the
+    same.
     """
     values = list(ends.values())
     rising = all(a <= b for a, b in pairwise(values))
@@ -103,11 +104,11 @@ def _staircase(
 def compatible_cells(
     relation: Difference, left: Sequence[_Range | None], right: Sequence[_Range | None]
 ) -> list[Int64Array]:
-    """For every cell of x (given by its smallest and largest legal value), the cells of y that are compatible with it.
+    """For every cell of x (given by its smallest and largest legal value), the compatible cells of y.
 
-    Exact for ranges of reals up to the spacing of floats: p x - q y is extreme at ends of the ranges (x high and y low for
-    positive factors), and takes every value between the extremes up to one float. The values themselves are chosen (and checked
-    exactly) when the answer is built. All numbers are scaled to integers by one denominator, since integers compare fast.
+    Exact up to the spacing of floats for ranges of reals: p x - q y is extreme at ends of the ranges (x high and y low for
+    positive factors), and takes every value between the extremes up to one float. The values themselves are chosen, and checked
+    exactly, when the answer is built. All numbers are scaled to integers by one denominator, since integers compare fast.
     """
     p, q = relation.left_factor, relation.right_factor
     xs = [sorted((p * r[0], p * r[1])) if r is not None else None for r in left]
@@ -135,7 +136,7 @@ Part = tuple[Int32Array, IntegerArray, int]
 
 
 def counts_changes(terms: tuple[Term, ...]) -> bool:
-    """True if a sum of terms only counts features in which two points differ."""
+    """True if a sum of terms only counts the features in which two points differ."""
     return bool(terms) and all(isinstance(t, DistanceTerm) and t.unordered and t.other is not None for t in terms)
 
 
@@ -157,7 +158,8 @@ def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
 
 
 def lower_changes(builder: Builder, change: q.Changes, multiplier: int, parts: list[Part]) -> Fraction:
-    """Adds to `parts`, per feature, a literal that is true iff the feature counts; returns the cost of those that always do."""
+    """Adds to `parts`, per feature, a literal that is true iff the feature counts; returns the cost of the features that always
+    count."""
     literals: list[int] = []
     always = 0
     for feature in change.features:
@@ -181,7 +183,7 @@ def _several_values(builder: Builder, point: int, feature: int) -> BoolArray:
 
 
 def _counts(builder: Builder, change: q.Changes, feature: int, several: BoolArray) -> int | None:
-    """A literal that is true iff the cells differ, or are in `several`; None if there is only one cell."""
+    """A literal that is true iff the two cells differ or are in `several`; None if there is only one cell."""
     left = builder.order(feature, change.left).variables
     right = builder.order(feature, change.right).variables
     if len(left) == 0:

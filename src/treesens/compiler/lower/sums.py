@@ -1,8 +1,9 @@
-"""Lowers sums over values to rows over cells; also costs of pairs of cells, and ladders.
+"""Lowers sums over values to rows over cells; also lowers costs of pairs of cells, and ladders.
 
-Cells satisfy a sum of terms <= limit only if the sum of the least values satisfies it. If U is the greatest of a term's least
-values, the covering row is: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and rounded
-up, so that the row never excludes a solution; points that it wrongly admits are refuted when the values are chosen.
+Cells satisfy (sum of terms) <= limit only if the sum of the terms' least values does. If U is the greatest of a term's least
+values, the row over cells is: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and
+rounded up, so that the row never excludes a solution; points that the row admits wrongly are rejected when the values are
+chosen.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from treesens.values.distance_costs import cell_reaches, least_of_cells, pair_co
 from treesens.values.relations import canonical_terms, equal_groups, merged_mask
 
 _BITS = 30
-"""Bits of the bound of a row whose exact coefficients are too long, and are scaled to integers up to this size."""
+"""Bits of the bound of a row whose exact coefficients are too long; such coefficients are scaled to integers up to this
+size."""
 
 _EXACT = 1 << 40
 _LONGEST = 1 << 56
@@ -36,7 +38,7 @@ Part = tuple[Int32Array, IntegerArray, int]
 
 
 def roots_of(builder: Builder) -> dict[Place, Place]:
-    """Maps every place to the first of the places that the question makes equal; computed once."""
+    """Maps every place to the first place that the question makes equal to it; computed once."""
     if builder.roots is None:
         query = builder.query
         builder.roots = equal_groups(query.constraints, len(query.points), len(query.space.names))
@@ -44,7 +46,7 @@ def roots_of(builder: Builder) -> dict[Place, Place]:
 
 
 def row_of_sum(builder: Builder, relation: ValueSum, when: int) -> q.AtLeast | None:
-    """Adds the consequences of a relation for single cells; returns the remaining row, if any, for the caller to add."""
+    """Adds a relation's consequences for single cells; returns the remaining row, if any, which the caller adds."""
     terms = canonical_terms(relation.terms, roots_of(builder))
     guard = [when ^ 1] if when != TRUE else []
     if not terms:
@@ -147,7 +149,7 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
 def _scale(
     slack: Fraction, unary: list[tuple[Term, list[Fraction | None]]], pairs: list[tuple[Fraction, q.PairCost]]
 ) -> Fraction:
-    """The factor that scales gains to integers: exact if short enough, and always exact for pairs."""
+    """The factor that scales gains to integers: exact if the integers are short enough, and always exact for pairs."""
     if pairs:
         return lcm(*(factor.denominator for factor, _ in pairs)) / Unit(max(c.shift for _, c in pairs)).size
     if slack == 0:
@@ -173,8 +175,8 @@ def _mask(builder: Builder, place: Place) -> BoolArray:
 def lower_pair(builder: Builder, pair: q.PairCost, multiplier: int, sense: int, parts: list[Part]) -> Fraction:
     """Adds the cost of a pair of cells to `parts` as the sum over k and l of m(k, l) [x <= k and y <= l]; returns the constant.
 
-    m is the mixed difference of the table, which is 0 wherever the table is a sum of costs of single cells. Each conjunction
-    is a Boolean with only the implication that the sense needs, so that a wrong Boolean never improves the form.
+    m is the mixed difference of the table, which is 0 wherever the table is a sum of single-cell costs. Each conjunction is a
+    Boolean with only the implication that `sense` requires; a wrong Boolean never improves the form.
     """
     table = _filled(_filled(pair.costs, _mask(builder, pair.left)).T, _mask(builder, pair.right)).T * multiplier
     roots = roots_of(builder)
@@ -205,7 +207,8 @@ def lower_pair(builder: Builder, pair: q.PairCost, multiplier: int, sense: int, 
 
 
 def _filled(table: Int64Array, mask: BoolArray) -> Int64Array:
-    """Replaces rows of forbidden cells by copies of the allowed row before (or the first one), so that fewer rows differ."""
+    """Replaces each row of a forbidden cell by a copy of the previous allowed row (or the first allowed row), so that fewer
+    rows differ."""
     index = np.where(mask, np.arange(len(mask)), -1)
     index = np.maximum.accumulate(index)
     first = int(np.argmax(mask)) if mask.any() else 0

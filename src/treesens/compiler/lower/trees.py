@@ -1,7 +1,7 @@
 """Trees: leaf indicators and the rows of eqs. root_const and non_root_const of the paper.
 
-Let TSet and FSet be the leaves under the left and the right child of an inner node with guard literal p: sum(TSet) <= p and
-sum(FSet) <= not p; at the root both are equalities.
+Let TSet and FSet be the leaves under the left and the right child of an inner node with guard literal p. Then sum(TSet) <= p
+and sum(FSet) <= not p; at the root, both are equalities.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from treesens.compiler.query.forest import ForestTerm
 
 @dataclass(frozen=True)
 class LeafLayout:
-    """Leaves in depth-first order, so that the leaves under any node form one range.
+    """Leaves in depth-first order, in which the leaves under each node form one range.
 
-    `start` and `count`, int64[nodes], give the range of every node; `leaf`, int32[leaves], is the leaf number at each position;
+    `start` and `count`, int64[nodes], are the range of each node; `leaf`, int32[leaves], is the leaf number at each position;
     `offset`, int64[trees+1], delimits the trees.
     """
 
@@ -32,7 +32,7 @@ class LeafLayout:
 
 
 def leaf_layout(model: CellEnsemble) -> LeafLayout:
-    """Computes the positions of the leaves under every node, level by level: without recursion, for trees of any depth."""
+    """Computes the positions of the leaves under every node level by level, without recursion, for trees of any depth."""
     inner = model.feature >= 0
     nodes = len(inner)
     levels: list[Int64Array] = [model.root.astype(np.int64)]
@@ -60,11 +60,12 @@ def leaf_layout(model: CellEnsemble) -> LeafLayout:
 
 
 def lower_trees(builder: Builder) -> None:
-    """Adds, for every point, an exactly-one block and the rows of all inner nodes. Each model is laid out once."""
-    layouts: dict[int, LeafLayout] = {}
+    """Adds, for every point, an exactly-one block and the rows of all inner nodes. Points with the same model share its
+    layout."""
+    layouts = {model: leaf_layout(builder.query.models[model]) for model in {p.model for p in builder.query.points}}
     for number, point in enumerate(builder.query.points):
         model = builder.query.models[point.model]
-        layout = layouts.setdefault(point.model, leaf_layout(model))
+        layout = layouts[point.model]
         variables = builder.fresh(len(layout.leaf))
         trees = np.arange(len(model.root), dtype=np.int32)
         builder.units[number] = ExactlyOne(point.model, (number,), trees, layout.offset, layout.leaf, variables)
@@ -74,7 +75,7 @@ def lower_trees(builder: Builder) -> None:
 
 
 def forest_unit(builder: Builder, term: ForestTerm) -> ExactlyOne:
-    """The leaves of a forest at a point. The trees are added when first used, and numbered as a further model's trees."""
+    """The leaves of a forest at a point. The trees are added when first used, with the numbers of a further model's trees."""
     key = term.point, term.forest
     if key not in builder.forest_units:
         known = {forest: unit.model for (_, forest), unit in builder.forest_units.items()}
@@ -114,7 +115,7 @@ def _node_rows(builder: Builder, model: CellEnsemble, layout: LeafLayout, point:
 
 
 def _guards(builder: Builder, model: CellEnsemble, inner: Int64Array, point: int) -> Int32Array:
-    """The literal "goes left" of every inner node."""
+    """The literal "goes left" for every inner node."""
     features = builder.query.space.grid.features
     result = np.full(len(inner), TRUE, np.int32)
     feature = model.feature[inner]

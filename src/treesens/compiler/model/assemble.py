@@ -1,4 +1,5 @@
-"""Converts the node numbers in a file to the columns of an Ensemble: drops unreached nodes, sorts the rest, detects cycles."""
+"""Converts the node numbers in a file to the columns of an Ensemble: drops unreached nodes, sorts the others, and detects
+cycles."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ MAX_DEPTH = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Reached nodes, tree by tree, parents first. `node` [N] contains old global numbers; all other fields use new numbers."""
+    """Reached nodes, tree by tree, parents first. `node` [N] contains the old global numbers; all other fields use the new
+    numbers."""
 
     node: Int64
     tree_offset: Int64
@@ -32,7 +34,7 @@ class Order:
 
 
 def order_nodes(tree_offset: Int64, left: Int64, right: Int64, *, place: str = "") -> Order:
-    """Walks all trees from their roots (each tree's first node), level by level, and drops unreached nodes.
+    """Walks all trees level by level from their roots (the first node of each tree), and drops unreached nodes.
 
     `tree_offset` [T+1] delimits the nodes of each tree; `left` and `right` are numbers within the tree, -1 at leaves.
     Raises ModelError if a child is out of range, a node has only one child or two parents, or there is a cycle.

@@ -1,4 +1,4 @@
-"""Trees over the integer cells of a grid: node arrays, and the single object that represents the trees in the engine."""
+"""Trees over the integer cells of a grid: node arrays, and the single object that represents them in the engine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CellTrees:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields without the engine's object, which another process creates for itself."""
+        """The fields without the engine's object, which another process must create for itself."""
         return {name: value for name, value in self.__dict__.items() if name != "engine"}
 
     @property
@@ -54,12 +54,12 @@ class CellTrees:
 
     @cached_property
     def engine(self) -> CheckedTrees:
-        """The trees as an object of the engine, checked once."""
+        """The trees as an object of the engine, which checks them once."""
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
         return CheckedTrees(**arrays, missing_cell=self.grid.missing_cells, cell_count=self.grid.n_cells)
 
     def with_sets(self, grid: Grid, nodes: Int64Array, features: Sequence[int], sets: Sequence[Bytes]) -> CellTrees:
-        """The trees over another grid, in which the given nodes test other features by sets, bytes[n_cells] each."""
+        """The trees over another grid, where the given nodes test other features by sets, bytes[n_cells] each."""
         feature, category_set = self.feature.copy(), self.category_set.copy()
         feature[nodes] = features
         category_set[nodes] = len(self.set_offset) - 1 + np.arange(len(nodes))
@@ -106,7 +106,7 @@ def side_by_side(parts: Sequence[CellTrees]) -> CellTrees:
 
 
 def _moved(numbers: Sequence[NDArray[Any]], sizes: Sequence[int]) -> NDArray[Any]:
-    """Concatenates the numbers of all parts, each shifted by the `sizes` of the parts before; -1 is unchanged."""
+    """Concatenates the numbers of all parts, each shifted by the total `sizes` of the preceding parts; -1 is unchanged."""
     before = np.cumsum([0, *sizes[:-1]])
     return np.concatenate(
         [np.where(part < 0, part, part + by).astype(part.dtype) for part, by in zip(numbers, before, strict=True)]

@@ -1,4 +1,4 @@
-"""Ensembles over the integer cells of a grid, the form that the compiler and the engine use."""
+"""Ensembles over the integer cells of a grid: the form that the compiler and the engine use."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _LEAVES_AT_ONCE = 1 << 15
 class LeafBoxes:
     """The input cells of every leaf, as CSR: leaf l has the literals offset[l]:offset[l+1], each on a different feature.
 
-    If `mask` is -1, a literal allows the cells lo..hi of its feature (an empty range has lo > hi), and the missing cell
-    if `missing` is set. Otherwise it allows the cells flagged in mask_member[mask_offset[mask]:mask_offset[mask + 1]],
-    which include the missing cell. Features without a literal are free. A leaf with an empty literal is never reached.
+    If `mask` is -1, a literal allows the cells lo..hi of its feature (none if lo > hi), and the missing cell if `missing` is
+    set. Otherwise, the literal allows the cells flagged in mask_member[mask_offset[mask]:mask_offset[mask + 1]]; these flags
+    include the missing cell. Features without a literal are free. A leaf with an empty literal is never reached.
     """
 
     offset: Int64
@@ -45,7 +45,7 @@ class LeafBoxes:
     grid: Grid
 
     def allowed(self, literal: int) -> Bools:
-        """The cells of the literal's feature that the literal allows, bool[n_cells]."""
+        """The cells of its feature that a literal allows, bool[n_cells]."""
         feature = self.grid[int(self.feature[literal])]
         mask = int(self.mask[literal])
         if mask >= 0:
@@ -69,7 +69,7 @@ class LeafBoxes:
 
     @cached_property
     def reachable(self) -> Bools:
-        """Marks leaves that some cells reach, bool[leaves]."""
+        """Marks leaves that can be reached, bool[leaves]."""
         owner = np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
         reachable: Bools = np.bincount(owner[self.empty], minlength=len(self.offset) - 1) == 0
         return reachable
@@ -77,7 +77,7 @@ class LeafBoxes:
 
 @dataclass(frozen=True, eq=False)
 class CellEnsemble(CellTrees):
-    """The trees of an ensemble, over a grid that contains all cuts of the ensemble."""
+    """The trees of an ensemble over a grid that contains all cuts of the ensemble."""
 
     ensemble: Ensemble
 
@@ -119,7 +119,7 @@ class CellEnsemble(CellTrees):
         return parent
 
     def leaf_boxes(self) -> LeafBoxes:
-        """The cells per feature that reach each leaf: the paths from all leaves upwards, intersected per feature."""
+        """The cells per feature that reach each leaf: the paths from the leaves to the roots, intersected per feature."""
         at = np.flatnonzero(self.feature < 0).astype(np.int32)
         at = at[np.argsort(self.leaf[at], kind="stable")]
         # In chunks, since the splits above all leaves together would take ten times the memory of the boxes.
@@ -147,8 +147,8 @@ class CellEnsemble(CellTrees):
         )
 
     def _literals(self, at: Int32) -> tuple[Int32, Int32, Int32, Int32, Bools, Int32, list[Bytes]]:
-        """One literal per feature that occurs above the leaves at the nodes `at`, by leaf and feature: leaf, feature, lo, hi,
-        missing, mask; and the masks.
+        """For the leaves at the nodes `at`, one literal per feature on the path, sorted by leaf and feature: leaf, feature, lo,
+        hi, missing, mask; and the masks.
         """
         owner, node, went_left = self._paths(at)
         feature = self.feature[node]
@@ -174,7 +174,8 @@ class CellEnsemble(CellTrees):
         return owner[start], feature[start], lo, hi, missing, mask, masks
 
     def _paths(self, at: Int32) -> tuple[Int32, Int32, Bools]:
-        """All splits above the leaves at the nodes `at`: (leaf, node of the split, went left), level by level upwards."""
+        """All splits on the paths to the leaves at the nodes `at`: (leaf, node of the split, went left), level by level
+        upwards."""
         owner = self.leaf[at]
         owners, nodes, sides = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0, np.bool_)]
         while True:
@@ -189,7 +190,7 @@ class CellEnsemble(CellTrees):
             at = up
 
     def _masks(self, node: Int32, went_left: Bools, start: Int64) -> tuple[Int32, list[Bytes]]:
-        """Byte masks of the literals that use category sets. Few models have many category sets, so a loop is fast enough."""
+        """Byte masks for the literals that use category sets. Few models have many category sets, so a loop is fast enough."""
         mask = np.full(len(start), -1, dtype=np.int32)
         masks: list[Bytes] = []
         end = np.append(start[1:], len(node))
@@ -207,11 +208,12 @@ class CellEnsemble(CellTrees):
 
 
 MOST_FEATURES_OF_A_TREE = 3
-"""Maximum number of features in the first tree of an additive model; most other models have more."""
+"""Maximum number of features in the first tree of an additive model; in most other models it has more."""
 
 
 def may_be_additive(model: CellEnsemble) -> bool:
-    """True if the first tree splits on few features, so that the trees may be additive: a cheap, necessary condition."""
+    """True if the first tree splits on few features, so that the trees may be additive: a necessary condition that is cheap to
+    check."""
     if model.n_trees == 0:
         return False
     last = int(model.root[1]) if model.n_trees > 1 else len(model.feature)

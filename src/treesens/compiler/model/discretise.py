@@ -43,7 +43,7 @@ def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
 
 
 def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
-    """The same as `lay_on`, for a grid that refines the model's own: only the numbers of cuts change."""
+    """Like `lay_on`, for a grid that refines the model's own: only the numbers of the cuts change."""
     if all(new is old for new, old in zip(grid, model.grid, strict=True)):
         return model
     if (model.category_set >= 0).any():
@@ -66,7 +66,8 @@ def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
 
 
 def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:
-    """The last cell below the strict cut of every node; -1 or the feature's last cell if the node sends all cells one way."""
+    """The last cell below the strict cut of every node; -1 or the feature's last cell if the node sends all cells to one
+    side."""
     cut = np.zeros(ensemble.n_nodes, dtype=np.int32)
     ordered = np.flatnonzero(~np.isnan(ensemble.node_cut))
     order = ordered[np.argsort(ensemble.node_feature[ordered], kind="stable")]
@@ -90,7 +91,7 @@ def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:
 def _sets(
     ensemble: Ensemble, grid: Grid, cut: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]:
-    """One row of bytes per distinct set of left cells, for categories and for intervals with or without the zero band."""
+    """One row of bytes for each distinct set of left cells: for categories, and for intervals with or without the zero band."""
     category_set = np.full(ensemble.n_nodes, -1, dtype=np.int32)
     numbers: dict[bytes, int] = {}
     rows: list[NDArray[np.uint8]] = []
@@ -118,7 +119,7 @@ def _sets(
 
 
 def _zero_cells(ensemble: Ensemble, grid: Grid, feature: int) -> slice:
-    """The cells of the zero band."""
+    """The cells inside the zero band."""
     low, high = ensemble.zero_edges
     cuts = grid[feature].cuts
     first, end = np.searchsorted(cuts, [low, high])

@@ -1,4 +1,4 @@
-"""Tree ensembles as columns, including everything that a library's arithmetic depends on.
+"""Tree ensembles as columns, with everything that determines a library's arithmetic.
 
 An `Ensemble` is a fidelity contract: on every input it reaches the same leaves as its library. Number type, comparison, missing
 direction, order of summation and link are fields of the ensemble rather than special cases in frontends.
@@ -58,23 +58,23 @@ def _no_flags() -> Bools:
 class Ensemble:
     """T trees with N nodes and L leaves, all concatenated, children after their parents.
 
-    Shapes: tree_offset [T+1]; node arrays [N] (node_feature is -1 at leaves; left and right are node numbers in the ensemble;
-    default_left says where NaN goes; category_set is -1 or a row of the CSR sets of codes that go left, where code n means any
-    category that the feature does not list; node_leaf is the leaf number or -1); leaf_value [L, W]; leaf_tree and leaf_node [L]
-    (the library's own id of the leaf within its tree); tree_output [T] (-1 if leaves have all W = n_outputs values);
-    tree_weight [T]; base [n_outputs]. margin = base + (sum of tree_weight * leaf_value) / average. The predicted class is the
-    first class with the greatest margin; with one output, the second class if the margin is above 0, and `class_at_zero` if the
-    margin is 0. A library with `ranks_scores` compares the scores themselves; other libraries compare probabilities, which are
-    rounded a second time. A library with `ranks_sums` compares the sums before it divides them by `average`, since quotients
-    may tie. With a `cutoff`, the second of two classes is predicted if its probability is at least this number; without a
-    `cutoff`, a calibrated model needs a probability above 1/2. With `decides_at` the library compares only the last margin: it
-    predicts the second of two classes if the margin is above this value (`probability_cut` is the probability there, as users
-    give it). With `ties` the class at a tie is not a function of the scores: the library draws the class by a hash of the
-    input, or rounds quotients by thresholds. With a `blend` the trees belong to several models, whose predictions are averaged
-    in the library's own way. With a `number` the only tree is a placeholder for a number: models that contain it are open
-    (`numbers.py`), without cells. `tables` are the values of each feature that enters as a number, in the domain over which the
-    model was closed. Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left
-    instead.
+    Shapes: tree_offset [T+1]; node arrays [N]; leaf_value [L, W]; leaf_tree and leaf_node [L]; tree_output [T]; tree_weight
+    [T]; base [n_outputs]. node_feature is -1 at leaves; left and right are node numbers in the ensemble; default_left is true
+    if NaN goes left; category_set is -1 or a row of the CSR sets of codes that go left, in which code n means any category that
+    the feature does not list; node_leaf is the leaf number or -1; leaf_node is the library's own id of the leaf within its
+    tree; tree_output is -1 if leaves have all W = n_outputs values. margin = base + (sum of tree_weight * leaf_value) /
+    average. The predicted class is the first class with the greatest margin; with one output, it is the second class if the
+    margin is above 0, and `class_at_zero` if the margin is 0. A library with `ranks_scores` compares the scores themselves;
+    other libraries compare probabilities, which are rounded a second time. A library with `ranks_sums` compares the sums before
+    they are divided by `average`, because quotients may tie. With a `cutoff`, the second of two classes is predicted if its
+    probability is at least this number; without a `cutoff`, a calibrated model needs a probability above 1/2. With
+    `decides_at`, the library compares only the last margin: it predicts the second of two classes if the margin is above this
+    value (`probability_cut` is the corresponding probability, as users give it). With `ties` the class at a tie is not a
+    function of the scores: the library draws the class by a hash of the input, or rounds quotients by thresholds. With a
+    `blend` the trees belong to several models, whose predictions are averaged in the library's own way. With a `number`, the
+    only tree is a placeholder for a number; models that contain such a placeholder are open (`numbers.py`) and have no cells.
+    `tables` contains the values of each feature that enters the score as a number: the domain over which the model was closed.
+    Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
     name: str
@@ -171,7 +171,7 @@ class Ensemble:
     def node_cut(self) -> Float64:
         """The strict cut of every ordered inner node (x goes left iff x < cut), NaN at other nodes, float64[N].
 
-        A cut within the zero band moves to an edge of the band, with 0 on the same side.
+        A cut inside the zero band is replaced by an edge of the band such that 0 stays on the same side.
         """
         ordered = (self.node_feature >= 0) & (self.category_set < 0)
         cuts = np.full(self.n_nodes, np.nan)
@@ -274,7 +274,7 @@ class Ensemble:
         return lay_on(self, grid)
 
     def leaves(self, rows: object) -> Int32:
-        """Leaf numbers by comparing floats like the library: float64[rows, F] -> int32[rows, T]. NaN is missing."""
+        """Leaf numbers, by comparing floats as the library does: float64[rows, F] -> int32[rows, T]. NaN is missing."""
         check_closed(self)
         check_values(self, rows)
         return evaluate.leaves(self, rows)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Number of rows x trees processed at once, to bound memory for long tables.
 _CHUNK = 1 << 21
 _GUARD = 40
-"""Extra bits of error bounds below the rounding error of the smallest leaf."""
+"""Additional bits of the error bounds, below the rounding error of the smallest leaf."""
 _FEW = 16
 """Maximum number of rows that are summed one by one; for more rows it is faster to add tree by tree to all rows at once."""
 
@@ -89,12 +89,13 @@ def _trees_of(ensemble: Ensemble, output: int) -> NDArray[np.int64]:
 
 
 def _column(ensemble: Ensemble, output: int) -> int:
-    """The column of leaf_value that feeds an output."""
+    """The column of leaf_value that contributes to an output."""
     return output if ensemble.leaf_value.shape[1] > 1 else 0
 
 
 def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]:
-    """Margins [rows, n_outputs] for leaves [rows, T], by the library's additions and in the type of its accumulation."""
+    """Margins [rows, n_outputs] for leaves [rows, T], computed with the library's additions, in the type of its
+    accumulation."""
     kind = ensemble.accumulation.number_type.dtype
     whole = ensemble.accumulation.weighs_sums
     weights = ensemble.tree_weight.astype(kind)
@@ -142,7 +143,7 @@ def sum_exact(ensemble: Ensemble, reached: NDArray[np.int32]) -> ScaledIntegers:
 def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
     """Bounds on |library's sum - exact sum| per output.
 
-    The method is standard error analysis with the actual ranges: each rounding to nearest moves a value v by at most u |v|
+    The method is standard error analysis with the actual ranges: each rounding to nearest changes a value v by at most u |v|
     (plus half the smallest denormal for a product). Partial sums lie between the running sums of the smallest and the largest
     leaf of each tree, widened by the error so far. A fused multiply-add, which rounds only once, has a smaller error.
     """
@@ -212,8 +213,8 @@ def _summed(
 ) -> tuple[Fraction, Fraction, Fraction]:
     """The least and the greatest sum of trees, and a bound on the error of the sum.
 
-    `ranges` are in units of 2**-shift, with a flag for products. The error is rounded up to integer units after every tree,
-    because an exact denominator would grow.
+    `ranges` are in units of 2**-shift, with a flag that marks products. The error is rounded up to integer units after every
+    tree, because an exact denominator would grow.
     """
     fine = max(shift, start.denominator.bit_length() - 1) + precision + _GUARD
     low = high = int(start * (1 << fine))
@@ -229,7 +230,7 @@ def _summed(
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
-    """Predictions for margins [rows, n_outputs] through the link; if two classes have one margin, of the second class."""
+    """Predictions for margins [rows, n_outputs] through the link; if two classes share one margin, for the second class."""
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
     with np.errstate(over="ignore", under="ignore"):
@@ -262,9 +263,9 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = No
 class Predicted:
     """A library's predictions for rows.
 
-    `probabilities` [rows, n] are the predictions through the link, as computed by the library: one column for a single margin
-    (of the second class), otherwise one per class or target; None if the library returns no such array. `classes`, int64[rows],
-    are positions in `Ensemble.classes`, or -1 for an unknown label; None for models without classes.
+    `probabilities` [rows, n] are the predictions through the link, as computed by the library: for a single margin one column
+    (the second class), otherwise one column per class or target; None if the library returns no such array. `classes`,
+    int64[rows], are positions in `Ensemble.classes`, or -1 for an unknown label; None for models without classes.
     """
 
     probabilities: NDArray[Any] | None
@@ -273,7 +274,8 @@ class Predicted:
 
 @dataclass(frozen=True, eq=False)
 class LibraryReplay:
-    """Replay in the library: `margins` calls it for margins [rows, n_outputs], and `predicts` calls its own predict.
+    """Replay in the library: `margins` calls the library for margins [rows, n_outputs], and `predicts` calls the library's own
+    predict.
 
     `predicts` is None if a frontend provides only margins; classes then follow from the ensemble's rule.
     """

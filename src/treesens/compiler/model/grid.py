@@ -1,7 +1,7 @@
 """The cells of an input space: an ensemble does not distinguish inputs in the same cells (docs/semantics.md).
 
-All cuts are strict: a cut c separates x < c from x >= c. A library's threshold, with any comparison and of any type,
-becomes a strict cut without rounding (`strict_cut`), because inputs form a discrete set: the floats of one type.
+All cuts are strict: a cut c separates x < c from x >= c. A library's threshold, with any comparison and of any type, becomes a
+strict cut without rounding (`strict_cut`), since the possible inputs are a discrete set: the floats of one type.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ _FEW_CUTS = 8
 class FeatureGrid:
     """The cells of one feature.
 
-    Ordered features (`categories == 0`): K strictly increasing `cuts` (a float64 array with values of the number type in
-    (-max, max]) make K + 1 cells; cell j contains cuts[j-1] <= x < cuts[j]. Categorical features: codes 0..n-1 are cells
-    0..n-1, and cell n contains every other category. With `missing`, one more cell at the end contains NaN.
+    Ordered features (`categories == 0`): K strictly increasing `cuts` (a float64 array with values of the number type in (-max,
+    max]) define K + 1 cells; cell j contains cuts[j-1] <= x < cuts[j]. Categorical features: codes 0..n-1 are cells 0..n-1, and
+    cell n contains every other category. With `missing`, one more cell at the end contains NaN.
     """
 
     name: str
@@ -116,11 +116,11 @@ class FeatureGrid:
         return self.present_cells if self.missing else -1
 
     def cell_of(self, values: object) -> NDArray[np.int32]:
-        """The cell of each value (float64, any shape), which is cast to the number type first, as in the library.
+        """The cell of each value (float64, any shape); values are first cast to the number type, as in the library.
 
-        Infinities fall into the end cells. Categories are truncated as in C; codes that are negative (at most -1 if the
-        feature `truncates`) or beyond the known ones are the other category. Raises DataError for NaN if there is no
-        missing cell.
+        Infinities fall into the end cells. Categories are truncated as in C; codes that are negative (at most -1 if the feature
+        `truncates`) or above the known codes belong to the other category. Raises DataError for NaN if there is no missing
+        cell.
         """
         x = self.number_type.cast(values)
         absent = np.isnan(x)
@@ -159,7 +159,8 @@ class FeatureGrid:
         return lows, np.concatenate((next_down_array(self.cuts, self.number_type), [limit]))
 
     def refined(self, extra_cuts: object) -> FeatureGrid:
-        """The grid with more strict cuts, values of the number type; cuts that separate no finite values are dropped."""
+        """The grid with additional strict cuts, which are values of the number type; cuts that separate no finite values are
+        dropped."""
         extra = np.asarray(extra_cuts, dtype=np.float64).ravel() + 0.0
         if self.categories and extra.size:
             raise ModelError(f"feature `{self.name}` is categorical and has no order to cut")
@@ -174,7 +175,7 @@ class FeatureGrid:
         return at < len(self.cuts) and bool(self.cuts[at] == value)
 
     def _with_cuts(self, extra: list[float]) -> FeatureGrid:
-        """The grid with a few more cuts, which are valid, ascending and new."""
+        """The grid with a few additional cuts, which are valid, ascending and new."""
         if not extra:
             return self
         places = self.cuts.searchsorted(extra).tolist()
@@ -227,12 +228,12 @@ class Grid:
 
     @cached_property
     def missing_cells(self) -> NDArray[np.int32]:
-        """The missing cell per feature, -1 for a feature without one, int32[F], read-only."""
+        """The missing cell of each feature, or -1 if there is none, int32[F], read-only."""
         return frozen([f.missing_cell for f in self.features], np.int32)
 
     @cached_property
     def _ordered_type(self) -> NumberType | None:
-        """The number type of all features, if common and no feature is categorical; otherwise None."""
+        """The number type that all features share; None if the types differ or a feature is categorical."""
         types = {f.number_type for f in self.features}
         return types.pop() if len(types) == 1 and not any(f.categories for f in self.features) else None
 
@@ -254,7 +255,7 @@ class Grid:
         return result
 
     def refined(self, cuts: Sequence[Sequence[float]]) -> Grid:
-        """The grid with more cuts per feature; features without new cuts keep their FeatureGrid object."""
+        """The grid with additional cuts per feature; features without new cuts keep their FeatureGrid object."""
         pairs = zip(self.features, cuts, strict=True)
         return Grid(tuple(f.refined(extra) if len(extra) else f for f, extra in pairs))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FeatureKind(Enum):
-    """The meaning of a feature's values. Splits read values of CATEGORICAL features differently."""
+    """The meaning of a feature's values. Splits interpret the values of CATEGORICAL features differently."""
 
     NUMERIC = "numeric"
     INTEGER = "integer"
@@ -67,7 +67,7 @@ class Accumulation(Enum):
 
     @property
     def weighs_sums(self) -> bool:
-        """True if the sum is multiplied by the weight, instead of every leaf."""
+        """True if the weight multiplies the sum instead of every leaf."""
         return self is Accumulation.FLOAT64_SCALED_BASE_LAST
 
     @property
@@ -82,15 +82,15 @@ class Accumulation(Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` are their names, if known.
+    """A column of the model. `categories` is the number of codes 0..n-1 (0 if the feature is ordered); `labels` are their
+    names, if known.
 
-    Labels come from the training data: all numbers, or all text. A numeric label is not a code.
+    Labels come from the training data, and are all numbers or all text. A numeric label is not a code.
 
     `truncates`: fractions are truncated towards zero before the sign is tested, so that -0.5 is code 0 (LightGBM).
     `needs_value`: the library makes no prediction for an input without the value, so that questions must exclude such inputs.
     `unsure`: a number in a table may be a code or a category name, since the file does not state to which features its names
-    belong.
-    `mark`: None or NaN, if the model treats other marks for a missing value as unknown categories.
+    belong. `mark`: None or NaN, if this is the only mark for a missing value and other marks are unknown categories.
     """
 
     name: str
@@ -119,10 +119,11 @@ class ModelSource:
 
 
 class Blend(ABC):
-    """The models inside a model of models, which extensions combine.
+    """The member models of a combined model, which extensions combine.
 
-    `members` have the same features, and exact `shares`. `trees` gives, for each member, its first tree in the whole ensemble,
-    and the tree after its last. If `is_sum`, the members' trees form one ensemble; otherwise each member has its own scores.
+    `members` have the same features; their `shares` are exact. `trees` contains, for each member, its first tree in the whole
+    ensemble and the tree after its last tree. If `is_sum`, the members' trees form one ensemble; otherwise each member has its
+    own scores.
     """
 
     members: tuple[Ensemble, ...]
@@ -143,7 +144,7 @@ class Blend(ABC):
         """The sums that are the scores of the whole model, one per output; empty if its scores are not sums of predictions."""
 
     def parts(self) -> Iterator[tuple[Ensemble, int, int]]:
-        """Each member with its first score, and the score after its last one; for members with their own scores."""
+        """Each member with its first score and the score after its last; only for members with their own scores."""
         first = 0
         for member in self.members:
             yield member, first, first + member.n_outputs

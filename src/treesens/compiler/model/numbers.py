@@ -1,8 +1,8 @@
-"""Numbers that enter a score with a coefficient: the model has no finite cells until a question gives a domain.
+"""Numbers that enter a score with a coefficient: the model has finitely many cells only if a question gives a domain.
 
-Models are over cells, but a coefficient times a number takes infinitely many values. So the ensemble of such a model is *open*:
-a one-leaf tree is the placeholder of the number. Over a domain of finitely many values the number becomes a normal table, with
-a cell for each value; numbers between two values are outside the domain.
+Models are defined over cells, but a coefficient times a number takes infinitely many values. So the ensemble of such a model is
+*open*: a one-leaf tree is the placeholder of the number. Over a domain of finitely many values the number becomes a normal
+table, with a cell for each value; numbers between two values are outside the domain.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_VALUES = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class OpenNumber:
-    """A placeholder tree for a number: `made` maps stored values, float64[n], elementwise like the library.
+    """A placeholder tree for a number: `made` maps stored values, float64[n], elementwise, as the library does.
 
     `missing` is the result for a missing value; NaN if the model makes no prediction for a missing value.
     """
@@ -67,7 +67,7 @@ def _places(ensemble: Ensemble) -> list[int]:
 
 
 def check_closed(ensemble: Ensemble) -> None:
-    """Raises ModelError for an open ensemble: without a domain it has no cells, and so no scores of cells."""
+    """Raises ModelError for an open ensemble: without a domain, it has no cells and therefore no scores of cells."""
     names = ensemble.open_features
     if names:
         listed = ", ".join(f"`{name}`" for name in names[:5]) + (" and others" if len(names) > 5 else "")

@@ -18,7 +18,7 @@ from treesens.compiler.model.ensemble import Ensemble
 BEYOND = 1 << SCORE_BITS
 """A number beyond every score, to which bounds that no score reaches are clipped."""
 UNTRIED = 2 * BEYOND
-"""A number beyond every bound: the score without legal inputs."""
+"""A number beyond every bound: the score if there are no legal inputs."""
 
 
 def clipped(units: int) -> int:
@@ -60,7 +60,8 @@ def base_units(model: CellEnsemble, output: int, shift: int) -> int:
 
 
 def widened(ensemble: Ensemble) -> Ensemble:
-    """The ensemble over float64, unchanged if it already is. Never raises ModelError, since a valid ensemble remains valid."""
+    """The ensemble over float64; unchanged if it already has this type. Never raises ModelError, since a valid ensemble remains
+    valid."""
     if ensemble.number_type is NumberType.FLOAT64:
         return ensemble
     cuts = ensemble.node_cut

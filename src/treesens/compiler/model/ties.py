@@ -1,4 +1,4 @@
-"""Rules for classes at a tie, or at a lead that rounding hides, where the predicted class is not a function of the scores.
+"""Rules for the class at a tie, or at a lead that rounding hides: there, the predicted class is not a function of the scores.
 
 The rule of a library is defined next to the reader for its files.
 """
@@ -40,6 +40,6 @@ class Ties(ABC):
 
 
 def are_near(scores: FloatArray, distance: Fraction) -> bool:
-    """True if the two best of float64[classes] differ by at most `distance`."""
+    """True if the two best scores in float64[classes] differ by at most `distance`."""
     second, first = np.sort(np.asarray(scores, np.float64))[-2:].tolist()
     return Fraction(first) - Fraction(second) <= distance

@@ -46,9 +46,9 @@ def validate(e: Ensemble) -> None:
     )
     require(
         e.decides_at is None or (np.isfinite(e.decides_at) and len(e.classes) == 2 and e.cutoff is None),
-        "a score that decides needs exactly two classes and no cut-off",
+        "decides_at requires exactly two classes and no cut-off",
     )
-    require(e.average == 1 or not e.accumulation.base_first, "an average needs its base added last")
+    require(e.average == 1 or not e.accumulation.base_first, "an average requires that the base is added last")
     if e.accumulation.weighs_sums:
         require(e.average == 1, "sums that are weighted as a whole cannot also be averaged")
         weights = set(zip(e.tree_output.tolist(), e.tree_weight.tolist(), strict=True))
@@ -67,7 +67,7 @@ def validate(e: Ensemble) -> None:
     roots = e.tree_offset[:-1]
     parents = np.bincount(np.concatenate([e.left[inner], e.right[inner]]), minlength=nodes)
     parents[roots] += 1
-    require((parents == 1).all(), "a node has no parent, or two")
+    require((parents == 1).all(), "a node has no parent, or more than one")
     at_leaves = np.flatnonzero(e.node_feature < 0)
     require((e.node_leaf[inner] == -1).all(), "an inner node has a leaf number")
     require(np.array_equal(e.node_leaf[at_leaves], np.arange(leaves)), "leaves are not numbered in node order")
@@ -82,7 +82,7 @@ def validate(e: Ensemble) -> None:
     require((count >= 0).all(), "a feature has a negative number of categories")
     require(
         np.array_equal(e.category_set[inner] >= 0, count[e.node_feature[inner]] > 0),
-        "categorical features split by sets, ordered ones by thresholds",
+        "categorical features must split by sets, ordered features by thresholds",
     )
     require(not np.isnan(e.threshold[inner][e.category_set[inner] < 0]).any(), "a threshold is NaN")
     require(0 <= e.zero_band < 1 and e.number_type.holds(e.zero_band).all(), "zero_band must be in [0, 1)")

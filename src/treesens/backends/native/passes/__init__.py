@@ -1,1 +1,1 @@
-"""Passes that use the native engine; results list the proofs they depend on."""
+"""Passes that use the native engine; their results list the proofs on which they depend."""

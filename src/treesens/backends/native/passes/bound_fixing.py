@@ -4,14 +4,14 @@ The native engine bounds the least slack of all score rows from above by message
 
     bound = sum over trees of their best leaves, messages added  >=  slack of every point.
 
-With a cell or a leaf chosen the same messages give bound - (best - chosen); if this is negative, no solution uses the cell or
+With a cell or a leaf fixed, the same messages give bound - (best - chosen); if this is negative, no solution uses the cell or
 leaf. Source: a module. Target: the module with the facts "the feature is not in this cell" (p[k] false or true at the ends of a
-domain, p[k-1] or not p[k] inside) and "this leaf is not reached"; the empty clause if nothing is left. merge-guards and
-drop-dead take the facts out.
+domain, p[k-1] or not p[k] inside) and "this leaf is not reached"; the empty clause if nothing remains. merge-guards and
+drop-dead remove the facts.
 
 The engine computes in integers rounded upwards (engine/problem/rounding.hpp), so each fact is proved if the engine is correct:
-a `none` after this pass depends on both the engine and the solver, and reports both. The objective is ignored: optimal
-solutions remain. Modules that the engine does not accept (unmerged copies, leaves that must be reached) are left unchanged.
+a `none` after this pass depends on both the engine and the solver, and reports both. The objective is ignored, so optimal
+solutions remain. Modules that the engine does not support (unmerged copies, leaves that must be reached) are left unchanged.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ PREMISE = "bounds of the native engine (exact)"
 @dataclass(frozen=True)
 class BoundFixing:
     work: int = 400_000_000
-    """Maximum number of entries that the engine may read, about a nanosecond each."""
+    """Maximum number of entries that the engine may read; each takes about a nanosecond."""
     probe: bool = True
-    """Also tries runs of cells at the ends of every domain."""
+    """Whether to also try runs of cells at the ends of every domain."""
 
     name: ClassVar[str] = "bound-fixing"
     relation: ClassVar[Relation] = Relation.EQUIVALENT

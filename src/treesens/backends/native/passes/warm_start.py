@@ -1,9 +1,9 @@
 """warm-start: a solution found by the native engine's local search becomes the solver's start.
 
-Source: a module. Target: the module with a `start`, the variables that are true in a solution; solvers that accept a
-start try it first. The search is the engine's first turn of local search, limited by work instead of time, so that a
-module has the same start on every machine. The start proves nothing about the module: a missing start only costs time,
-and every answer is verified. Run warm-start last: passes that renumber variables drop the start.
+Source: a module. Target: the module with a `start`, the variables that are true in a solution; solvers with warm starts try it
+first. The search is the engine's first round of local search, limited by work instead of time, so that a module gets the same
+start on every machine. The start proves nothing about the module: a missing start costs only time, and every answer is
+verified. Run warm-start last: passes that renumber variables discard the start.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class WarmStart:
 
 
 def with_leaves(module: Module, point: BoolArray) -> BoolArray:
-    """Extends values of all other variables to the leaves: a leaf is reached if all its guards are true."""
+    """Derives the values of leaves from the values of all other variables: a leaf is reached if all its guards are true."""
     leaves, literals = leaf_implications(module)
     reached = module.leaf_variables()
     reached[leaves[~literal_values(literals, point)]] = False
