@@ -97,7 +97,7 @@ class MissingPackageError(UsageError):
 
 
 class OverwriteError(UsageError):
-    """An output file is an input of this run, or an existing file of another origin under a derived name."""
+    """An output file is an input of this run or, under a derived name, an existing file of another origin."""
 
     code = "U003"
 
@@ -123,7 +123,8 @@ class InternalError(TreesensError):
 
 
 def unexpected(error: Exception) -> InternalError:
-    """The error for an exception that treesens did not foresee, with its innermost location; the cause is chained."""
+    """The error for an exception that treesens did not foresee, with the innermost location of that exception; the cause is
+    chained."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

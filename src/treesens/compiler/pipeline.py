@@ -50,7 +50,8 @@ _HELPED = frozenset({"bounded", "default"})
 
 
 def pipeline_for(backend: str, pipeline: str) -> str:
-    """The pipeline for a backend. The engine skips the passes that call it, and needs leaves that cover the whole space.
+    """The pipeline for a backend. The engine's pipeline omits the passes that call the engine; the engine needs leaves that
+    cover the whole space.
 
     The portfolio (`auto`) starts with the engine; for solvers, it compiles the question again with `pipeline`.
     """
@@ -89,7 +90,7 @@ class Compiled:
 
     @property
     def proof_dependencies(self) -> tuple[str, ...]:
-        """The premises, other than the solver's result, of a `none` for this module."""
+        """The premises of a `none` for this module, apart from the solver's result."""
         return tuple(dict.fromkeys(premise for record in self.records for premise in record.proof_dependencies))
 
     @property
@@ -255,7 +256,7 @@ class Compilation:
 
 
 def compile_query(query: Query, pipeline: str, *, verify_each: bool = False) -> Compilation:
-    """Lowers a question and runs a pipeline on the module; cached if a certificate will follow."""
+    """Lowers a question and runs a pipeline on the module; the result is cached if a certificate will follow."""
     return reuse(query, (pipeline, verify_each), lambda: _compile(query, pipeline, verify_each))
 
 
@@ -270,7 +271,7 @@ def _compile(query: Query, pipeline: str, verify_each: bool) -> Compilation:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """A proof, before any search, that no cells satisfy the constraints; by the compiler or the engine (`backend`)."""
+    """A proof by the compiler or the engine (`backend`), before any search, that no cells satisfy the constraints."""
 
     reason: str
     backend: str = "compiler"
@@ -278,11 +279,11 @@ class Contradiction:
 
 
 def decide_at_compile_time(compilation: Compilation) -> Contradiction | None:
-    """The compiler's own contradiction, if valid for the question."""
+    """The contradiction found by the compiler, if valid for the question."""
     if not (compilation.module.contradictory and compilation.compiled.none_survives):
         return None
     if not compilation.compiled.proof_dependencies:
-        return Contradiction("the compiler decides it: no cell of the domain satisfies the constraints")
+        return Contradiction("decided by the compiler: no cell of the domain satisfies the constraints")
     # This proof is the native engine's, not the compiler's.
     reason = "bound-fixing: no cell is left that a solution could use"
     return Contradiction(reason, "native", compilation.compiled.proof_dependencies)

@@ -62,7 +62,8 @@ class Sense(StrEnum):
 
 @dataclass(frozen=True)
 class NearMiss:
-    """The best attempt of a search without an answer, by the least slack of its constraints, in units of their scores.
+    """The best attempt of a search without an answer, measured by the least slack among the constraints, in units of their
+    scores.
 
     `best_slack` is the slack of the best point, or None without a point; `slack_bound` is an upper bound on the slack of all
     points, or None if unknown."""
@@ -139,8 +140,8 @@ class Attempt:
 class Ranked:
     """The answers to a question with `top`, the best first.
 
-    `complete` is True if no answer lies outside the regions of these answers, as proved by `proof`; `reason` explains why there
-    are no more answers.
+    `complete` is True if no answer exists outside the regions of these answers, as proved by `proof`; `reason` explains why
+    there are no more answers.
     """
 
     answers: tuple[Result, ...]
@@ -154,9 +155,9 @@ class Ranked:
 class RowCount:
     """The number of table rows that answer a question.
 
-    `rows` are the numbers of these rows, `undecided` the numbers of open rows (time ran out, or the library's arithmetic
-    disagrees with exact arithmetic). `total` is the number of all rows in the table, `outside` the number of rows outside the
-    domain, which cannot answer. `shown` is the witness's row.
+    `rows` contains the numbers of these rows, and `undecided` the numbers of open rows (time ran out, or the library's
+    arithmetic disagrees with exact arithmetic). `total` is the number of all rows in the table, and `outside` is the number of
+    rows outside the domain, which cannot answer. `shown` is the witness's row.
     """
 
     rows: tuple[int, ...]
@@ -176,9 +177,10 @@ class RowCount:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The reason for a row's class, `predicted`. `features` are the indices of features that determine it, or None if the
-    permitted features do not; `smallest` is True if no smaller set does. `contrast` are features whose change gives the class
-    of the witness, or None if no input has another class. `decisions` counts the decisions made.
+    """The reason for a row's class, `predicted`. `features` are the indices of features that determine the class, or None if
+    the permitted features do not determine it; `smallest` is True if no smaller set determines the class. `contrast` are
+    features whose change gives the class of the witness, or None if no input has another class. `decisions` counts the
+    decisions made.
     """
 
     predicted: str
@@ -228,7 +230,7 @@ class ShareFound:
 class Core:
     """Conjuncts of a question that no inputs satisfy together, by location and text.
 
-    `model_free` is True if no conjunct mentions scores, `minimal` if an answer exists whenever one conjunct is removed.
+    `model_free` is True if no conjunct mentions scores; `minimal` is True if an answer exists whenever one conjunct is removed.
     """
 
     spans: tuple[Span, ...]
@@ -265,7 +267,7 @@ class Certified:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The answer to one question; if several are ranked (`ranked`), the first."""
+    """The answer to one question; if several answers are ranked (`ranked`), the first of them."""
 
     query: str
     verdict: Verdict
@@ -292,11 +294,12 @@ class Result:
     proof_dependencies: tuple[str, ...] = ()
     """The parts of the proof for a `none`, and for the bound of an objective, if the proof has several."""
     warm_started: bool = False
-    """True if the backend was given a solution of the native engine as its start."""
+    """True if the backend received a solution of the native engine as a start."""
     certificates: tuple[Certified, ...] = ()
     """One certificate per claim of the answer, if certificates were requested."""
     from_journal: str = ""
-    """The time (UTC) of an answer from a journal: its points have been verified again, but not its proofs and bounds."""
+    """The time (UTC) of an answer from a journal: the answer's points have been verified again, but not its proofs and
+    bounds."""
 
 
 _Answer = TypeVar("_Answer")

@@ -5,9 +5,9 @@ upper guard. Here cavities are taken from the joint histogram of cells: a box is
 without reaching a row. As in the paper, boxes are ordered by the number of features, and then by size (cells, summed over the
 features).
 
-Up to two features the enumeration is complete. For three, features with many cells are first coarsened to groups of cells with
-similar numbers of rows, so that the work per triple is bounded; boxes of groups are then extended to maximal boxes of cells.
-Boxes of more than three features are not searched for.
+Up to two features the enumeration is complete. For boxes of three features, features with many cells are first coarsened to
+groups of cells with similar numbers of rows, so that the work per triple is bounded; boxes of groups are then extended to
+maximal boxes of cells. Boxes of more than three features are not searched for.
 """
 
 from __future__ import annotations
@@ -105,10 +105,11 @@ def _runs(mask: BoolArray) -> list[tuple[int, int]]:
 
 
 def _rectangles(occupied: BoolArray) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yields maximal empty rectangles that bound both features and do not lie in a completely empty row or column.
+    """Yields maximal empty rectangles that bound both features and are not within a completely empty row or column.
 
-    For every first row the last row moves down. The columns that are free in all rows between both form runs, and a run is
-    maximal if neither adjacent row is free over the whole run. One array operation handles every last row.
+    For every first row, all last rows are considered. The columns that are free in all rows from the first to the last form
+    runs; a run is maximal if neither adjacent row is free over the whole run. One array operation handles all last rows at
+    once.
     """
     rows, columns = occupied.shape
     if rows > columns:
@@ -197,7 +198,7 @@ def learn_at(cavities: Cavities, cells: Int32Array) -> int:
 
 
 def grown(cavities: Cavities, cells: Int32Array, order: tuple[int, ...]) -> Box:
-    """The box around a point, bounded on features in which no row agrees with it; all sides are extended up to a row.
+    """The box around a point, bounded on features in which no row agrees with the point; all sides are extended up to a row.
 
     The features are extended in order, so that the first features become the widest.
     """
@@ -218,12 +219,12 @@ def grown(cavities: Cavities, cells: Int32Array, order: tuple[int, ...]) -> Box:
 
 
 def _size(cavities: Cavities, box: Box) -> float:
-    """The share of all combinations of cells that is in a box."""
+    """The share of all combinations of cells that are in a box."""
     return float(np.prod([(high - low + 1) / int(cavities.n_cells[f]) for f, low, high in box]))
 
 
 Literal: TypeAlias = tuple[str, bool, float]
-"""A feature; True if its value must be below the number, or False if at or above it; and the number."""
+"""A feature; True if the value must be below the number, False if at or above the number; and the number."""
 Clause: TypeAlias = tuple[Literal, ...]
 """At least one of the literals must hold."""
 _LARGEST = 1e300

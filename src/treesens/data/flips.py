@@ -28,7 +28,8 @@ from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept
 from treesens.data.rows import cells_of_rows
 
 MOST_COMBINATIONS = 1024
-"""Maximum combinations of cells of all sensitive features except the one with the most; with more, cells are thinned evenly."""
+"""Maximum number of combinations of cells of all sensitive features except the one with the most cells; above it, cells are
+thinned evenly."""
 
 _CHUNK = 4096
 _INPUTS = 1 << 14
@@ -44,10 +45,10 @@ class Flips:
 
     `highest` and `lowest`, int64[rows], are raw scores (before averaging): the exact score is in [v, v + slack] units of
     2**-shift, and is v itself if `slack` is 0 (a row that passes a threshold by less than `slack` is not counted).
-    `highest_cells` and `lowest_cells`, int32[rows, features], are the cells of the sensitive `features` that reach them, and
-    `own`, int64[rows], are the scores of the unchanged rows. `index` numbers the rows in their table. `complete` is False if
-    not all combinations of cells were tried, so that some flipping rows may be missed. If the two sides use different scores
-    (leads of two classes), `own_low` is the score of the unchanged rows on the lower side.
+    `highest_cells` and `lowest_cells`, int32[rows, features], are the cells of the sensitive `features` at which the extremes
+    are reached, and `own`, int64[rows], are the scores of the unchanged rows. `index` contains the rows' numbers in the table.
+    `complete` is False if not all combinations of cells were tried, so that some flipping rows may be missed. If the two sides
+    use different scores (leads of two classes), `own_low` is the score of the unchanged rows on the lower side.
     """
 
     features: tuple[int, ...]
@@ -67,8 +68,8 @@ class Flips:
 
 
 Judge = Callable[[Int64Array, Int32Array], tuple[Int64Array, Int64Array]]
-"""Maps inputs to the numbers that have to be high at one point, and to those that have to be low at the other, int64[inputs].
-An input has the position of its row, int64[inputs], and cells, int32[inputs, features].
+"""Maps inputs to two arrays, int64[inputs] each: the numbers that must be high at one point, and the numbers that must be low
+at the other point. An input is given by the position of its row, int64[inputs], and by its cells, int32[inputs, features].
 """
 
 
@@ -88,9 +89,9 @@ def flips(
     """Sweeps the rows of `cells`, int32[rows, features of the grid] (all inside the grid), over the legal cells of `features`.
 
     `legal[f]`, bool[n_cells], marks the cells of feature f with a legal value. For several features all combinations are tried,
-    up to `limit`, with at least `least` cells of each. With a model, the engine sums the scores of its `output` for all cells
-    of the feature with the most cells, which do not count for the limit; without `with_own` the scores `own` remain 0. With a
-    judge, rows are tried until the `budget` is over; its numbers are the scores, in units of 1.
+    up to `limit`, with at least `least` cells of each feature. With a model, the engine sums the scores of its `output` for all
+    cells of the feature with the most cells, which do not count for the limit; without `with_own` the scores `own` remain 0.
+    With a judge, rows are tried until the `budget` is over; the judge's numbers are the scores, in units of 1.
     """
     chosen, rows = tuple(features), np.arange(len(cells))
     index = rows if index is None else index
@@ -136,8 +137,8 @@ def combined_rows(
 ) -> Iterator[tuple[Int64Array, Int32Array, Int32Array]]:
     """Yields the rows of `cells`, int32[rows, features], with every combination of cells, in batches until the budget is over.
 
-    A batch has the positions of rows, the combinations, int32[combinations, chosen], and the rows' cells, first unchanged, then
-    with each combination, int32[rows, 1 + combinations, features].
+    A batch contains the positions of rows, the combinations, int32[combinations, chosen], and the rows' cells, first unchanged,
+    then with each combination, int32[rows, 1 + combinations, features].
     """
     sizes = tuple(map(len, options))
     count = math.prod(sizes)
@@ -159,7 +160,8 @@ def with_cells(
 ) -> FloatArray:
     """The rows, float64[rows, features], with values in `cells`, int32[rows, chosen], for the chosen `features`.
 
-    A value outside its cell is replaced by the legal value nearest to it, or to that in `near`; if missing, by a round value.
+    A value outside its cell is replaced by the legal value nearest to it (or to the value in `near`) or, if missing, by a round
+    value.
     """
     result, own = rows.copy(), cells_of_rows(space.grid, rows)
     for column, f in enumerate(features):
@@ -186,7 +188,8 @@ def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: 
 
 
 def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -> tuple[list[NDArray[np.int64]], bool]:
-    """All options, or evenly spread ones whose number of combinations is within the limit, but at least `least` of each."""
+    """All options or, above the limit on combinations, evenly spread options within the limit, but at least `least` of each
+    feature."""
     complete = True
     while math.prod(map(len, options)) > limit:
         complete = False
@@ -223,18 +226,19 @@ class FlipQuestion:
         return np.asarray(self.clearance(found) >= 0)
 
     def clearance(self, found: Flips) -> Int64Array:
-        """The smaller of the amounts by which rows meet both bounds, negative if they fail one, in units of the sweep."""
+        """The smaller of the amounts by which rows meet the two bounds, negative if a bound is not met, in units of the
+        sweep."""
         return np.minimum(*self._margins(found))
 
     def deficit(self, found: Flips) -> Int64Array:
-        """The amount by which rows fall short of being pairs, in units of the sweep; 0 for pairs. Unlike `clearance`, it falls
-        if a row gets closer to one bound and not to the other.
+        """The amount by which rows fall short of being pairs, in units of the sweep; 0 for pairs. Unlike `clearance`, this
+        amount also falls if a row gets closer to only one of the bounds.
         """
         above, below = (np.maximum(-margin, 0) for margin in self._margins(found))
         return np.asarray(above if self.swing is not None else above + below)
 
     def _margins(self, found: Flips) -> tuple[Int64Array, Int64Array]:
-        """The amounts by which the highest and the lowest scores pass their bounds; equal for a swing."""
+        """The amounts by which the highest and the lowest scores pass their bounds; for a swing, both amounts are equal."""
         lowest = found.lowest + found.slack
         if self.swing is not None:
             swing = found.highest - lowest - least_units(self.swing, found.shift)
@@ -250,18 +254,19 @@ class FlipQuestion:
         return least_units(self.high, found.shift, strict=above), -least_units(-self.low, found.shift, strict=below)
 
     def cells_of_pairs(self, cells: Int32Array, high: Int32Array, low: Int32Array) -> Int32Array:
-        """The cells of both points, int32[rows, 2, features]: those of the rows, with `high` and `low` for the features."""
+        """The cells of both points, int32[rows, 2, features]: the rows' cells, with `high` and `low` in the columns of the
+        varied features."""
         result = np.repeat(cells[:, None, :], 2, axis=1)
         result[:, self.upper, list(self.features)] = high
         result[:, self.lower, list(self.features)] = low
         return result
 
     def falling(self, found: Flips) -> BoolArray:
-        """Marks rows whose unchanged score is on the upper side, bool[rows]: a flip lowers it."""
+        """Marks rows whose unchanged score is on the upper side, bool[rows]: a flip lowers this score."""
         return np.zeros(len(found), bool) if self.high is None else np.asarray(found.own >= self._ends(found)[0])
 
     def rising(self, found: Flips) -> BoolArray:
-        """Marks rows whose unchanged score is on the lower side, bool[rows]: a flip raises it."""
+        """Marks rows whose unchanged score is on the lower side, bool[rows]: a flip raises this score."""
         if self.low is None:
             return np.zeros(len(found), bool)
         own = found.own if found.own_low is None else found.own_low
@@ -269,7 +274,7 @@ class FlipQuestion:
 
 
 def flip_question(query: Query) -> FlipQuestion | None:
-    """The question as a `FlipQuestion`; None if it has another form."""
+    """The question as a `FlipQuestion`; None if the question has another form."""
     same = [c for c in query.constraints if isinstance(c, SameExcept)]
     if len(query.points) != 2 or len(same) != 1 or not same[0].varied:
         return None

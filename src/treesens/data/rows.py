@@ -66,7 +66,7 @@ def fine_runs(coarse: FeatureGrid, fine: FeatureGrid) -> tuple[Int64Array, Int64
 
 
 def changes_from_value(domain: Domain, grid: FeatureGrid, legal: BoolArray, value: float) -> Int64Array:
-    """1 for every cell whose legal value nearest to `value` differs from it, int64[n_cells]; missing (NaN) is a separate value.
+    """int64[n_cells]: 1 for every cell of which `value` is not a legal value, otherwise 0; missing (NaN) is a separate value.
     Present cells without a legal value cost 0, unless `value` is missing.
     """
     changes = legal.astype(np.int64)

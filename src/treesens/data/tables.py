@@ -2,7 +2,7 @@
 
 A table contains model inputs: numbers in the model's own units, with NaN or an empty field for a missing value. Text is allowed
 in columns whose category names are known (declared, or stored in the model); in other columns it is an error. A model can read
-a table that has the columns it needs, with numbers in range.
+a table that has all columns the model needs, with numbers in range.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Categories:
 class Table:
     """Columns by name, in the order of the source; `label` is the column that is not an input, or None if all are inputs.
 
-    `sha256` is the digest of the file, or None for a data frame. `marks` are the marks of missing values per frame column.
+    `sha256` is the digest of the file, or None for a data frame. `marks` are the marks of missing values per column of a data
+    frame.
     """
 
     name: str
@@ -104,7 +105,7 @@ class Table:
         values, known = self.columns[column], categories or Categories()
         if known.unsure:
             raise DataError(
-                f"column `{column}` may hold codes or names: the model does not state which column its category names are for",
+                f"column `{column}` may hold codes or names: the model does not state which column its category names belong to",
                 place=f"{self.name}, column `{column}`",
                 remedy=f"write the codes of training, and declare the feature, e.g. {declaration(column, 'integer in [0, 9]')}",
             )
@@ -171,7 +172,7 @@ class Table:
 
 
 def with_zeros(table: Table, columns: Iterable[str]) -> Table:
-    """The table with columns of zeros added for features that a model names but does not use."""
+    """The table with columns of zeros added for features that a model lists but does not use."""
     zeros = np.zeros(table.rows)
     zeros.flags.writeable = False
     added = {column: zeros for column in columns if column not in table}
@@ -179,7 +180,8 @@ def with_zeros(table: Table, columns: Iterable[str]) -> Table:
 
 
 _MOST_DIGITS = 400
-"""Maximum digits before or after the point of a category name that is a number: exact values need all these digits."""
+"""Maximum number of digits before or after the point in a category name that is a number: an exact value needs all these
+digits."""
 
 
 def decimal_of(text: str) -> Fraction | None:
@@ -261,8 +263,8 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
 
 
 def _marks_of_frame(frame: Any, rows: int) -> dict[str, frozenset[str]]:
-    """The marks of missing values in each column, as scikit-learn converts it; none for pyarrow tables, which scikit-learn does
-    not accept."""
+    """The marks of missing values in each column, as scikit-learn converts the column; none for pyarrow tables, which
+    scikit-learn does not accept."""
     import narwhals as nw
 
     data = nw.from_native(frame, eager_only=True)
@@ -282,7 +284,8 @@ def _marks(values: np.ndarray[Any, Any]) -> frozenset[str]:
 def table_of_columns(
     columns: dict[str, Column], place: str, label: str | None = None, digest: str | None = None
 ) -> Table:
-    """The table with these columns, which become read-only. Raises DataError without rows, and for an unknown label column."""
+    """The table with these columns, which become read-only. Raises DataError if there are no rows, or if the label column is
+    unknown."""
     count = len(next(iter(columns.values()))) if columns else 0
     if count == 0:
         raise DataError("the table has no rows", place=place, remedy="give a table with at least one row")
@@ -369,7 +372,8 @@ def _refuse_duplicates(names: list[str], place: str) -> None:
 
 
 def _all_numbers(file: io.TextIOBase, delimiter: str, width: int) -> FloatArray | None:
-    """The rest of the file if every field is a number, by numpy's exact and fast C reader; None if some field is not."""
+    """The rest of the file, read by numpy's exact and fast C reader, if every field is a number; None if some field is not a
+    number."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # suppresses warnings about files without rows
         try:
@@ -398,9 +402,9 @@ _PLACE = "the array"
 
 
 def table_of_array(array: np.ndarray[Any, Any], models: Iterable[LoadedModel], label: str | None) -> Table:
-    """The table of an array [rows, features], with the feature names of the first model with as many features.
+    """The table of an array [rows, features], with the feature names of the first model that has the same number of features.
 
-    Raises DataError for an array of another shape, and for a label, which arrays cannot name.
+    Raises DataError for an array of another shape, and for a label, because array columns have no names.
     """
     remedy = "give the columns in the order of training, or a data frame that names them"
     if array.ndim != 2 or array.dtype.names is not None:
@@ -422,7 +426,7 @@ def table_of_array(array: np.ndarray[Any, Any], models: Iterable[LoadedModel], l
 
 
 def align_table(model: LoadedModel, table: Table) -> Table:
-    """The table with zeros for features that the model names, but on which no tree splits.
+    """The table with zeros for features that the model lists, but on which no tree splits.
 
     Raises DataError if another feature is missing, or contains text or numbers outside the model's number type.
     """
@@ -436,7 +440,7 @@ def align_table(model: LoadedModel, table: Table) -> Table:
         raise DataError(
             f"the table lacks columns that the model uses: {listed}",
             place=table.name,
-            remedy=did_you_mean(needed[0], table.inputs) or "rename the columns as the model names its features",
+            remedy=did_you_mean(needed[0], table.inputs) or "rename the columns to the names of the model's features",
         )
     for feature in ensemble.features:
         # Texts may be declared category names; others are refused when the column is read.
@@ -477,7 +481,7 @@ def check_range(table: Table, name: str, values: FloatArray, number_type: Number
             f"column `{name}` contains infinite values, or values beyond the range of {number_type.value}, in "
             f"{len(beyond)} of {table.rows} rows",
             place=f"{table.name}, row {int(beyond[0])}, column `{name}`",
-            remedy="leave fields empty where the value is missing, or give the largest value that can be meant",
+            remedy="leave the fields of missing values empty, or give the largest possible value",
         )
 
 

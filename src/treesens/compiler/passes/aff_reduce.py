@@ -1,12 +1,12 @@
-"""aff-reduce (Aff-bin, Aff-multi): the sum of two opposed gap rows, in which unaffected leaves cancel.
+"""aff-reduce (Aff-bin, Aff-multi): adds the sum of two opposed gap rows; unaffected leaves cancel in this sum.
 
     sum over affected leaves of (l_n(1) - l_n(2)) n.val >= 2 delta                               (Aff-bin)
 
-and for classes c1, c2 the same sum, with + on the trees of c1 and - on the trees of c2 (Aff-multi). Two rows are opposed if the
-coefficient of every leaf in one row is exactly the negative of the coefficient of the same leaf, at the other point, in the
-other row: S(a) >= delta and -S(b) >= delta, or S_c1(a) - S_c2(a) >= eta and S_c2(b) - S_c1(b) >= eta. The new row is implied,
-and has far fewer terms than its parents. This pass itself finds the unaffected leaves (their indicators need not be equal in
-the module): these leaves cancel, so the row is stronger than its parents in the linear relaxation.
+and for classes c1, c2 the same sum, with + on the trees of c1 and - on the trees of c2 (Aff-multi). Two rows are opposed if
+every leaf's coefficient in one row is exactly the negative of the same leaf's coefficient, at the other point, in the other
+row: S(a) >= delta and -S(b) >= delta, or S_c1(a) - S_c2(a) >= eta and S_c2(b) - S_c1(b) >= eta. The new row is implied by its
+parents, and has far fewer terms. The pass identifies unaffected leaves itself (the module need not equate their indicators).
+Because these leaves cancel, the linear relaxation of the new row is stronger than that of its parents.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class AffReduce:
 
 
 def opposed_rows(module: Module) -> list[tuple[Linear, Linear]]:
-    """Pairs of unconditional rows over the leaves of two points, with opposite coefficients leaf by leaf."""
+    """Pairs of unconditional rows over the leaves of two points, such that the coefficients of every leaf are opposite."""
     leaf_key, point_of = _leaf_identity(module)
     rows = []
     for row in module.ops_of(Linear):
@@ -68,7 +68,7 @@ def opposed_rows(module: Module) -> list[tuple[Linear, Linear]]:
 
 
 def add_rows(left: Linear, right: Linear, *, name: str) -> Linear:
-    """The sum of two rows of the same shift."""
+    """The sum of two rows with the same shift."""
     variables, inverse = np.unique(np.concatenate((left.variables, right.variables)), return_inverse=True)
     wide = object in (left.coefficients.dtype, right.coefficients.dtype)
     sums = np.zeros(len(variables), object if wide else np.int64)
@@ -78,7 +78,8 @@ def add_rows(left: Linear, right: Linear, *, name: str) -> Linear:
 
 
 def _leaf_identity(module: Module) -> tuple[Int64Array, Int64Array]:
-    """For every variable: a number for (model, leaf), or -1 if it is not a leaf; and the point, or -1 if several share it."""
+    """For every variable: the number of its (model, leaf), or -1 for other variables; and the point, or -1 if several points
+    share it."""
     key = np.full(module.variables, -1, np.int64)
     point = np.full(module.variables, -2, np.int64)
     for block in module.blocks_of(ExactlyOne):

@@ -21,12 +21,12 @@ class Relation(Enum):
     EQUISATISFIABLE = "equisatisfiable"
     """The rewritten module has a solution iff the source has one; optimal values are equal too."""
     RELAXATION = "relaxation"
-    """Every solution is kept, and new solutions may appear: only `none` survives."""
+    """Every solution is kept, and new solutions may appear: only a `none` remains valid."""
     RESTRICTION = "restriction"
-    """Every solution is a solution of the original: only `found` survives."""
+    """Every solution is a solution of the original: only a `found` remains valid."""
 
     def then(self, later: Relation) -> Relation | None:
-        """The relation of two consecutive steps; None if no verdict survives (a relaxation of a restriction)."""
+        """The combined relation of two consecutive steps; None if no verdict remains valid (a relaxation of a restriction)."""
         order = [Relation.EQUIVALENT, Relation.EQUISATISFIABLE]
         if self in order and later in order:
             return order[max(order.index(self), order.index(later))]
@@ -104,7 +104,7 @@ def size_of(module: Module) -> ModuleSize:
 
 
 def classes_of_equal(module: Module) -> np.ndarray:
-    """For every variable, the smallest variable that is equal to it by the `Equal` ops, int64[variables].
+    """For every variable, the smallest variable that the `Equal` ops equate with this variable, int64[variables].
 
     Only equalities between literals of the same sign merge variables; passes leave other equalities unchanged.
     """
@@ -116,7 +116,8 @@ def classes_of_equal(module: Module) -> np.ndarray:
 
 
 def smallest_of_class(variables: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """For every variable, the smallest variable in its class, int64[variables]; `left[i]` and `right[i]` are in one class."""
+    """For every variable, the smallest variable in its class, int64[variables]; `left[i]` and `right[i]` are in the same
+    class."""
     representative = np.arange(variables, dtype=np.int64)
     while True:
         low = np.minimum(representative[left], representative[right])
@@ -130,7 +131,7 @@ def smallest_of_class(variables: int, left: np.ndarray, right: np.ndarray) -> np
 
 
 def guard_classes(module: Module) -> np.ndarray:
-    """Like `classes_of_equal`, but also merges members of tables with equal rows over equal order blocks."""
+    """Like `classes_of_equal`, but also merges table members whose rows are equal over equal order blocks."""
     representative = classes_of_equal(module)
     seen: dict[tuple[int, bytes, bytes, bytes, bytes], int] = {}
     for op in module.ops_of(Membership):

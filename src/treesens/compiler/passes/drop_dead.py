@@ -1,8 +1,8 @@
 """drop-dead: removes leaves and branches that cannot be reached.
 
 A leaf that implies a false literal, or two contradictory literals (x <= 3 and x > 5), is never reached. A tree with only one
-remaining leaf contributes a constant. Unused predicates lose their variable: the cells that they separated are merged, and
-represented by the last of them (`extensions/certify/proof_text.py` relies on this).
+remaining leaf contributes a constant. An unused predicate loses its variable: the cells that the predicate separated are
+merged, and the last of these cells represents them (`extensions/certify/proof_text.py` relies on this).
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
 
 
 def _dead_leaves(module: Module) -> BoolArray:
-    """Marks leaves with an empty box: in some order block, they need the cell both at or below a position and above it."""
+    """Marks leaves with an empty box: in some order block, the leaf requires both a cell at or below a position and a cell
+    above it."""
     dead = np.zeros(module.variables, bool)
     leaves, literals = leaf_implications(module)
     block_of, position = _positions(module)
@@ -91,9 +92,9 @@ def _dead_leaves(module: Module) -> BoolArray:
 
 
 def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
-    """Fixes leaves: a tree's last remaining leaf is always reached, and excludes all other leaves of the tree.
+    """Fixes leaves: a tree's last remaining leaf is always reached; such a leaf excludes all other leaves of the tree.
 
-    This is repeated until nothing changes, since a leaf may belong to a tree of two points.
+    This is repeated until nothing changes, since one leaf may belong to trees of two points.
     """
     before = -1
     while before != (fixed := int(np.count_nonzero(target < 0))):
@@ -136,8 +137,8 @@ def _unused_predicates(module: Module) -> BoolArray:
 
 
 def _merge_unused(module: Module, unused: BoolArray) -> np.ndarray:
-    """Gives unused predicates the value of their left neighbour (false at the left end): the cell between the two disappears,
-    and the cell above represents both."""
+    """Gives unused predicates the value of their left neighbour (false at the left end): the cell between the two predicates
+    disappears, and the cell above represents both cells."""
     target = np.arange(module.variables, dtype=np.int32) * 2
     for block in module.blocks_of(Order):
         before = np.int32(FALSE)

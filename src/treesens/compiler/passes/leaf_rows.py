@@ -1,13 +1,13 @@
-"""leaf-rows: one row of leaf sums per tree and predicate, which (with `intervals`) includes leaves with tighter predicates.
+"""leaf-rows: one leaf-sum row per tree and predicate; with `intervals`, the row includes the leaves with tighter predicates.
 
-Source: rows of single nodes (eqs. root_const, non_root_const), which repeat a predicate at several nodes of a tree.
-Target: for every tree and every predicate p[k] of a feature used in it,
+Source: one row per node (eqs. root_const, non_root_const), so that a predicate is repeated for several nodes of a tree. Target:
+for every tree and every predicate p[k] of a feature used in it,
 
     sum of leaves that need the cell to be at most j <= k   <=  p[k]
     sum of leaves that need the cell to be above j >= k     <=  1 - p[k].
 
-These leaves exclude each other, so one row replaces several rows, and is stronger: by monotonicity a leaf that needs p[j] also
-needs every p[k] with k >= j. For a single tree and feature, the rows describe the convex hull.
+These leaves exclude each other, so a single row replaces several rows and is stronger: by monotonicity, a leaf that requires
+p[j] also requires every p[k] with k >= j. For a single tree and feature, the rows describe the convex hull.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class LeafRows:
 
 
 def _tree_of(module: Module) -> list[Int64Array]:
-    """For every exactly-one block, the tree of each variable (or -1), numbered across blocks.
+    """For every exactly-one block, the number of each variable's tree (or -1), counted across blocks.
 
-    A leaf that two points share belongs to a tree in the block of each point, and may be in rows of both.
+    A leaf that two points share belongs to a tree in the block of each point, and may occur in the rows of both points.
     """
     result = []
     offset = 0
@@ -78,7 +78,8 @@ def _aggregate(module: Module, leaves: Int32Array, literals: Int32Array, interva
 
 
 def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
-    """For every variable, a global position, consecutive within order blocks, and the index of its block (or -1)."""
+    """For every variable, a global position (consecutive within order blocks), and the index of the variable's block (or
+    -1)."""
     position = np.full(module.variables, -1, np.int64)
     block_of = np.full(module.variables, -1, np.int64)
     offset = 0
@@ -90,7 +91,7 @@ def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
 
 
 def _tightest(module: Module, leaves: Int32Array, literals: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """The tightest literal per leaf, feature and direction: all others follow from the chain."""
+    """The tightest literal per leaf, feature and direction: the chain of predicates implies all other literals."""
     position, block_of = _positions(module)
     variable = literals >> 1
     sign = literals & 1
@@ -103,7 +104,8 @@ def _tightest(module: Module, leaves: Int32Array, literals: Int32Array) -> tuple
 
 
 class _Expansion:
-    """Finds the rows (tree, literal) of a leaf from its tightest literal: all weaker literals that the leaf's tree uses."""
+    """Finds the rows (tree, literal) of a leaf from its tightest literal: this literal and all weaker literals used by the
+    leaf's tree."""
 
     def __init__(self, module: Module, keys: Int64Array) -> None:
         position, block_of = _positions(module)
@@ -124,7 +126,7 @@ class _Expansion:
     def rows(
         self, tree: Int64Array, literals: Int32Array, leaves: Int32Array, intervals: bool
     ) -> tuple[Int64Array, Int32Array]:
-        """The row keys and leaves of all memberships."""
+        """The row key and the leaf of every membership."""
         key = tree << 32 | literals
         if not intervals:
             return key, leaves

@@ -62,7 +62,7 @@ def _merge(module: Module) -> Substitution:
 
 
 def _hole_clauses(module: Module) -> set[tuple[int, int]]:
-    """Pairs (p, q) with a clause "p or not q": since p <= q by type, both are equal."""
+    """Pairs (p, q) with a clause "p or not q": the block type implies p <= q, so p and q are equal."""
     pairs: set[tuple[int, int]] = set()
     for op in module.ops_of(Clauses):
         for r in np.flatnonzero(np.diff(op.indptr) == 2):

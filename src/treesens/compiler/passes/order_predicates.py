@@ -1,11 +1,12 @@
-"""order-predicates: the order of predicates for emission and branching.
+"""order-predicates: sets the order in which predicates are emitted and branched on.
 
-The chains p[1] <= p[2] <= … (eq. predicate_consistency) are part of the type of an order block, and every backend writes the
-minimal set, for neighbours only. The remaining choice is the order of features: solvers break ties by position, and backends
-with a branching order take it from the blocks.
+The chains p[1] <= p[2] <= … (eq. predicate_consistency) are part of the type of an order block, and every backend emits the
+minimal set of constraints, between neighbours only. The remaining choice is the order of features: solvers break ties by
+position, and backends with a branching order use the order of the blocks.
 
-`by=gain` starts with features whose guards change scores most (the sum, over their leaf rows, of the spread of leaf weights);
-`by=uses` sorts features by the number of rows that mention them; `by=feature` uses the order in the model.
+`by=gain` starts with the features whose guards change scores most (the sum of the absolute coefficients of the leaves that
+require these guards); `by=uses` sorts features by the number of rows that mention them; `by=feature` uses the order in the
+model.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """share-copies: merges copies of predicates and leaves that cannot differ between the points.
 
-Source: two copies with `Equal` ops (eq. same, and UnAff if `unaffected-leaves` ran before).
-Target: one variable per class of equal variables. Equal order blocks are merged, trees whose leaves are all shared move to one
-exactly-one block for both points, and equal rows appear once.
+Source: two copies with `Equal` ops (eq. same, and UnAff if `unaffected-leaves` ran before). Target: one variable per class of
+equal variables. Equal order blocks are merged, trees whose leaves are all shared are moved to one exactly-one block for both
+points, and repeated rows are dropped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ShareCopies:
 
 
 def _merge_orders(module: Module) -> Module:
-    """Merges the order blocks of all points that share predicates and cells."""
+    """Merges order blocks of different points if the blocks share predicates and cells."""
     first: dict[tuple[int, bytes, bytes], int] = {}
     blocks: list[Block] = []
     moved: list[int] = []
@@ -55,7 +55,7 @@ def _merge_orders(module: Module) -> Module:
 
 
 def _merge_units(module: Module) -> Module:
-    """Moves trees whose leaves are the same variables for several points to one block for these points."""
+    """If a tree's leaves are the same variables for several points, moves the tree to one block for these points."""
     trees: dict[tuple[int, int, bytes], tuple[set[int], Int32Array, Int32Array]] = {}
     rest: list[Block] = []
     for block in module.blocks:
@@ -116,7 +116,7 @@ def _merge_rows(module: Module) -> Module:
 
 
 def _merge_tables(module: Module) -> Module:
-    """Keeps one of the equal rows of tables, whose members have become one variable (`guard_classes`)."""
+    """Keeps one of several equal rows of a table, whose members have become one variable (`guard_classes`)."""
     seen: set[int] = set()
     ops: list[Op] = []
     for op in module.ops:

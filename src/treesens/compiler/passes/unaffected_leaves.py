@@ -1,9 +1,10 @@
-"""unaffected-leaves (UnAff): the indicators of a leaf are equal for two points if its guards cannot differ between them.
+"""unaffected-leaves (UnAff): the indicators of a leaf are equal for two points if the leaf's guards cannot differ between the
+points.
 
     for every l_n in U: l_n(1) = l_n(2)                                                          (UnAff)
 
-U are the leaves whose guards are all equal in both copies, by `Equal` ops or because the copies share variables. By theorem
-thm:optimisations-are-sound of the paper, the solutions stay the same.
+U is the set of leaves whose guards are all equal in both copies, by `Equal` ops or because the copies share variables. By
+theorem thm:optimisations-are-sound of the paper, the solutions stay the same.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class UnaffectedLeaves:
 
 
 def copies(module: Module) -> list[tuple[Int32Array, Int32Array]]:
-    """The variables of the common leaves of every two exactly-one blocks of one model."""
+    """For every two exactly-one blocks of one model, the variables of their common leaves."""
     units = list(module.blocks_of(ExactlyOne))
     result = []
     for i, left in enumerate(units):

@@ -17,7 +17,7 @@ from treesens.errors import InternalError
 @dataclass(frozen=True)
 class LogRational:
     """rational + sum of coefficient * ln(argument). Arguments are positive rationals other than 1, or positive irrational
-    numbers that are themselves of this form.
+    numbers of the same form.
     """
 
     rational: Fraction = Fraction(0)

@@ -25,7 +25,8 @@ def every_case(query: Query) -> list[Query]:
 
 
 def cases_of_one(query: Query) -> list[Query]:
-    """The cases of the first disjunction that has at most `MOST_CASES` alternatives, one each; [] without such a disjunction.
+    """One case per alternative of the first disjunction with at most `MOST_CASES` alternatives; [] if no such disjunction
+    exists.
 
     Disjunctions that consist of sets of cells do not become cases, because the search branches on cells anyway.
     """

@@ -1,9 +1,9 @@
 """All boxes of at most w features that contain no row of a table, without listing them (paper, section 4, "cavities").
 
-A point lies in such a box if and only if there are at most w features on which no row agrees with it: the point's cells are
-then a box without a row. In other words, the sets of features in which rows differ from the point have a hitting set of size w.
-Such a set is found by branching on the row that differs in the fewest features, so that the number of features of the table
-hardly matters (Reiter, *A theory of diagnosis from first principles*, Artificial Intelligence 32, 1987).
+A point is in such a box if and only if no row agrees with the point on some set of at most w features: the point's cells on
+this set are then a box without a row. In other words, the sets of features in which rows differ from the point have a hitting
+set of size w. Such a set is found by branching on the row that differs in the fewest features, so that the number of features
+of the table hardly matters (Reiter, *A theory of diagnosis from first principles*, Artificial Intelligence 32, 1987).
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ Box: TypeAlias = tuple[Side, ...]
 
 
 class Cavities:
-    """The boxes of at most `width` features that contain none of `rows`: cells int32[rows, features], with -1 in no box.
+    """The boxes of at most `width` features that contain none of `rows`, cells int32[rows, features]; a cell of -1 is in no
+    box.
 
-    `n_cells` is int32[features]; features with a single cell are ignored. `known` are the boxes learnt so far, for any
-    question: none of them contains a row.
+    `n_cells` is int32[features]; features with a single cell are ignored. `known` contains the boxes learnt so far, for any
+    question; none of these boxes contains a row.
     """
 
     def __init__(self, rows: Int32Array, n_cells: Int32Array, width: int) -> None:

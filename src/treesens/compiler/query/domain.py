@@ -50,7 +50,7 @@ class RealDomain:
 class ValueDomain:
     """Finitely many legal values: `values`, float64[n] ascending, each with a label for input and output.
 
-    Several values may have one label (an integer stored as a rounded fraction, and its form in a table).
+    Several values may share a label (an integer stored as a rounded fraction, and its form in a table).
     """
 
     values: FloatArray
@@ -164,7 +164,7 @@ def _as_type(value: float, number_type: NumberType, low: float, high: float) -> 
 def round_value(low: float, high: float, number_type: NumberType) -> float:
     """A value in [low, high] with few decimals: zero, a whole number, or the shortest decimal inside.
 
-    The ends of open cells are the largest floats, which are not natural values, so the search starts at the other end.
+    An open cell ends at the largest float, which is not a natural value, so the search starts at the other end.
     """
     if low <= 0.0 <= high:
         return 0.0

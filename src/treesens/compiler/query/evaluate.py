@@ -48,7 +48,8 @@ class Inputs:
 
 
 def inputs_of(query: Query, values: FloatArray) -> Inputs:
-    """Concrete points with cells and exact scores. Raises DataError if a value has no cell (NaN if missing is not allowed)."""
+    """Concrete points with cells and exact scores. Raises DataError if a value has no cell (NaN, where missing values are not
+    allowed)."""
     cells = query.space.grid.cells(values)
     return Inputs(values, cells, scores_of_cells(query, cells))
 
@@ -109,7 +110,8 @@ def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
 
 
 def _compared(constraint: AtLeast, x: Inputs) -> tuple[Fraction, bool, tuple[Fraction, Fraction]]:
-    """The value of the form; True if the value satisfies the bound; and an enclosure of the bound that is narrow enough."""
+    """The value of the form; Whether the value satisfies the bound, and an enclosure of the bound that is narrow enough to
+    decide this."""
     value = form_value(constraint.form, x)
     bits = 128
     while True:
@@ -169,7 +171,7 @@ def difference_holds(relation: Difference, left: float, right: float) -> bool:
 
 
 def avoids(boxes: AvoidBoxes, cells: Int32Array) -> bool:
-    """True if `cells`, int32[features], lie in none of the boxes."""
+    """True if none of the boxes contains `cells`, int32[features]."""
     inside = (cells[boxes.feature] >= boxes.low) & (cells[boxes.feature] <= boxes.high)
     counts = np.add.reduceat(inside.astype(np.int64), boxes.indptr[:-1]) if len(inside) else np.zeros(0, np.int64)
     return not bool(np.any(counts == np.diff(boxes.indptr)))

@@ -1,10 +1,10 @@
 """Sums of shares at one input, and their signs.
 
-A sigmoid, a class's share of a softmax and a class's share of a sum of calibrated scores have one form: N / D, where D is a sum
-of positive members (powers of e, for instance), and N a linear form in the same members. Shares with equal D are added up, and
-a multiple of D is taken out of N, which makes terms cancel: shares that add up to 1, equal shares of equal scores, sigmoids of
-a score and of its negative. The sign of a sum that reduces to a rational number is exact; other signs are found by enclosures
-of growing precision. A sum that equals its bound in any other way remains undecided.
+A sigmoid, a class's share of a softmax and a class's share of a sum of calibrated scores all have the same form: N / D, where D
+is a sum of positive members (powers of e, for instance), and N a linear form in the same members. Shares with equal D are added
+up, and a multiple of D is taken out of N, which makes terms cancel: shares that add up to 1, equal shares of equal scores,
+sigmoids of a score and of its negative. The sign of a sum that reduces to a rational number is exact; other signs are found by
+enclosures of growing precision. A sum that equals its bound in any other way remains undecided.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Member(ABC):
     """A positive number: a term of the sum D in a share N / D."""
 
     exponent: Fraction = Fraction(0)
-    """The member may be divided by e**exponent; 0 without such a factor."""
+    """An exponent such that the member may be divided by e**exponent; 0 if no such factor exists."""
 
     @abstractmethod
     def bounds(self, bits: int, less: Fraction) -> Ends:
@@ -79,7 +79,7 @@ class Value:
         return not self.shares
 
     def bounds(self, bits: int, less: Fraction = Fraction(0)) -> Ends:
-        """An enclosure of the sum; with `less`, which needs a constant of 0, of the sum divided by e**less."""
+        """An enclosure of the sum or, with `less` (which requires a constant of 0), of the sum divided by e**less."""
         low = high = self.constant
         for members, factors in self.shares.items():
             ends = [[factor * end for end in m.bounds(bits, less)] for m, factor in factors.items()]
@@ -96,7 +96,7 @@ class Value:
         return low, high
 
     def sign(self) -> int:
-        """The sign of the sum. Raises UndecidedError if the sum is so close to 0 that it may be 0."""
+        """The sign of the sum. Raises UndecidedError if the sum is so close to 0 that 0 cannot be excluded."""
         if self.is_rational:
             return (self.constant > 0) - (self.constant < 0)
         exponents = [m.exponent for factors in self.shares.values() for m in factors]

@@ -1,4 +1,4 @@
-"""Forests that a question adds: input scores that are learnt from data, and are as exact as the models' scores.
+"""Forests that a question adds: scores of inputs that are learnt from data, and are as exact as the models' scores.
 
 A learnt score of an input (such as its typicality) is a sum of leaves of trees over the models' cells, in integer units.
 Like a model's score, such a sum is a term in a linear form, and is handled by the same code.
@@ -23,13 +23,13 @@ Enclosures = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Maps inputs float64[rows, features] to the least and greatest score, float64[rows] each, that an independent judge allows."""
 
 FOREST_ROW = "typical"
-"""The name of rows on forests, which a search for the largest slack of scores excludes."""
+"""The name of rows over forests; the search for the largest slack of scores excludes these rows."""
 
 SHIFT = 16
 """Scores learnt from rows are integers in units of 2**-SHIFT."""
 
 _LEAVES = 1 << 22
-"""Number of leaves that are looked up at once."""
+"""Number of leaves that are looked up in one step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,8 @@ class ForestTerm:
 
 
 def forest_scores(trees: CellEnsemble, cells: Int32Array) -> Int64Array:
-    """The sums of leaf values that each row of `cells`, int32[rows, features], reaches: int64[rows], in units of 2**-shift."""
+    """For each row of `cells`, int32[rows, features], the sum of the leaf values that the row reaches: int64[rows], in units of
+    2**-shift."""
     values, _, slack = leaf_values(trees, 0)
     assert slack == 0
     step = max(1, _LEAVES // max(1, trees.n_trees))

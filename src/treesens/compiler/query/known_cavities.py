@@ -12,12 +12,12 @@ from treesens.compiler.query.query import AllOf, AnyOf, AvoidBoxes, AvoidCavitie
 
 
 def all_cavities_in(constraints: Sequence[Constraint]) -> Iterator[AvoidCavities]:
-    """All constraints that avoid all cavities, also inside formulas."""
+    """Every constraint that a point avoids all cavities, also inside formulas."""
     return (part for part in parts_in(constraints) if isinstance(part, AvoidCavities))
 
 
 def with_known(query: Query) -> Query:
-    """The question that avoids only known cavities; all answers to the original question are among its answers."""
+    """The question restricted to known cavities; every answer to the original question also answers the new question."""
     return replace(query, constraints=tuple(map(_with_known, query.constraints)))
 
 
@@ -34,7 +34,7 @@ def _with_known(constraint: Constraint) -> Constraint:
 
 
 def known_boxes(constraint: AvoidCavities) -> AvoidBoxes:
-    """The constraint that avoids the known boxes, over the question's cells."""
+    """The constraint that a point is outside all known boxes, over the question's cells."""
     boxes = list(constraint.cavities.known)
     ends = np.append(constraint.start, len(constraint.coarse))
     low, high = list[int](), list[int]()

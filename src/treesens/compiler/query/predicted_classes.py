@@ -1,4 +1,4 @@
-"""Classes that a library separates: margins that differ by less than the precision of its probabilities are a tie.
+"""Classes as a library separates them: margins that differ by less than the precision of the library's probabilities are a tie.
 
 LightGBM, XGBoost and CatBoost predict the class with the greatest probability, which is rounded after an exponential and a
 division. If two margins differ only in the last digit, their probabilities are equal, and the first class wins.
@@ -36,7 +36,7 @@ CLASS_ROW = "class."
 """Prefix in the names of rows that compare scores of classes."""
 
 STEEPEST = 700.0
-"""About the largest exponent of e that gives a double; beyond it, no two probabilities differ."""
+"""About the largest x for which e**x is a double; beyond this x, no two probabilities differ."""
 
 _RESOLUTION = {NumberType.FLOAT32: Fraction(1, 2**21), NumberType.FLOAT64: Fraction(1, 2**50)}
 """Four units in the last place of 1: an exponential, a sum and a division each have an error below one unit."""
@@ -51,7 +51,7 @@ def resolution_of(ensemble: Ensemble) -> Fraction:
 
 
 def voter_of(ensemble: Ensemble, output: int) -> tuple[Ensemble, int]:
-    """The model whose own class a score decides (the ensemble, or for votes the member with this score), and the index of that
+    """The model whose class a score decides (the ensemble or, for votes, the member with this score), and the index of that
     model's first score.
     """
     if not ensemble.link.votes:
@@ -77,7 +77,8 @@ def compares_scores(ensemble: Ensemble) -> bool:
 def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
     """The classes that the library predicts for its margins [rows, n_outputs]; None if only rounding or a hash decides.
 
-    A library that compares probabilities ignores leads below their rounding error; equal margins are a tie.
+    A library that compares probabilities ignores leads below the rounding error of these probabilities; equal margins are a
+    tie.
     """
     if (sure := ensemble.link.sure_winners(ensemble, margins)) is not None:
         return sure
@@ -141,12 +142,12 @@ def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 
 def _hides_best(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """True if two classes have the greatest margin, but their sums may differ."""
+    """True if two classes share the greatest margin, but their sums may differ."""
     return int((margins == margins.max()).sum()) > 1 and hides_sums(ensemble, float(margins.max()))
 
 
 def hides_sums(ensemble: Ensemble, quotient: float) -> bool:
-    """True if a library that compares sums can compute this float as the quotient by `average` of two different sums."""
+    """True if two different sums, divided by `average`, can give this float in a library that compares sums."""
     if not ensemble.ranks_sums or ensemble.average == 1:
         return False
     kind, count = ensemble.accumulation.number_type, ensemble.average
@@ -198,7 +199,8 @@ def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
 
 
 def unshown(query: Query, row: ProbabilitySum) -> Fraction:
-    """The minimum lead of a mean of probabilities at which the library certainly predicts its class; 0 without a class."""
+    """The minimum lead in a row of mean probabilities at which the library certainly predicts the row's class; 0 for other
+    rows."""
     if not row.name.startswith(CLASS_ROW):
         return Fraction(0)
     return max(resolution_of_class(query.models[query.points[point].model].ensemble) for point in points_in(row))
@@ -215,7 +217,7 @@ def resolution_of_class(ensemble: Ensemble) -> Fraction:
 def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted: bool) -> Constraint:
     """The row's truth value by the library's own probability, read as a decimal: 0.3 means 3/10.
 
-    Libraries round sigmoids, and other odds, differently: if only this rounding decides, the result is `doubted`.
+    Libraries round sigmoids and other link functions differently: if only this rounding decides, the result is `doubted`.
     """
     whole = query.models[query.points[shown.point].model].ensemble
     voter, first = voter_of(whole, row.form.scores[0].output)
@@ -256,7 +258,7 @@ def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
 
 
 def _is_hidden_tie(query: Query, row: AtLeast, seen: Inputs) -> bool:
-    """True if a row compares two classes with equal scores whose sums, before the library divides them, may differ."""
+    """True if a row compares two classes whose scores are equal, but whose sums may differ before the library divides them."""
     if not row.name.startswith(CLASS_ROW) or len(row.form.scores) != 2:
         return False
     whole = query.models[query.points[row.form.scores[0].point].model].ensemble

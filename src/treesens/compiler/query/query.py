@@ -51,7 +51,8 @@ class Coarse:
 class Space:
     """The input space of a question: one grid and one domain per feature, and the cells that contain a legal value.
 
-    All questions over the same inputs share `coarse`, if known: every cell of `grid` lies in one cell of `coarse.grid`.
+    `coarse`, if known, is shared by all questions over the same inputs: every cell of `grid` is part of one cell of
+    `coarse.grid`.
     """
 
     names: tuple[str, ...]
@@ -90,7 +91,7 @@ class CellCost(ArrayRecord):
 
 @dataclass(frozen=True)
 class Changes:
-    """coefficient * number of `features` in which two points must differ by their cells.
+    """coefficient * number of `features` in which two points must differ because their cells differ.
 
     With `most`, the number of features in which the points can differ: a feature also counts if both points are in one cell
     with several values. The actual number, to which the language refers, is between these two.
@@ -115,9 +116,9 @@ class PairCost(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Level(ArrayRecord):
-    """A step of a ladder, which costs `cost` units of 2**-shift if `below` does not hold (or if `above` holds).
+    """A step of a ladder: it costs `cost` units of 2**-shift if `below` does not hold (or if `above` holds).
 
-    Steps ascend: if a step counts, so do all steps before. `below` is for minimised forms, `above` for maximised forms.
+    Steps ascend: if a step counts, all steps before it count, too. `below` is for minimised forms, `above` for maximised forms.
     """
 
     cost: int
@@ -183,7 +184,7 @@ class AtLeast(ArrayRecord):
 class Summand(ABC):
     """factor * a bounded function of scores: a term of a `ProbabilitySum`. Extensions define the terms for their own links.
 
-    The function's arguments are numbers that are linear in the scores. The term of highest `rank` provides the sum's rows.
+    The function's arguments are linear in the scores. The term with the highest `rank` provides the sum's rows.
     """
 
     factor: Fraction
@@ -214,7 +215,7 @@ class Summand(ABC):
 
     @abstractmethod
     def better(self, arguments: Sequence[Fraction], name: str) -> list[AtLeast]:
-        """Rows, one of which holds wherever the term is greater than for these arguments."""
+        """Rows of which at least one holds wherever the term is greater than at these arguments."""
 
     @abstractmethod
     def toward(self, arguments: Sequence[Fraction], share: Fraction) -> tuple[Fraction, ...]:
@@ -226,22 +227,22 @@ class Summand(ABC):
 
     @abstractmethod
     def cut(self, row: ProbabilitySum, scores: Scores) -> Constraint | None:
-        """A constraint that a sum implies and these scores violate; None if the term has no cut stronger than `better`."""
+        """A constraint that a sum implies and these scores violate; None if no cut of the term is stronger than `better`."""
 
     @abstractmethod
     def error(self, ensemble: Ensemble, off: Callable[[ScoreTerm], Fraction]) -> Fraction:
-        """A bound on the library's error for the term, from the bounds `off` on the errors of its scores."""
+        """A bound on the library's error for the term, given bounds `off` on the errors of the term's scores."""
 
     @abstractmethod
     def text(self, form: Callable[[Sequence[ScoreTerm], Fraction], str]) -> str:
         """The function as a formula."""
 
     def plus(self, other: Summand) -> Summand | None:  # noqa: ARG002 - for subclasses
-        """This term and another one as a single term; None if that is impossible."""
+        """This term and another term as a single term; None if that is impossible."""
         return None
 
     def lead(self) -> tuple[tuple[ScoreTerm, ...], Fraction] | None:
-        """A sum of scores, and a constant, with which the term tends to grow; None if no such sum exists."""
+        """A sum of scores, with a constant, such that the term tends to grow with this sum; None if no such sum exists."""
         return None
 
 
@@ -257,7 +258,8 @@ class ProbabilitySum:
 
 @dataclass(frozen=True)
 class Difference:
-    """low <= left_factor * left.feature - right_factor * right.other <= high on stored values; an end of None is open.
+    """low <= left_factor * left.feature - right_factor * right.other <= high on stored values; None means that an end is
+    unbounded.
 
     The flags mark strict ends. The factors are not zero; a negative right factor makes the relation a bound on a sum.
     """
@@ -286,7 +288,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class AvoidBoxes(ArrayRecord):
-    """A point lies in none of the boxes, which are CSR over `feature`, `low` and `high` (inclusive runs of cells)."""
+    """A point is outside all boxes; the boxes are in CSR form over `feature`, `low` and `high` (inclusive runs of cells)."""
 
     point: int
     indptr: Int64Array
@@ -297,9 +299,9 @@ class AvoidBoxes(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class AvoidCavities(ArrayRecord):
-    """A point lies in none of the boxes of `cavities`, which are not listed.
+    """A point is outside all boxes of `cavities`; the boxes are not listed.
 
-    The cells of the boxes are coarser than the question's: cell c of feature f lies in cell `coarse[start[f] + c]`.
+    The cells of the boxes are coarser than the question's: cell c of feature f is part of cell `coarse[start[f] + c]`.
     """
 
     point: int
@@ -308,7 +310,7 @@ class AvoidCavities(ArrayRecord):
     start: Int64Array
 
     def holds(self, cells: Int32Array) -> bool:
-        """True if the point with `cells`, int32[features], lies in none of the boxes."""
+        """True if no box contains the point with `cells`, int32[features]."""
         return not self.cavities.hold(self.coarse_cells(cells))
 
     def coarse_cells(self, cells: Int32Array) -> Int32Array:
@@ -366,7 +368,8 @@ class NearestRows(ArrayRecord):
     """The distance of a point to the nearest of some rows, over `features`: a minimum, which is not linear.
 
     `values`, float64[rows, len(features)], are the rows' values as the model stores them (NaN is missing), and `widths`,
-    float64[len(features)], their units; features flagged in `same_or_not` count 0 or 1. `index`, int64[rows], are table rows.
+    float64[len(features)], are the features' units; a feature flagged in `same_or_not` counts 0 or 1. `index`, int64[rows], are
+    table rows.
     """
 
     point: int
@@ -382,8 +385,8 @@ class NearestRows(ArrayRecord):
 class RowSet(ArrayRecord):
     """The rows over which a point of a counting question ranges: `values` float64[rows, features], NaN is missing.
 
-    Rows outside the domain are excluded, and `outside` is their number; `index`, int64[rows], are the table numbers of all
-    other rows.
+    Rows outside the domain are excluded, and `outside` is their number; `index`, int64[rows], contains the table numbers of the
+    rows inside the domain.
     """
 
     point: int
@@ -397,8 +400,8 @@ class Objective(ArrayRecord):
     """Maximise or minimise a linear form, or the distance to the nearest row of a table (with an empty `form`).
 
     `kind` is one of KINDS and defines the value: form * unit + offset, or the square root for a "distance l2". If `values` is
-    not empty, the objective is the sum (or, if `largest`, the maximum) of these terms, and the form is the best that cells
-    allow: it bounds the objective, and an answer's values are chosen to come close to the bound.
+    not empty, the objective is the sum (or, if `largest`, the maximum) of these terms, and the form is the best value that
+    cells allow: the form bounds the objective, and an answer's values are chosen to come close to this bound.
     """
 
     KINDS: ClassVar[tuple[str, ...]] = (
@@ -452,7 +455,7 @@ class DecidedPoint(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRow:
-    """A row to explain, `number` of the table `data`: `values` float64[1, features] as stored, and `cells` int32[features].
+    """Row `number` of the table `data`, to be explained: `values` float64[1, features] as stored, and `cells` int32[features].
 
     `own` is the question for an input of the row's class, `predicted`, and `others` has one question per other class. No reason
     contains features in `barred`; with `smallest` the reason has as few features as possible.
@@ -473,10 +476,10 @@ class ExplainedRow:
 class Query:
     """One question, ready for lowering.
 
-    Records contain `text`, the question as written, `expect`, its expectation as text, and `varied`, the names of the features
-    that may differ. `top` is the number of answers, which `diverse` spreads to regions far from each other. With `rows` the
-    answer counts the rows that the point can equal. With `explained` the answer is the reason for this row's class, and the
-    constraints require another class.
+    Records contain `text` (the question as written), `expect` (the expectation as text) and `varied` (the names of the features
+    that may differ). `top` is the number of answers; with `diverse`, the answers are spread over regions far from each other.
+    With `rows` the answer counts the rows that the point can equal. With `explained` the answer is the reason for this row's
+    class, and the constraints require another class.
     """
 
     name: str
@@ -498,7 +501,8 @@ class Query:
 
 
 def agreeing(row: ExplainedRow, features: Collection[int]) -> list[Query]:
-    """A question per other class, for an input that agrees with the row on `features`. A reason claims `none` for each."""
+    """For every other class, the question for an input that agrees with the row on `features`. A reason claims `none` for each
+    question."""
     return [pinned(other, row.cells, features) for other in row.others]
 
 

@@ -1,7 +1,8 @@
 """Tightens or relaxes questions by the rounding errors of a library.
 
-A library adds floats, and predicts a class by probabilities that it rounds once more. The library confirms every answer to a
-question that is tightened by these errors; a question relaxed by the errors has all answers of the library.
+A library adds floats, and predicts a class by probabilities that are rounded once more. The library confirms every answer to a
+question that is tightened by these errors; the answers to a question relaxed by these errors include all answers of the
+library.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from treesens.compiler.query.query import (
 def harden(query: Query) -> Query:
     """The question with every score constraint tightened by twice its numerical band, so that the library confirms all answers.
 
-    For an unknown order of additions, this is three times the band: a sum in one order must clear twice the band.
+    For an unknown order of additions, three times the band is used: a sum in one order must clear twice the band.
     """
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
@@ -75,7 +76,8 @@ def in_every_order(query: Query, constraint: Constraint) -> Constraint:
 
 
 def in_some_order(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint relaxed by twice the band of the same models, so that it holds if the original holds in some order."""
+    """The constraint relaxed by twice the band of models with an unknown order of additions: it holds if the original holds in
+    some order."""
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if not _any_order(query, row):
@@ -95,8 +97,9 @@ def soften(query: Query) -> Query:
     """The question with every score constraint relaxed by its numerical band, and by the leads that probabilities do not
     resolve.
 
-    Every input that answers the original question by the library's own scores and classes answers the relaxed one. Inputs that
-    answer the original question by probabilities also answer the relaxed question if those probabilities differ from 0.
+    Every input that answers the original question by the library's own scores and classes also answers the relaxed question.
+    Inputs that answer the original question by probabilities also answer the relaxed question if those probabilities differ
+    from 0.
     """
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:

@@ -1,10 +1,11 @@
 """Terms of sums of probabilities: sigmoids, shares of a softmax, and scores that are probabilities themselves.
 
-A sum S of terms f / (1 + e**v_1 + … + e**v_n), v_j affine in the scores, falls in every v_j if f > 0 and rises if f < 0. An
-input at which S is too small thus excludes all inputs that are worse in every v_j, and a little more. For one f > 0 the set {S
->= c} is convex, {ln(e**v_1 + … + e**v_n) <= ln(f / c - 1)}, and a tangent rules out even more: by Jensen's inequality sum of
-l_j v_j - l_j ln l_j <= ln(sum of e**v_j) for all weights l_j >= 0 with sum 1. The inputs at which a difference of two sigmoids
-is at least c >= 0 also form a convex set with tangents (`_Difference`). The rows are exact: logarithms are symbolic.
+A sum S of terms f / (1 + e**v_1 + … + e**v_n), v_j affine in the scores, is decreasing in every v_j if f > 0, and increasing if
+f < 0. An input at which S is too small thus excludes all inputs that are worse in every v_j, and a little more. For a single
+term with f > 0, {S >= c} is the convex set {ln(e**v_1 + … + e**v_n) <= ln(f / c - 1)}, and a tangent excludes even more inputs:
+by Jensen's inequality sum of l_j v_j - l_j ln l_j <= ln(sum of e**v_j) for all weights l_j >= 0 with sum 1. The inputs at which
+a difference of two sigmoids is at least c >= 0 also form a convex set with tangents (`_Difference`). The rows are exact:
+logarithms are symbolic.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from treesens.compiler.query.query import (
 _REACH = 40
 """Exponents are moved towards plus or minus this number to find a corner that excludes more inputs."""
 _GRIDS = (1 << 16, 1 << 32, 1 << 56)
-"""Denominators for weights and corners, starting with coarse ones, which give short rows."""
+"""Denominators for weights and corners; coarse denominators come first, because they give short rows."""
 _Arguments = Sequence[Fraction]
 
 
@@ -80,7 +81,7 @@ class Probability(Summand):
         return self.past(arguments, name)
 
     def past(self, arguments: Sequence[Fraction | None], name: str) -> list[AtLeast]:
-        """The rows of `better`, without the rows of exponents that are None."""
+        """The rows of `better`, except for exponents that are None."""
         side = _below if self.factor > 0 else _beyond
         both = zip(self.exponents, arguments, strict=True)
         return [side(exponent, LogRational(v), name, True) for exponent, v in both if v is not None]
@@ -226,7 +227,7 @@ def _beyond(exponent: Exponent, limit: LogRational, name: str, strict: bool = Fa
 
 
 def _weighted(term: Probability, weights: Sequence[Fraction], limit: LogRational, row: ProbabilitySum) -> AtLeast:
-    """The row sum of weight * exponent - weight * ln(weight) <= limit, which follows from ln(sum of e**exponent) <= limit."""
+    """The row (sum of weight * exponent - weight * ln(weight)) <= limit, which follows from ln(sum of e**exponent) <= limit."""
     coefficients: dict[tuple[int, int], Fraction] = {}
     bound = -limit
     for weight, exponent in zip(weights, term.exponents, strict=True):
@@ -276,8 +277,8 @@ class _Difference:
     """1 / (1 + e**-x) - 1 / (1 + e**-y) >= c, 0 <= c < 1; x and y are minus the exponents `one` and `other`, c is `least`.
 
     The set is x >= g(y) = logit(c + p) with p = 1 / (1 + e**-y). Its slope g' = p (1 - p) / ((c + p) (1 - c - p)) grows with p,
-    and so with y: the derivative by p is c ((1 - c) (1 - 2 p) + 2 p**2) over a square, and the bracket has no root. So g is
-    convex, and every tangent x - g' y >= g - g' logit(p) holds.
+    and so with y: the derivative with respect to p is c ((1 - c) (1 - 2 p) + 2 p**2) over a square, and the bracket has no
+    root. So g is convex, and every tangent x - g' y >= g - g' logit(p) holds.
     """
 
     one: Exponent
@@ -354,8 +355,8 @@ def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) ->
 
 
 def _corner_at(row: ProbabilitySum, values: list[list[Fraction]]) -> Constraint | None:
-    """The constraint that some exponent is strictly better than at a corner, at which the sum is still too small. The corner is
-    better than the exponents `values` by as much as the sum lacks; exponents that cannot help alone are omitted.
+    """The constraint that some exponent is strictly better than at a corner, at which the sum is still too small. The corner
+    improves on the exponents `values` by as much as the sum lacks; exponents that cannot suffice alone are omitted.
     """
     for grid in _GRIDS:
         corner = _corner(row, values, grid)
@@ -366,7 +367,7 @@ def _corner_at(row: ProbabilitySum, values: list[list[Fraction]]) -> Constraint 
 
 
 def _too_small(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> bool:
-    """True if the sum is below its bound at the corner; omitted exponents have their suprema, which are never reached."""
+    """True if the sum is below its bound at the corner; omitted exponents count with their suprema, which are never reached."""
     value = Value()
     value.constant = -row.bound
     for term, limits in zip(_shares(row), corner, strict=True):
@@ -409,7 +410,7 @@ def _parts(amount: float, rooms: list[float]) -> list[float]:
 
 
 def _moved(exponents: list[float], wanted: float, falling: bool) -> list[float]:
-    """Moves exponents so that their powers of e add up to `wanted`: by equal changes of the powers, as far as possible."""
+    """Changes exponents so that their powers of e add up to `wanted`; all powers change equally, as far as possible."""
     powers = [exp(min(v, 700.0)) for v in exponents]
     change = wanted - sum(powers)
     if not falling:

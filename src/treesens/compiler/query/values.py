@@ -44,8 +44,8 @@ class LinearTerm:
 class DistanceTerm:
     """factor * (distance / width) ** power in one feature, from a point to another point or, if `other` is None, to a value.
 
-    A missing value has distance 1 width from every value, and 0 from a missing value. If `unordered`, unequal values have
-    distance 1 width."""
+    A missing value is 1 width away from every other value, and 0 from a missing value. If `unordered`, the distance between
+    unequal values is 1 width."""
 
     point: int
     feature: int
@@ -107,7 +107,7 @@ class ValueSum:
 
 
 def sum_of(terms: Sequence[Term], value_at: Callable[[Place], float]) -> Fraction | None:
-    """The sum of terms on concrete values; None if a linear term is missing."""
+    """The sum of terms on concrete values; None if the value of a linear term is missing."""
     total = Fraction(0)
     for term in terms:
         value = term.value([value_at(place) for place in term.places])
@@ -137,7 +137,7 @@ class ValueRange:
     def narrowed(
         self, low: Fraction | None, high: Fraction | None, low_open: bool = False, high_open: bool = False
     ) -> ValueRange | None:
-        """The legal values between two bounds, or None. Ends are moved to legal values, exactly."""
+        """The legal values between two bounds, or None. Ends are moved inwards to legal values, exactly."""
         first, last = self.low, self.high
         if low is not None and (low > first or (low_open and low == first)):
             found = self._next(low, low_open)
@@ -231,7 +231,8 @@ def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange 
 
 
 def extremes(term: Term, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction] | None:
-    """The least and the greatest value of a term over ranges of its places (None is missing); None if the term has no value.
+    """The least and the greatest value of a term over ranges of its places (None for a missing value); None if the term has no
+    value.
 
     Exact, except that value sets with holes count as intervals for distances between two sets, or to a value in a hole.
     """
@@ -267,7 +268,7 @@ def _apart(term: DistanceTerm, ranges: Sequence[ValueRange | None]) -> tuple[Fra
 
 
 def least_sum(relation: ValueSum, ranges: Callable[[Place], ValueRange | None]) -> Fraction | None:
-    """A lower bound on a sum, over values in the ranges; None if a linear term is missing."""
+    """A lower bound on a sum, over values in the ranges; None if the value of a linear term is missing."""
     total = Fraction(0)
     for term in relation.terms:
         found = extremes(term, [ranges(place) for place in term.places])

@@ -1,10 +1,11 @@
 """Determines which values of a row decide its class, and how far these values may move.
 
-A *sufficient reason* is a set of features such that every input that agrees with the row on them has the same class, as proved
-exactly (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and Marques-Silva,
-AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion. A smallest reason is found by
-implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another class. A box around the
-values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva, AAAI 2024).
+A *sufficient reason* is a set of features such that every input that agrees with the row on these features has the same class,
+as proved exactly (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and
+Marques-Silva, AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion. A smallest
+reason is found by implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another
+class. A box around the values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and
+Marques-Silva, AAAI 2024).
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class RowDecisions:
         return frozen(mask, bool)
 
     def changed(self, cells: Int32Array) -> Features:
-        """The features in which an input lies outside the row's cells."""
+        """The features in which an input is outside the row's cells."""
         return frozenset(np.flatnonzero(cells[0] != self.cells).tolist())
 
     def without_each(self, features: Sequence[int]) -> Features:
@@ -117,7 +118,7 @@ class RowDecisions:
 
     def contrastive(self, free: Features, usable: Features, found: Other) -> tuple[Features, Other]:
         """A minimal subset of `free` whose change gives another class, and an input that shows this. `found` is such an input,
-        which changes features of `free`. Features that are not usable may always change.
+        with changes in features of `free`. Features that are not usable may always change.
         """
         freed, best = self.changed(found[1]) & free, found
         for f in sorted(freed):
@@ -148,7 +149,7 @@ class RowDecisions:
 
     def widened(self, features: Iterable[int]) -> dict[int, BoolArray]:
         """A box around the values of a reason, bool[n_cells] by feature, in which every input has the class of the row. No side
-        can be moved outwards and no category can be added, unless the time limit ends the work.
+        can be moved outwards and no category can be added, unless the time limit ended the search.
         """
         box = {f: self._only(f) for f in features}
         try:

@@ -62,7 +62,7 @@ class IncrementalSearch:
         self.point = point
         module = self.compilation.module
         if any(True for _ in module.ops_of(Equal)):
-            raise BackendError("a repeated search needs copies of a feature merged")
+            raise BackendError("a repeated search needs merged copies of a feature")
         orders = [block for block in module.blocks if isinstance(block, Order)]
         self.variable = {b.feature: (i, b.cells) for i, b in enumerate(orders) if point in b.points}
         self.artifact = NativeArtifact("native", "", 0, has_objective=False)

@@ -1,4 +1,4 @@
-"""Answers questions about all cavities with the known cavities, to which each candidate in an unknown cavity adds.
+"""Answers questions about all cavities by means of the known cavities; each candidate in an unknown cavity adds boxes to these.
 
 Any method can solve the weaker question, which avoids only the known cavities. If the weaker question has no answer, neither
 has the original. A candidate in an unknown cavity adds the largest maximal boxes around it, and the search continues. The
@@ -112,7 +112,7 @@ class _Learning:
         return verdict if isinstance(verdict, Witness) else None
 
     def _open(self, result: Result) -> Result:
-        reason = f"{self.budget.reason}: the last candidate lies in a cavity"
+        reason = f"{self.budget.reason}: the last candidate is in a cavity"
         return replace(result, verdict=Verdict.UNKNOWN, reason=reason, witness=None, objective=None, proof=None)
 
     def _learn(self, query: Query, candidate: Witness) -> int:
@@ -176,7 +176,7 @@ _TRIED = 20
 
 
 def density(query: Query) -> Objective:
-    """The objective to maximise the logarithms of the row counts of cells: points among many rows lie in few cavities."""
+    """The objective to maximise the logarithms of the row counts of cells: points among many rows are in few cavities."""
     costs: list[CellCost] = []
     for constraint in query.constraints:
         if isinstance(constraint, AvoidCavities):

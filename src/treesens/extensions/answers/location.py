@@ -106,7 +106,8 @@ def distances(query: Query, masks: Iterable[BoolArray], rows: FloatArray) -> Flo
 def nearest_row(query: Query, data: str, rows: FloatArray, cells: Int32Array, region: Region | None) -> NearestRow:
     """The row nearest to the region around a witness or, without a region, to the cells of the witness.
 
-    `cells` is int32[points, features]. The distance is from the first point; the second shares the counted features.
+    `cells` is int32[points, features]. The distance is measured from the first point; the second point has the same counted
+    features.
     """
     box = box_of_cells(query, cells[0])
     found = distances(query, box if region is None else region.boxes[0], rows)
@@ -150,7 +151,7 @@ def cells_near(query: Query, region: Region, cells: Int32Array, row: FloatArray)
 def locate(query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result: Result, options: Options) -> Result:
     """The answer with its region and the nearest row of `table` (name and rows), and with the witness at values near that row.
 
-    Without an objective, the witness also moves to the cells of the region nearest to the row. No move worsens an objective.
+    Without an objective, the witness is also moved to the cells of the region nearest to the row. No move worsens an objective.
     """
     witness, typed = result.witness, query.query
     if witness is None or (table is None and not options.regions):
@@ -175,7 +176,8 @@ def locate(query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result
 
 
 def _movable(query: Query) -> bool:
-    """True if some values of a point may be chosen freely; False if the objective is over all values, or is the nearest row."""
+    """True if some values of a point may be chosen freely; False if the objective covers all values, or is the distance to the
+    nearest row."""
     goal = query.objective
     if goal is None:
         return True

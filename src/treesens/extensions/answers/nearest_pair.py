@@ -1,9 +1,9 @@
 """Finds the nearest pair: minimises the distance of a point to the nearest row of a table, with a proved lower bound.
 
-Rows that are answers themselves come first, since a distance of 0 is optimal. Next, the rows with the closest scores are tried
-one by one, and best-first branch and bound runs over groups of rows. For a group, the native engine minimises the distance to
-the range of its values, which bounds the distance to each row of the group from below. Every pair gives an upper bound, and a
-group that may contain a better pair is split. The bound of the answer is the least bound of the remaining groups.
+Rows that are answers themselves are tried first, since a distance of 0 is optimal. Next, the rows with the closest scores are
+tried one by one, and best-first branch and bound runs over groups of rows. For a group, the native engine minimises the
+distance to the range of its values, which bounds the distance to each row of the group from below. Every pair gives an upper
+bound, and a group that may contain a better pair is split. The bound of the answer is the least bound of the remaining groups.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class _NearestPair:
         return self._result(bound, "native")
 
     def _any_pair(self, part: Budget) -> Result | None:
-        """Searches for any pair, if cells alone do not prove that one exists; returns the answer `none` if that is proved."""
+        """Searches for any pair, unless cells alone prove that a pair exists; returns the answer `none` if `none` is proved."""
         found = self.answer(self.plain, self.options, part.at_least(_MOMENT))
         if found.verdict is Verdict.NONE:
             return found
@@ -139,7 +139,8 @@ class _NearestPair:
         return self._result(bound, "native")
 
     def _row_on_values(self, row: int, part: Budget, options: Options | None = None) -> float:
-        """Searches for the pair nearest to one row by a search that chooses values; returns the lower bound of the search."""
+        """Searches for the pair nearest to one row with a method that chooses values; returns the lower bound of this
+        search."""
         objective = distance_to_row(self.query.space, self.nearest, row)
         question = replace(self.plain, objective=objective)
         found = self.answer(question, options or self.options, part.at_least(_MOMENT))
@@ -151,7 +152,7 @@ class _NearestPair:
         return 0.0 if bound is None else bound
 
     def _move_rows(self, order: Int64Array) -> None:
-        """Searches for pairs by single-feature moves, from rows in the given order, the most promising first."""
+        """Searches for pairs by single-feature moves from the rows in the given order, the most promising row first."""
         near = self.neighbours
         if near is None or len(order) == 0:
             return
@@ -187,7 +188,7 @@ class _NearestPair:
                 self._group(engine, np.array([row]), min(_ROW_SLICE, max(_MOMENT, self.budget.left())))
 
     def _rows_themselves(self) -> Int64Array:
-        """Offers rows that are pairs themselves; returns all rows, those closest to being a pair first."""
+        """Offers rows that are pairs themselves; returns all rows, sorted by how close they are to being a pair."""
         shape = flip_question(self.plain)
         count = len(self.rows.values)
         if shape is None:
@@ -252,7 +253,8 @@ class _NearestPair:
                     return
 
     def _offer(self, cells: Int32Array, row: int | None = None) -> None:
-        """Verifies a pair with values in `cells` near a row (by default the nearest row), and keeps it if it is better."""
+        """Verifies a pair with values in `cells` near a row (by default the nearest row), and keeps the pair if it is the best
+        so far."""
         if row is None:
             row = int(np.argmin(self._to_cells(cells)))
         near = np.full(len(self.query.space.names), np.nan)

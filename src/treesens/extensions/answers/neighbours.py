@@ -49,7 +49,7 @@ class Neighbours:
         return flips(self.model, cells, question.features, legal, output=question.output, with_own=False)
 
     def pair(self, cells: Int32Array, found: Flips, place: int) -> Int32Array:
-        """Both points, int32[2, features], that the sweep `found` has for the input at `place`."""
+        """Both points, int32[2, features], that the sweep `found` gives for the input at `place`."""
         high, low = found.highest_cells[place, None], found.lowest_cells[place, None]
         both: Int32Array = self.question.cells_of_pairs(cells[None], high, low)[0]
         return both
@@ -85,7 +85,8 @@ class Neighbours:
         return self.back(current, row, left) if lacks == 0 else None
 
     def back(self, cells: Int32Array, row: int, left: Callable[[], float]) -> tuple[Int32Array, float] | None:
-        """Moves single features of a pair nearer to the row while it stays a pair; None if `cells` are not a pair."""
+        """Moves single features of a pair nearer to the row as long as the result is still a pair; None if `cells` are not a
+        pair."""
         costs = self.costs(row)
         current = cells.copy()
         found = self.sweep(current[None])

@@ -1,8 +1,8 @@
 """Finds the pair nearest to any row by native branch and bound over boxes of cells, around groups of rows and then single rows.
 
-Before the next larger radius is tried, a radius is proved to contain no pair around any row, so the answer has a lower bound at
-any time. The first pair found shortens all further searches. Rows that need too many boxes are repeated with more boxes when
-all other rows are done.
+A larger radius is tried only after the current radius is proved to contain no pair around any row, so the answer has a lower
+bound at any time. The first pair found shortens all further searches. Rows that exceed the limit on boxes are retried with a
+higher limit once all other rows are done.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _CLOSE = 1e-9
 
 
 class RowSearch:
-    """Searches around rows for the pairs of a question about flips alone; `proven`, float64[rows], are proved distances.
+    """Searches around rows for pairs that answer a question about flips alone; `proven`, float64[rows], are proved distances.
 
-    No pair is nearer to a row than its entry in `proven`.
+    No pair is nearer to a row than the row's entry in `proven`.
     """
 
     def __init__(self, query: Query, question: FlipQuestion, rows: Rows) -> None:
@@ -145,7 +145,8 @@ class RowSearch:
         return math.sqrt(cost) if self.rows.norm == "l2" else cost
 
     def _promising(self, order: Int64Array, place: int) -> int:
-        """Makes greedy moves around the rows from `place` on in `order`, to find a pair that shortens all searches."""
+        """Makes greedy moves around the rows of `order` from position `place` onwards, to find a pair that shortens all
+        searches."""
         assert self.search is not None
         until = self.left() * (1 - _GREEDY_SHARE)
         while place < len(order) and (seconds := self.left() - until) > 0 and self.best() > 0:

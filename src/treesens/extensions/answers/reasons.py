@@ -25,9 +25,9 @@ from treesens.values.verify import Witness, verify_cells, verify_values
 
 @dataclass(frozen=True)
 class Wanted:
-    """The request for reasons: with as few features as possible if `smallest`, several smallest reasons if `most` is above 1,
-    without the features in `barred`, with a box around the first reason if `box`. A minimal reason avoids the first features in
-    `order`. Changes do not touch the features in `barred` and `held`.
+    """The request for reasons: with as few features as possible (`smallest`), several smallest reasons (`most` above 1),
+    without the features in `barred`, and with a box around the first reason (`box`). A minimal reason avoids the features that
+    come first in `order`. Changes do not touch the features in `barred` and `held`.
     """
 
     order: Sequence[int]
@@ -40,10 +40,11 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class RowReason:
-    """The results so far. `several` are reasons, the answer first; `complete` is True if no other reasons exist, `smallest` if
-    no smaller set of features decides the class. `contrast` contains the features whose change gives another class, at `other`;
-    it is None if no allowed change does, and `other` then makes a forbidden change. `within` is an input of another class that
-    agrees with the row on all usable features, so no reason exists. `box` has the first reason's cells, bool[n_cells].
+    """The results so far. `several` contains reasons, with the answer first; `complete` is True if no other reasons exist,
+    `smallest` if no smaller set of features decides the class. `contrast` contains the features whose change gives another
+    class, at `other`; it is None if no allowed change gives another class, and `other` then shows a forbidden change. `within`
+    is an input of another class that agrees with the row on all usable features, so no reason exists. `box` is the box around
+    the first reason, bool[n_cells] by feature.
     """
 
     several: tuple[Features, ...] = ()
@@ -58,7 +59,8 @@ class RowReason:
 
 
 def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None = None) -> RowReason:
-    """The reasons for the class of a row. If changes have further constraints, `changes` decides questions about them."""
+    """The reasons for the class of a row. If changes must satisfy further constraints, `changes` decides questions about
+    changes."""
     every = frozenset(wanted.order)
     usable, held = every - wanted.barred, wanted.barred | wanted.held
     reason = RowReason()

@@ -34,16 +34,17 @@ _ROW_BITS = 124
 """The engine requires weights below 2**_WEIGHT_BITS, and rows whose terms sum to less than 2**_ROW_BITS."""
 
 EngineRow: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int, Int64Array]], int, int]
-"""The weights of scores, the weights and costs of places, and the bound in two parts, in the form of `RegionGrower`."""
+"""The weights of scores, the weights and costs of places, and the bound in two parts, in the form that `RegionGrower`
+expects."""
 
 
 _BYTES_PER_NODE = 40
-"""Memory per node of the engine's object for a tree with its values."""
+"""Memory per node that the engine uses for a tree with its values."""
 _VALUE_TREES: Kept[tuple[ValueTrees, int, int]] = Kept(8, lambda made: _BYTES_PER_NODE * made[2])
 
 
 def value_trees(model: CellEnsemble, output: int) -> tuple[ValueTrees, int]:
-    """The trees of a model in the form of the engine, with the leaf values of one output, and the shift of these values."""
+    """The trees of a model in the engine's form, with the leaf values of one output, and the shift of these values."""
     trees, shift, _ = _VALUE_TREES.of((model,), output, lambda: _value_trees(model, output))
     return trees, shift
 
@@ -144,7 +145,8 @@ class RegionFinder:
         )
 
     def _row(self, row: AtLeast, shifts: Sequence[int]) -> EngineRow | None:
-        """A constraint in integers: weights of scores, weights and costs of places, and bound; None if numbers are too long."""
+        """A constraint in integers: weights of scores, weights and costs of places, and bound; None if integers exceed the
+        engine's limits."""
         features = len(self.query.space.names)
         terms = [(self.keys.index((t.point, t.output)), t.coefficient) for t in row.form.scores]
         terms += [

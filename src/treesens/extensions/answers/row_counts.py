@@ -1,11 +1,11 @@
-"""Answers `count rows of DATA`: the number of rows of a table that can be the first point.
+"""Answers `count rows of DATA`: the number of rows of a table that the first point can equal.
 
 With one point, all rows are decided at once. With two points, each row needs a partner:
 
 1. Constraints on the first point alone exclude rows.
-2. One sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores. The row counts if
-   one of these satisfies everything; it does not count if even the extreme scores fail a constraint.
-3. If the features that may differ have few combinations of cells, all combinations are tried (`partners_of`).
+2. One sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores. The row counts if one
+   of these partners satisfies all constraints; it does not count if even the extreme scores fail a constraint. 3. If the
+   features that may differ have few combinations of cells, all combinations are tried (`partners_of`).
 4. The native engine searches for a partner in the cells of each remaining row, with one compiled question for all rows.
 5. Remaining rows, and all rows with other backends, are solved one by one as the question with `P = row N of DATA`.
 
@@ -55,7 +55,8 @@ _CHUNK = 512
 """Number of rows swept between two checks of the clock."""
 
 _COMBINATIONS = 128
-"""Maximum number of combinations of sensitive cells (without one feature) for a sweep; with more, a search is faster."""
+"""Maximum number of combinations of sensitive cells (one feature is not counted) for a sweep; with more combinations, a search
+is faster."""
 
 _ATTEMPTS = 4
 """Maximum number of exact partners per row that the library replays."""
@@ -64,7 +65,7 @@ _SLICE = 1.0
 """Maximum number of seconds on the cells of one row in the first round."""
 
 MOST_COMBINATIONS = 2048
-"""Maximum number of combinations of cells of the features that may differ for which all are tried for every row."""
+"""Maximum number of combinations of cells, over the features that may differ, that are all tried for every row."""
 
 
 def count_rows(
@@ -111,7 +112,7 @@ class _Counter:
     # --- one point ------------------------------------------------------------------------------------------------------
 
     def judge_points(self) -> None:
-        """Decides all rows of a question with one point, the row itself; only rows inside the numerical band stay open."""
+        """Decides all rows of a question whose only point is the row itself; only rows inside the numerical band stay open."""
         x = many_inputs(self.query, self.rows.values[None], self.cells[None])
         exact = holds_everywhere(self.query.constraints, x)
         self.no = ~exact
@@ -304,7 +305,7 @@ class _Counter:
         budget: Budget,
         progress: Callable[[str], None] | None,
     ) -> str:
-        """Solves the open rows, once per group of equal rows; returns the reason why some stay open."""
+        """Solves the open rows, once per group of equal rows; returns the reason why some rows stay open."""
         waiting = np.flatnonzero(~self.no & ~self.yes)
         left_open, reason = 0, ""
         if len(self.query.points) == 1:
@@ -329,7 +330,7 @@ class _Counter:
         return reason if left_open else ""
 
     def result(self, reason: str) -> Result:
-        """The count: `found` if a row counts, `none` if it is proved that no row does."""
+        """The count: `found` if a row counts, `none` if it is proved that no row counts."""
         index = self.rows.index
         first = min(self.witnesses, default=0)
         count = RowCount(
@@ -358,9 +359,9 @@ def partners_of(
     combinations that hold, bool[rows, combinations], and the combinations' cells, int32[combinations, varied].
 
     No extreme score decides a disjunction, and a search for each row is slow. If cells alone decide whether a pair satisfies
-    the question, all combinations of cells are tried at once. A row for which none holds does not count, by exact arithmetic; a
-    combination that holds is a partner to replay. Yields nothing if values decide a constraint, or if there are too many
-    combinations. `legal[f]` flags the cells of feature f that the second point may have.
+    the question, all combinations of cells are tried at once. A row for which no combination holds does not count, as exact
+    arithmetic proves; a combination that holds is a partner to be replayed. Yields nothing if values decide a constraint, or if
+    there are too many combinations. `legal[f]` flags the cells of feature f that the second point may have.
     """
     constraints = [c for c in query.constraints if not isinstance(c, SameExcept)]
     size = math.prod(int(legal[f].sum()) for f in varied)

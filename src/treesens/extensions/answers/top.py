@@ -27,7 +27,7 @@ def answer_top(
     """The first of the `query.top` answers; its field `ranked` contains all answers.
 
     `one` solves a question with one answer. All answers share the time limit. Each search may use an equal share of the
-    remaining time, so that the proof of the first answer's optimality does not prevent others.
+    remaining time, so that the proof of the first answer's optimality does not prevent other answers.
     """
     start = time.monotonic()
     typed = replace(query, top=1, diverse=False)
@@ -65,8 +65,8 @@ def answer_top(
 
 
 def by_value(found: list[Result], query: Query) -> list[Result]:
-    """The answers in the order of their values. If an earlier search was stopped, a later search may find a better answer. In
-    this case only the bound of the first search, which excluded no region, is valid for all answers.
+    """The answers, sorted by value. If an earlier search was stopped, a later search may find a better answer. In this case
+    only the bound of the first search, which excluded no region, is valid for all answers.
     """
     goal = query.objective
     values = [one.objective.value for one in found if one.objective is not None]
@@ -107,7 +107,7 @@ class Apart:
         return replace(self.query, constraints=(*self.query.constraints, *self.constraints))
 
     def _outside(self, boxes: tuple[Masks, ...]) -> AnyOf:
-        """The constraint that some point lies outside its box in some feature; features that the points share count once."""
+        """The constraint that some point is outside its box in some feature; features that the points share count once."""
         parts: list[CellSet] = []
         for point, box in enumerate(boxes):
             for feature, mask in enumerate(box):

@@ -15,7 +15,7 @@ from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
 
 Numeric: TypeAlias = "float | Fraction | Decimal"
-"""A number of Python or numpy. A float means its shortest decimal, so that 0.1 is one tenth, as in a `.sens` file."""
+"""A Python or numpy number. A float stands for its shortest decimal, so that 0.1 is one tenth, as in a `.sens` file."""
 
 Ends: TypeAlias = Literal["both", "left", "right", "neither"]
 """The ends that an interval includes."""

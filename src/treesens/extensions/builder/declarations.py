@@ -1,4 +1,4 @@
-"""Builds declarations as objects, and collects the live models and frames that a text names."""
+"""Builds declarations as objects, and collects the live models and frames named in a text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from treesens.grammar.tree.words import MEASURES
 
 
 class Declaration(Built):
-    """A declaration of a file, which prints as its line."""
+    """A declaration in a file; it prints as its line of the file."""
 
     __slots__ = ()
     node: ast.Declaration
@@ -81,7 +81,7 @@ def _numeric(
 ) -> Declaration:
     if (ends[0] is None) != (ends[1] is None):
         absent = "low" if ends[0] is None else "high"
-        raise UsageError(f"`{absent}` is missing", remedy="give both ends; an open one is `math.inf` or `-math.inf`")
+        raise UsageError(f"`{absent}` is missing", remedy="give both ends; an unbounded end is `math.inf` or `-math.inf`")
     interval = None if ends[0] is None else interval_of(*ends, inclusive)
     if stored is not None and (isinstance(stored, str) or len(stored) != 2):
         raise wrong("stored", "a pair (low, high)", stored)

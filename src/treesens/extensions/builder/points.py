@@ -1,4 +1,4 @@
-"""Points and rows: quantities are built from them, and equalities compare them."""
+"""Points and rows: the operands of quantities and of equalities."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class NearestRow(Built):
 
 
 class Except:
-    """A point or a row without some features, for equality with a point."""
+    """A point or a row with some features excepted, for equality with a point."""
 
     __slots__ = ("features", "target")
 
@@ -128,7 +128,7 @@ class Point(Built):
         return Expression(ast.Likelihood(self.name, name_of(data, "data")))
 
     def typicality(self, data: str, *, by: str | None = None) -> Quantity:
-        """The score by which the point is typical of the data."""
+        """The score that measures how typical the point is of the data."""
         way = None if by is None else word_of(by, TYPICAL_WAYS, "by")
         return Expression(ast.Typicality(self.name, name_of(data, "data"), way))
 
@@ -154,7 +154,7 @@ def point_of(value: object, argument: str) -> ast.Point:
 
 
 def point(name: str, *, model: str | None = None) -> Point:
-    """A point; `model` names its model if a file has several."""
+    """A point; `model` names the point's model if a file has several models."""
     return Point(ast.Point(name_of(name, "name"), optional(name_of, model, "model")))
 
 
@@ -185,7 +185,7 @@ def avoid_cavities(*points: Point, data: str, width: int, limit: int | Literal["
 
 
 def avoid_listed(*points: Point, file: str) -> Constraint:
-    """No point lies in a box listed in a file: each point satisfies all clauses of the file (docs/data.md)."""
+    """No point is in a box listed in a file: each point satisfies all clauses of the file (docs/data.md)."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `avoid_listed(a, b, file="clauses.json")`')
@@ -193,7 +193,8 @@ def avoid_listed(*points: Point, file: str) -> Constraint:
 
 
 def typical(*points: Point, data: str, level: Numeric | None = None, by: str | None = None) -> Constraint:
-    """The points lie in a region that contains `level` percent (default 95) of new inputs, by chow-liu or isolation."""
+    """The points are in a region that contains `level` percent (default 95) of new inputs, as learnt by chow-liu or
+    isolation."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `typical(a, b, data="people", level=95)`')

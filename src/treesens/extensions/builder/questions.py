@@ -1,7 +1,7 @@
-"""Builds questions and files as objects: `find`, `count` and `sensitive`, with the live models and frames that they name.
+"""Builds questions and files as objects: `find`, `count` and `sensitive`, with the live models and frames named in them.
 
-Questions given as objects are answered like texts by `treesens.check_text`. An object can also name a feature that no text can
-name (with a backquote in the name); such an object cannot be printed.
+Questions given as objects are answered like texts by `treesens.check_text`. An object can also refer to a feature whose name
+cannot be written in a text (because it contains a backquote); such an object cannot be printed.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Question:
         return self._with(replace_fields(body, share=name_of(measure, "measure")))
 
     def expect_share(self, operator: Literal["<", "<=", ">", ">="], bound: Numeric) -> Question:
-        """Makes a bound on the share the assertion; 0.01 means 1 %."""
+        """Sets the assertion to a bound on the share; 0.01 means 1 %."""
         body = self._body(ast.Find, ast.Sensitive, clause="share")
         if body.share is None:
             raise UsageError("the question has no share", remedy="write `.share_of(MEASURE)` first")
@@ -136,7 +136,7 @@ class Question:
         return next(iter(found.values()))
 
     def with_sources(self, models: Any = None, data: Any = None) -> tuple[ast.File, dict[str, Any], dict[str, Any]]:
-        """`File.with_sources` for a file with this question alone."""
+        """`File.with_sources` for a file that contains only this question."""
         return file(self).with_sources(models, data)
 
     def _aimed(self, sense: Literal["maximize", "minimize"], quantity: Quantity) -> Question:
@@ -173,11 +173,11 @@ class Start:
         return self._question().such_that(*constraints)
 
     def maximize(self, quantity: Quantity) -> Question:
-        """The question without constraints, for `find`, that maximises a quantity."""
+        """For `find`: the question without constraints that maximises a quantity."""
         return self._question().maximize(quantity)
 
     def minimize(self, quantity: Quantity) -> Question:
-        """The question without constraints, for `find`, that minimises a quantity."""
+        """For `find`: the question without constraints that minimises a quantity."""
         return self._question().minimize(quantity)
 
     def _question(self) -> Question:
@@ -185,7 +185,7 @@ class Start:
 
 
 def find(*points: Point, model: Any = None) -> Start:
-    """`find P, Q [in MODEL] ..`: `model` is a name, or a model for points that name none."""
+    """`find P, Q [in MODEL] ..`: `model` is a name, or a model for points without a model."""
     name, live = live_or_name(model, MODEL, "model")
     return Start(ast.Find(_points(points, name), ()), Live(models=live))
 
@@ -216,7 +216,7 @@ def _points(points: tuple[Point, ...], model: ast.Name | None) -> tuple[ast.Poin
         raise UsageError(f"a question is about one or two points, not {len(nodes)}", remedy="give one or two points")
     nodes = tuple(ast.Point(node.name, node.model or model) for node in nodes)
     if nodes[0].model is None and nodes[-1].model is not None:
-        remedy = "give both a model, or `find(.., model=..)`"
+        remedy = "give a model for both points, or `find(.., model=..)`"
         raise UsageError(f"point 1, `{nodes[0].name.text}`, has no model, and point 2 has one", remedy=remedy)
     return nodes
 

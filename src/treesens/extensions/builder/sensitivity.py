@@ -29,9 +29,9 @@ def sensitivity(
 ) -> Answer:
     """Can a change of the features `vary` alone move the decision across the gap (probability) or the margin (raw score)?
 
-    With `data` (a path or a frame), features range over its values, and `near` steers towards its rows. Integer columns range
-    over integers, except for features named in `real`. This call equals the `sensitive` shorthand of the language, which
-    defines the question; options are as for `check`.
+    With `data` (a path or a frame), features range over the data's values, and `near` steers the search towards the data's
+    rows. Integer columns range over integers, except for features named in `real`. This call is equivalent to the `sensitive`
+    shorthand of the language, which defines the question; options are as for `check`.
     """
     if (gap is None) == (margin is None):
         raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")

@@ -1,8 +1,8 @@
 """Writes certificates of answers to a folder. The result lists the files, or the reasons for missing files.
 
-A claim that no single certificate proves may have one per case. A manifest then states the whole claim, and the checker
-verifies that no case is missing. Certificates of cases go to a temporary folder first, since an incomplete set could pass
-for a proof.
+A claim that no single certificate proves may have one certificate per case. A manifest then states the whole claim, and the
+checker verifies that no case is missing. Certificates of cases go to a temporary folder first, since an incomplete set could be
+mistaken for a proof.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def certified(
 ) -> Result:
     """The result with certificates of its claims in `folder`, or with the reasons for missing certificates.
 
-    All certificates share the budget. For a question without an answer, `lines` derives rows that its sums of probabilities
-    imply. Counts, reasons and lists of several answers form one manifest (`extensions/certify/claims.py`).
+    All certificates share the budget. For a question without an answer, `lines` derives rows that the question's sums of
+    probabilities imply. Counts, reasons and lists of several answers form one manifest (`extensions/certify/claims.py`).
     """
     claims: list[Certified] = []
     if result.verdict is Verdict.NONE:
         claims += (
-            [Certified("none", reason="exact arithmetic has inputs, which only the library's rounded sums rule out")]
+            [Certified("none", reason="inputs exist in exact arithmetic, and only the library's rounded sums exclude them")]
             if result.proof is Proof.LIBRARY
             else certified_none(query, folder, budget=budget, lines=lines)
         )
@@ -66,7 +66,8 @@ def certified_gap(query: Query, gap: float, folder: Path, *, budget: Budget) -> 
 def certified_found(
     query: Query, witness: Witness, folder: Path, make: Existing = existence, by_value: ByValue = "alone"
 ) -> Certified:
-    """A certificate of an answer to the question or to one of its cases; by value if no statement covers the question."""
+    """A certificate of an answer to the question or to one of its cases; checked by value if no statement covers the
+    question."""
     one = attempt("found", folder, query, lambda: make(query, witness))
     if one.path:
         return one
@@ -81,7 +82,8 @@ def certified_found(
 def certified_none(
     query: Query, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
-    """Certificates for the claim that a question has no answer: one, or one per case; the reason if none is possible.
+    """Certificates for the claim that a question has no answer: one certificate, or one per case; or the reason if none is
+    possible.
 
     `lines` is as for `certified`.
     """
@@ -183,7 +185,8 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
 def _joined(
     claim: str, query: Query, whole: Callable[[], Whole], made: list[Certified], folder: Path, budget: Budget
 ) -> list[Certified]:
-    """The certificates of cases, and a manifest that claims that the cases are complete; the reason if it is rejected."""
+    """The certificates of cases, and a manifest that claims that the cases are complete; the reason if this manifest is
+    rejected."""
     parts = [one for one in made if not one.manifest]
     joint = Claim(
         f"{query.name}: no case has an answer",

@@ -105,7 +105,7 @@ def whole_or_nothing(
 
 
 def write_trees(files: Iterable[tuple[dict[str, Any], bytes]], folder: Path) -> None:
-    """Writes the trees files that statements name to a folder; a model whose own file is named needs no trees file."""
+    """Writes the trees files used by statements to a folder; a model whose own file is named needs no trees file."""
     for stated, content in files:
         path = folder / f"{stated['sha256'][:12]}{TREES}"
         if stated["format"] == "treesens-trees" and not path.exists():

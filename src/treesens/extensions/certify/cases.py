@@ -1,12 +1,12 @@
-"""Splits questions beyond the statement format into cases within it, such that every answer lies in one of the cases.
+"""Splits questions outside the statement format into cases inside it, such that every answer also answers one of the cases.
 
 A disjunction has one case per part. A limit of k changes between two points has one case per set of k features that may vary. A
-sum of probabilities is replaced by score rows that it implies: the search's initial rows, and rows added for its wrong
-candidates (`compiler/query/probabilities.py`). Each score row follows from the sum alone, in any alternative.
+sum of probabilities is replaced by score rows that it implies: the initial rows of the search, and the rows added for wrong
+candidates of the search (`compiler/query/probabilities.py`). Each score row follows from the sum alone, in any alternative.
 
-Too many cases form a tree of alternatives, in which one part may prove many cases: a proof for a question with some
-alternatives chosen covers all cases below it. Contradictory score rows are tried first, because two such rows are a part for
-all cases that contain both rows.
+If there are too many cases, they form a tree of alternatives, in which one part may prove many cases: a proof for a question
+with some alternatives chosen covers all cases below this question. Contradictory score rows are tried first, because two such
+rows are a part for all cases that contain both rows.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def flat(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
 
 
 def parted(query: Query) -> list[Query] | None:
-    """One question per part of the first constraint that has several parts; None if no constraint has several."""
+    """One question per part of the first constraint that has several parts; None if no constraint has several parts."""
     for place, constraint in enumerate(query.constraints):
         others = (*query.constraints[:place], *query.constraints[place + 1 :])
         if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):

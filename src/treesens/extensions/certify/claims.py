@@ -85,7 +85,7 @@ def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
 
 
 def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
-    """Claims for every decided row that it is an answer, or none; rows are identified by their cells."""
+    """Claims for every decided row that the row is an answer, or that it is none; rows are identified by their cells."""
     rows = query.rows
     assert rows is not None
     title = "the number of rows that answer"  # not the number of rows, which may stay uncertified
@@ -157,7 +157,7 @@ def _per_row(group: Int64Array, numbers: list[int]) -> dict[str, list[int]]:
 
 
 def _of_ranked(query: Query, ranked: Ranked) -> Iterator[Claim]:
-    """Claims that each answer lies outside earlier regions, where no answer is better, and that no further answer exists."""
+    """Claims that each answer is a best answer outside the regions of earlier answers, and that no further answer exists."""
     typed = replace(query, top=1, diverse=False)
     apart = Apart(typed)
     for number, one in enumerate(ranked.answers):

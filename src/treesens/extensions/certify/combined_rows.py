@@ -1,4 +1,4 @@
-"""Combines two or three relations between values into one row of costs: cells may bound only the sum.
+"""Combines two or three relations between values into one row of costs: bounds of cells may suffice only for the sum.
 
 Although `a.f0 + a.f1 >= 3` and a small distance to a row may each be satisfiable in a cell, perhaps no value in the cell
 satisfies both. The relations imply their sum with positive weights (Farkas, Theorie der einfachen Ungleichungen, 1902). Terms
@@ -22,7 +22,8 @@ from treesens.extensions.certify.sums import least_row, sums_of
 from treesens.values.distance_costs import cell_reaches
 
 MOST_RELATIONS, MOST_LINES, MOST_WAYS, MOST_SLOPES, MOST_ROWS = 8, 16, 1024, 256, 128
-"""Limits on relations, ways to bound a relation's distances, ways to combine relations, slopes, and resulting rows."""
+"""Limits on the numbers of relations, ways to bound a relation's distances, ways to combine relations, slopes and resulting
+rows."""
 _NONE = frozenset({Fraction(0)})
 
 

@@ -1,4 +1,4 @@
-"""`treesens verify` checks certificates in a process that imports nothing of treesens; `treesens export` writes trees."""
+"""`treesens verify` checks certificates in a process that imports nothing from treesens; `treesens export` writes trees."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | 
     """Check certificates and manifests (files, or a whole folder) against the original model files.
 
     Prints each claim in words, and the verdict on it. A manifest is accepted if all its parts are accepted and its claims
-    follow from the parts. Trees files next to the certificates are found; each counts only if its named source is among the
-    models. Exit codes: 0 all certificates are accepted, 10 one is rejected.
+    follow from the parts. Trees files next to the certificates are found; a trees file counts only if the source that it names
+    is among the models. Exit codes: 0 all certificates are accepted, 10 one is rejected.
     """
     certificates = [*_in(paths, ".cert.xz"), *_in(paths, ".manifest.json")]
     if not certificates:
-        remedy = "name files that end in .cert.xz or .manifest.json, or a folder that contains them"
+        remedy = "give files that end in .cert.xz or .manifest.json, or a folder that contains them"
         raise UsageError("these paths contain no certificates", remedy=remedy)
     known = [*models, *_in([p if p.is_dir() else p.parent for p in paths], ".trees.json")]
     if not known:
@@ -57,7 +57,8 @@ def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | 
 
 
 def run_checker(certificates: list[Path], models: list[Path], asked: Mapping[str, float | None]) -> int:
-    """The exit code of the checker, which prints on standard output. `asked` are its options by name; flags are booleans."""
+    """The exit code of the checker, which prints on standard output. `asked` contains the checker's options by name; flags are
+    booleans."""
     import treesens.extensions.treesens_verify as checker
 
     folder = Path(checker.__file__).parents[1]

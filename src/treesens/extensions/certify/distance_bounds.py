@@ -2,8 +2,8 @@
 
 The distance of two points in a feature is bounded by a sum of two numbers, one for the cell of each point.
 
-A distance |x - y| is at least x - y and at least y - x; per pair of cells, the greater bound is tight. A square lies above its
-tangents, of which a few are used. A distance is at most the greatest distance from the cell of either point.
+A distance |x - y| is at least x - y and at least y - x; per pair of cells, the greater bound is tight. A square is above its
+tangents; only a few of these are used. A distance is at most the greatest distance from the cell of either point.
 
 Terms about one value are bounded together, which is tighter, because a number near one row is far from another. If a cell has
 few values, each value is tried. Between two rows, a sum of distances, squares of distances and linear terms is a parabola,
@@ -37,7 +37,7 @@ MOST_VALUES = 256
 
 
 def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms: int) -> Bounds:
-    """Lower bounds on `term`, one of `terms` terms; the limit on their sum selects the useful tangents."""
+    """Lower bounds on `term`; the limit on the sum of all `terms` terms selects the useful tangents."""
     assert term.other is not None
     if term.factor > 0 and term.unordered:
         return [[]]  # a distance is not negative
@@ -100,7 +100,7 @@ def _tangent(
 ) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
     """The bound slope * (one - other) / width - rise, with each value at the end of its cell where the bound is least.
 
-    The number for a missing value is as large as its distances allow, which are 1 to all other values and 0 to itself.
+    The number for a missing value is as large as its distances allow: 1 to every other value, and 0 to a missing value.
     """
     one, other = dict[int, Fraction](), dict[int, Fraction]()
     for i in cells:

@@ -1,4 +1,4 @@
-"""Writes a measure as successive draws of features, in exact numbers, the form in which the checker adds up boxes (verify/).
+"""Writes a measure in the form in which the checker adds up boxes (verify/): as successive draws of features, in exact numbers.
 
 First the bin of a feature is drawn, with chances that depend on its parent's bin, and then the cell. A `onehot` group is one
 draw, which sets the values of all members. For varied features only bins are drawn: other features depend on these bins.
@@ -26,7 +26,7 @@ _UNITS = 1 << 60
 
 @dataclass(frozen=True)
 class _Cells:
-    """The cells of a bin with positive share, with their sets of values and their cumulative weights."""
+    """The cells of a bin that have a positive share, with their sets of values and their cumulative weights."""
 
     cells: list[int]
     sets: list[dict[str, Any]]
@@ -49,7 +49,8 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Draw:
-    """The draw of a feature, or of its bins alone; `chances` are its bins' probabilities for each bin of the draw `after`."""
+    """The draw of a feature, or of its bins alone; `chances` are the probabilities of the feature's bins for each bin of the
+    draw `after`."""
 
     feature: int | None
     bins: list[_Cells]

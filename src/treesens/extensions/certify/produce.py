@@ -129,7 +129,8 @@ def refutation(
 
 
 def _said_by_objective(query: q.Query, extra: tuple[q.AtLeast, ...]) -> list[ValueSum]:
-    """The relation between values that states that an objective over values is beyond the limit of a row from `beyond`."""
+    """For each row from `beyond`: the relation between values stating that an objective over values is beyond the row's
+    limit."""
     goal = query.objective
     if goal is None or not goal.values or goal.form.pairs or goal.largest:
         return []
@@ -241,7 +242,7 @@ def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -
         # The question is about these trees, whatever their file is; users of the checker name the allowed models.
         _checker_for(document, files)(document, files, read_stated, first_trees=True, trees_alone=True)
     except checker.Rejected as reason:
-        raise NoCertificate(f"the checker does not accept it: {reason}") from None
+        raise NoCertificate(f"the checker does not accept the certificate: {reason}") from None
     return Certificate(document, files, middle - start, time.perf_counter() - middle)
 
 
@@ -321,4 +322,4 @@ def _without_messages(problem: checker.Problem) -> dict[str, Any]:
         except checker.Rejected:
             continue
         return {"apart": [], "nodes": [leaf]}
-    raise NoCertificate("the contradiction lies neither in the domain nor in a single row")
+    raise NoCertificate("the contradiction is neither in the domain nor in a single row")

@@ -1,8 +1,9 @@
-"""Proves the share of a measure by boxes of cells of the fixed features; in each box, all inputs are answers, or none is.
+"""Proves the share of a measure by boxes of cells of the fixed features; in each box, either all inputs or no inputs are
+answers.
 
 A box without answers needs one proof of `none`. A box of answers, with the varied features fixed as in a found answer, needs
-one proof per row: no input in the box violates the row. Other boxes are split, the largest measure first. The checker adds up
-the boxes itself (verify/, `shares.py`).
+one proof per row: no input in the box violates the row. Other boxes are split, those with the largest measure first. The
+checker adds up the boxes itself (verify/, `shares.py`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Enough = Callable[[float, float], bool]
 @dataclass(eq=False)
 class _Box:
     """A run of cells, `low` to `high`, per fixed feature, and the result: `parts` prove that the box has no answers or, with
-    values `pinned`, that all its inputs are answers; or a `cut` splits it at a cell of a feature.
+    values `pinned`, that all its inputs are answers; or a `cut` splits the box at a cell of a feature.
     """
 
     low: Int32Array
@@ -147,7 +148,7 @@ class _Boxes:
         return None
 
     def _missing(self, row: AtLeast, sets: Sequence[CellSet]) -> Query:
-        """The question whose answers lie in the given sets and violate a row."""
+        """The question whose answers are in the given sets and violate a row."""
         missed = replace(row, form=negative(row.form), bound=-row.bound, strict=not row.strict)
         return replace(self.query, constraints=(*self.rest, *sets, missed))
 

@@ -48,7 +48,7 @@ def claim_of_share(query: Query, share: ShareFound, ask: Ask, budget: Budget, fo
 def claim_of_interval(
     title: str, query: Query, measure: Measure, shown: tuple[float, float], ask: Ask, budget: Budget, folder: Path
 ) -> Claim:
-    """The claim that the share of a measure lies in a reported interval."""
+    """The claim that the share of a measure is in a reported interval."""
 
     def enough(lower: float, upper: float) -> bool:
         return lower >= shown[0] - SLACK and upper <= shown[1] + SLACK
@@ -100,7 +100,8 @@ def _in_boxes(
 
 
 def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
-    """The claim about a share of rows: for each row, if an input with the same values of the fixed features is an answer."""
+    """The claim about a share of rows: for each row, whether an input with the same values of the fixed features is an
+    answer."""
     assert query.share is not None
     assert query.share.rows is not None
     if not share.closed:

@@ -1,7 +1,7 @@
 """Finds proofs of one line, without a search: two contradictory rows about one sum of scores, or a list of sums.
 
 Two points have equal scores if no tree splits on the features in which they may differ (`values/score_clashes.py`). Weights
-with which the two rows cancel give a leaf without messages; a search rounds rows and might miss the contradiction. For an
+that make the two rows cancel give a leaf without messages; a search rounds rows and might miss the contradiction. For an
 additive model with small parts, the proof only requests that the checker lists the sums of the parts.
 """
 

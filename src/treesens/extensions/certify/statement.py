@@ -36,7 +36,7 @@ from treesens.errors import ModelError
 from treesens.extensions.certify.trees import trees_file
 
 FORMATS = ("xgboost-json", "xgboost-ubj")
-"""Model formats that the checker reads; for other models, the checker reads the output of `trees_file`."""
+"""Model formats that the checker can read; for other models, it reads the output of `trees_file`."""
 
 _sent: dict[str, bytes] = {}
 _MOST_SENT = 4
@@ -83,10 +83,10 @@ def statement_of(
     *,
     own_grids: bool = False,
 ) -> Statement:
-    """The statement of a question with `extra` rows. Raises NoCertificate for models that the checker does not read.
+    """The statement of a question with `extra` rows. Raises NoCertificate for models that the checker cannot read.
 
-    The statement names the learnt trees of its rows, or those in `learnt`. If the question names learnt trees, each bound is on
-    the grid of its own sum. A case may name no learnt trees; with `own_grids`, its bounds are stated as in the question.
+    The statement lists the learnt trees of its rows, or the trees in `learnt`. If the question names learnt trees, each bound
+    is on the grid of its own sum. A case may name no learnt trees; with `own_grids`, its bounds are stated as in the question.
     """
     rows = [c for c in (*_flat(query.constraints), *extra) if isinstance(c, q.AtLeast)]
     forests = forests_of(rows) if learnt is None else list(learnt)
@@ -327,7 +327,8 @@ class _Parts:
 
 
 def scores_of(query: q.Query, terms: Iterable[q.ScoreTerm]) -> list[list[Any]]:
-    """The score terms of a statement. A form uses sums of trees, a statement margins, which for averaging models are means."""
+    """The score terms of a statement. A form uses sums over trees; a statement uses margins, which are means for averaging
+    models."""
     average = [query.models[p.model].ensemble.average for p in query.points]
     return [[str(t.coefficient * average[t.point]), t.point, t.output] for t in terms]
 

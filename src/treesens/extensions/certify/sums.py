@@ -1,8 +1,8 @@
 """Converts relations between values to rows of costs, which statements can express, by bounds of single cells.
 
-Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. A distance |x - y| is at least
-0, x - y and y - x (`distance_bounds.py`). So every input that satisfies the relation satisfies its row; other inputs may
-satisfy the row too. A sum of probabilities is represented by the search's initial rows.
+Values satisfy sum of terms <= limit only if the sum of the terms' least values in the cells is at most the limit. A distance |x
+- y| is at least 0, x - y and y - x (`distance_bounds.py`). So every input that satisfies the relation satisfies the row of
+costs; other inputs may satisfy the row, too. A sum of probabilities is represented by the search's initial rows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MOST_ROWS = 405
 
 
 def with_cell_rows(query: Query) -> Query:
-    """The question with additional rows and sets for its relations between values and sums of probabilities."""
+    """The question with additional rows and sets for the question's relations between values and sums of probabilities."""
     found = tuple(_with_rows(query.space, query.constraints))
     return query if len(found) == len(query.constraints) else replace(query, constraints=found)
 
@@ -110,8 +110,9 @@ def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
 
 
 def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValues]]:
-    """Yields combinations of lower bounds on distances. Distances in `added` are also at least 0; above MOST_ROWS ways, each
-    bounds at most one of them. Distances in `taken` are subtracted, so each distance needs a bound.
+    """Yields combinations of lower bounds on distances. Distances in `added` are also at least 0; above MOST_ROWS combinations,
+    each combination bounds at most one of these distances. Distances in `taken` are subtracted, so each of these distances
+    needs a bound.
     """
     if prod(map(len, taken)) > MOST_ROWS:
         return
@@ -125,7 +126,7 @@ def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValue
 
 
 def least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | None:
-    """The row of costs that states that the sum of the least values is within the limit; None if a term has no bound."""
+    """The row of costs stating that the sum of the least values is within the limit; None if a term has no bound."""
     known = [[v for v in least if v is not None] for _, least in values]
     if not values or not all(known):
         return None

@@ -1,7 +1,7 @@
-"""Joint claims: parts that are certified one by one, and a manifest that names them (docs/certificates.md).
+"""Joint claims: parts that are certified one by one, and a manifest that lists the parts (docs/certificates.md).
 
-A claim has a kind that the checker knows, and the numbers of its parts. A claim is written only if the checker derives it from
-these parts.
+A claim has a kind that the checker defines, and the numbers of its parts. A claim is written only if the checker derives it
+from these parts.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def known(query: Query, *made: Certified) -> Part:
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """The joint claim of some parts. `say` turns the numbers of the parts into the fields of the checker's kind.
+    """The joint claim of some parts. `say` converts the numbers of the parts to the fields of the claim's kind.
 
-    `kept` lists per part the features that keep the row's values, if the kind needs it. `reason` explains missing parts.
+    `kept` lists per part the features that keep the row's values, if the kind requires this. `reason` explains missing parts.
     """
 
     title: str
@@ -71,7 +71,7 @@ def each(title: str, parts: Sequence[Part]) -> Claim:
 
 
 def between(title: str, low: Part | None, high: Part | None) -> Claim:
-    """The claim that a value is reached (part `low`), and that no value lies beyond a bound (part `high`)."""
+    """The claim that a value is reached (part `low`), and that no value is beyond a bound (part `high`)."""
     parts = [part for part in (low, high) if part is not None]
     at = {"reached": low, "beyond": high}
     return Claim(
@@ -137,7 +137,8 @@ def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, budget: 
 
 
 class _Writer:
-    """The parts and claims of one manifest. `texts` contains the statements of parts, `stated` the claims with their titles."""
+    """The parts and claims of one manifest. `texts` contains the statements of parts, and `stated` contains the claims with
+    their titles."""
 
     def __init__(self, folder: Path, budget: Callable[[], Budget]) -> None:
         self.folder, self.budget, self.found = folder, budget, Manifest()

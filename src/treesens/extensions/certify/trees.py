@@ -3,9 +3,9 @@
 x goes left if `x < test`, or if `test` is a list that contains the category x. All thresholds are strict cuts of the model's
 number type, so that nothing is rounded; leaves contain their exact weighted values, as floats or as fractions in text form.
 
-If splits treat zeros as missing, a zero takes the branch of missing values, wherever the threshold is. Such a split sends no
-interval to the left, so it is written as two cuts around zero, with a copy of the split on each side. On a path from the root
-to a leaf, each feature needs these cuts only once.
+If splits treat zeros as missing, a zero takes the branch of missing values, wherever the threshold is. The values left of such
+a split are not an interval, so it is written as two cuts around zero, with a copy of the split on each side. On a path from the
+root to a leaf, each feature needs these cuts only once.
 """
 
 from __future__ import annotations
@@ -140,7 +140,8 @@ class _ZeroWriter:
         return None if cut > self.high else False
 
     def _apart(self, node: int, feature: int, sides: dict[int, Side]) -> None:
-        """Adds a cut below zero with a cut above zero as right child; below them, the node is repeated with known sides."""
+        """Adds a cut below zero whose right child is a cut above zero; below these cuts, the node is repeated with known
+        sides."""
         low: Node = [feature, self.low, False, 0, len(self.found) + 1]
         high: Node = [feature, self.high, True, 0, 0]
         self.found += [low, high]

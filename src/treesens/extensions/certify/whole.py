@@ -3,9 +3,9 @@
 For a proof in cases, the checker derives the cases from the question (verify/, `cases.py`), and detects unproved cases. Inputs
 are checked against the entire question, by value.
 
-Cavities are stated by the cells of rows. A cavity of width w is a box in at most w features without a row: a point lies in no
-cavity if, for every w features, some row shares the point's cells. Fewer rows make a stronger statement, so an answer names
-just enough rows (`Cavities.separating`).
+Cavities are stated by the cells of rows. A cavity of width w is a box in at most w features that contains no row: a point is in
+no cavity if, on every set of w features, some row shares the point's cells. Fewer rows make a stronger statement, so an answer
+lists just enough rows (`Cavities.separating`).
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ MOST_CELLS = 200_000
 
 
 def whole_of(query: Query, extra: tuple[AtLeast, ...] = (), *, combined: bool = False) -> Whole:
-    """The question with the `extra` rows, for a proof in cases; if `combined`, with joint consequences of relations.
-    Raises NoCertificate for models that the checker does not read. Change limits with too many cases are omitted.
+    """The question with the `extra` rows, for a proof in cases; if `combined`, with joint consequences of relations. Raises
+    NoCertificate for models that the checker cannot read. Change limits with too many cases are omitted.
     """
     return _Further(query, learnt_of(query, extra), combined=combined).whole((*query.constraints, *extra))
 
@@ -75,7 +75,8 @@ def whole_of_inputs(
 ) -> Whole:
     """The complete question, for checking inputs; with `in_cells`, sums have bounds of single cells, as in a proof.
 
-    Cavities name all rows, or rows that suffice for one `answer`. Also raises NoCertificate if there are too many rows.
+    Cavities are stated by all rows, or by rows that suffice for one `answer`. Also raises NoCertificate if there are too many
+    rows.
     """
     further = _Further(query, learnt_of(query, extra), inputs=True, in_cells=in_cells, answer=answer)
     return further.whole((*query.constraints, *extra))
@@ -211,7 +212,7 @@ def _value(term: Term) -> list[Any]:
 
 
 def stated_cavities(query: Query, constraint: AvoidCavities, answer: Int32Array | None = None) -> dict[str, Any]:
-    """The constraint that a point lies in no cavity, by all rows or by rows that suffice for `answer`, int32[features].
+    """The constraint that a point is in no cavity, stated by all rows or by rows that suffice for `answer`, int32[features].
 
     Raises NoCertificate if the statement would name more than MOST_CELLS cells.
     """
@@ -254,5 +255,5 @@ def _enough(cavities: Cavities, cells: Int32Array) -> Int32Array:
             return few.rows
         with_these = best[alike[best][:, [column[f] for f in apart[0]]].all(axis=1)]
         if len(with_these) == 0:
-            raise NoCertificate("the answer lies in a cavity")
+            raise NoCertificate("the answer is in a cavity")
         chosen = np.append(chosen, with_these[0])

@@ -98,7 +98,7 @@ _MARKUP = re.compile(r"[^\w\s.,()/=-]|_", re.ASCII)
 
 
 def case_page(cases: Sequence[Case]) -> str:
-    """A sentence, a table with a line per question, and the problems below it, folded."""
+    """A sentence, a table with a line per question, and below the table a folded list of the problems."""
     good = sum(case.problem is None for case in cases)
     lines = [f"### treesens: {good} of {len(cases)} questions are answered as expected", ""]
     lines += ["| | question | file |", "| --- | --- | --- |", *map(_line, cases), ""]

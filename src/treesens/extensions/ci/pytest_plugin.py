@@ -16,7 +16,7 @@ import pytest
 
 
 class SensFailure(Exception):
-    """Raised for a question whose answer is undecided or not the expected one."""
+    """Raised for a question whose answer is undecided or not as expected."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,14 +53,14 @@ class SensFile(pytest.File):
 
 
 class SensItem(pytest.Item):
-    """A question, which passes if its answer is the expected one."""
+    """A question as a test, which passes if the answer is as expected."""
 
     def __init__(self, *, query: Any = None, error: Exception | None = None, **given: Any) -> None:
         super().__init__(**given)
         self.query, self.error = query, error
 
     def runtest(self) -> None:
-        """Answers the question. Raises SensFailure unless the answer is the expected one."""
+        """Answers the question. Raises SensFailure unless the answer is as expected."""
         from treesens.errors import TreesensError
         from treesens.extensions.ci.cases import case_of
         from treesens.python.settings import checked_options

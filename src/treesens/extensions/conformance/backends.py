@@ -1,8 +1,8 @@
 """Runs a backend on small modules and compares every fact that it reports with brute force.
 
-A backend must be honest first, and powerful second. A wrong fact is a failure: `infeasible` although a solution exists, a wrong
-`optimal`, a bound below the optimum, or a point that violates an exact module. If a backend cannot decide a case (because of
-tolerances, a licence, or an op that it declines), the check is `open` with the reason; no case is skipped silently.
+A backend must first be correct, and only then powerful. A wrong fact is a failure: `infeasible` although a solution exists, a
+wrong `optimal`, a bound below the optimum, or a point that violates an exact module. If a backend cannot decide a case (because
+of tolerances, a licence, or an op that it declines), the check is `open` with the reason; no case is skipped silently.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _wrong_objective(
     artifact, outcome, goal = solved.artifact, solved.outcome, module.objective
     if goal is None or goal.surrogate:
         if outcome.bound is not None:
-            return "a bound without an objective that has one"
+            return "a bound, but no objective that could have a bound"
         return "optimal without an objective" if outcome.termination is Termination.OPTIMAL else None
     if truth.objective is None:
         return None

@@ -1,4 +1,4 @@
-"""The fidelity kit: checks that an ensemble reaches the leaves of the library and returns its margins, bit for bit."""
+"""The fidelity kit: checks that an ensemble reaches the library's leaves and returns the library's margins, bit for bit."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check, with the first of `count` `mismatches`; `refused` names row groups that the library rejected."""
+    """The result of a check, with the first of `count` `mismatches`; `refused` lists row groups that the library rejected."""
 
     rows: int
     leaf_ids_checked: bool

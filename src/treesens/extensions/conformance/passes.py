@@ -100,6 +100,6 @@ class Report:
         return "\n".join([f"{self.subject}: {counts}", *shown])
 
     def raise_if_wrong(self) -> None:
-        """Raises the kit's error with all checks that did not pass, if any failed or none passed."""
+        """If a check failed or none passed, raises the kit's error with all checks that did not pass."""
         if not self.ok:
             raise self.error(str(self), remedy="fix the failed cases before using the backend or pass")

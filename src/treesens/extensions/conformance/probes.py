@@ -66,7 +66,7 @@ def _random_rows(ensemble: Ensemble, cells: CellEnsemble, rng: np.random.Generat
 
 
 def _node_rows(cells: CellEnsemble, rng: np.random.Generator, limit: int) -> Float64:
-    """For every inner node, a row that reaches it just below its cut, and a row exactly on the cut."""
+    """For every inner node, a row that reaches the node with a value just below the cut, and a row exactly on the cut."""
     boxes = cells.leaf_boxes()
     inner = np.flatnonzero((cells.feature >= 0) & (cells.category_set < 0))
     if len(inner) > limit // 2:

@@ -318,7 +318,7 @@ def maximum_constant(s: Sketch) -> Objective:
     return maximise([], [], constant=7, shift=1)
 
 
-@case("a guide only steers: any feasible point is an answer, and no bound exists")
+@case("a guide only steers the search: any feasible point is an answer, and no bound exists")
 def guide(s: Sketch) -> Objective:
     free = s.free(4)
     s.linear(free, [1, 2, 3, 4], 5)
@@ -363,7 +363,7 @@ def big_when(s: Sketch) -> None:
     s.clause(lits(free[:1]))
 
 
-@case("coefficients of int64 whose least sum overflows when it is rounded carelessly")
+@case("int64 coefficients whose least sum overflows if it is rounded carelessly")
 def near_int64(s: Sketch) -> None:
     free = s.free(3)
     big = 2**60

@@ -1,4 +1,4 @@
-"""Completes words of the language, from the terminals of the grammar, and names, by kind, at a cursor."""
+"""Completes, at a cursor, words of the language (from the terminals of the grammar) and names (by kind)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ _Found = tuple[str, str, ItemKind, str]
 
 
 def _words(context: Context) -> Iterator[_Found]:
-    """The words of the language that fit. Where any word would be read as a name, only words that continue the sentence."""
+    """The words of the language that fit. Where any word would be read as a name, only words that continue the sentence are
+    included."""
     fits = {fit.lower() for fit in context.fits}
     if context.names_only:
         if context.before and context.before[-1].type == "SENSITIVE":

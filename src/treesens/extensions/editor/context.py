@@ -47,7 +47,7 @@ _NAMES_ONLY: Final = frozenset(("STORED", "LABEL", "EACH"))
 @dataclass(frozen=True)
 class Context:
     """`start` is the offset of the word under the cursor, `before` contains the declaration's tokens before that word, and
-    `fits` the terminals that may follow; `point` (or None) and `feature` are the owners of a name.
+    `fits` contains the terminals that may follow; `point` (or None) and `feature` are the owners of a name.
     """
 
     start: int

@@ -22,7 +22,7 @@ MEANINGS: Final = {
         "`feature NAME: TYPE`: the possible values: `real in [0, 1]`, `integer in [0, 9]`, `category {A = 0, B = 1}`."
     ),
     "onehot": "`onehot {f, g}`: exactly one of the features is 1, and the others are 0.",
-    "domain": "`domain from DATA`: features without a line range over the table's values.",
+    "domain": "`domain from DATA`: features that are not declared range over the table's values.",
     "measure": (
         "`measure NAME: uniform` (or cells, marginals of D, chow-liu of D, rows of D): the measure of a `share`."
     ),
@@ -34,7 +34,7 @@ MEANINGS: Final = {
     "else": "`else OUTCOME`: the outcome if no case holds.",
     "query": "`query NAME: ..`: one question.",
     "for": (
-        "`for each f in features:` repeats a question for every feature (`pairs`: for every two, `{f, g}`: for these)."
+        "`for each f in features:` repeats a question for every feature (`pairs`: every two features; `{f, g}`: only these)."
     ),
     "each": "`for each f in features:` repeats a question for every feature.",
     "find": (
@@ -50,29 +50,29 @@ MEANINGS: Final = {
     "maximize": "The greatest value of the following term, with a proved bound.",
     "minimize": "The smallest value of the following term, with a proved bound.",
     "share": (
-        "`share of M`: the affected part of a measure: a proved interval, and an estimate in it. A share, from 0 to 1,"
+        "`share of M`: the affected part of a measure, as a proved interval and an estimate within it. A share, from 0 to 1,"
         " is a part of the inputs as the measure weighs them, and not of people."
     ),
     "expect": (
         "`expect none` (or `some`, `share < 0.01`): makes the question a test; a violation gives exit code 10. "
         "`expect increasing(M, F)` (or `decreasing`) is a question by itself: the score never falls while F rises."
     ),
-    "top": "`top N`: the N best answers, each in a region of its own.",
-    "diverse": "`top N diverse`: the answers lie outside the widened regions of one another.",
-    "real": "Any number of the interval; without one, of the range of the column.",
+    "top": "`top N`: the N best answers, each in a separate region.",
+    "diverse": "`top N diverse`: each answer is outside the widened regions of the others.",
+    "real": "Any number in the interval or, without an interval, in the column's range.",
     "integer": "Whole numbers in the interval.",
     "category": "`category {NAME = value, ..}`: values with names, without an order.",
     "and": "Both hold.",
     "or": "At least one of the constraints holds. After a type, `or missing`: the value may be missing.",
     "not": "The constraint does not hold.",
-    "implies": "If the first constraint holds, so does the second.",
-    "in": "`a.f in [lo, hi]`, `a.f in {x, y}`; `find a in M`: the model that sees a point.",
+    "implies": "If the first constraint holds, the second holds, too.",
+    "in": "`a.f in [lo, hi]`, `a.f in {x, y}`; `find a in M`: the model that is applied to a point.",
     "except": "`a = b except {f, g}`: the points agree on every other feature.",
-    "avoid": "`a, b avoid cavities(D, width = W)`: no point lies where two features have no common rows.",
-    "typical": "`a typical of D at 95 %`: the point lies in the region of that share of new inputs like the rows.",
-    "by": "`typical .. by isolation`: the method; `class(a) = C by factor 2` or `by margin 1`: clearly.",
+    "avoid": "`a, b avoid cavities(D, width = W)`: no point is in a box of at most W features without a row of D.",
+    "typical": "`a typical of D at 95 %`: the point is in the region that contains this share of new inputs like the rows.",
+    "by": "`typical .. by isolation`: the method; `class(a) = C by factor 2` or `by margin 1`: C leads clearly.",
     "inf": "No bound on this side.",
-    "none": "No such inputs are in the domain: proved.",
+    "none": "The domain contains no such inputs: proved.",
     "some": "There are such inputs: found and verified.",
     "features": "Every feature that the model splits on.",
     "pairs": "Every two features.",

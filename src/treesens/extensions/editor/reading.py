@@ -1,7 +1,7 @@
 """Reads a file during editing: the parts that can be read, and every message about the file.
 
-Typing changes one query at a time. Facts about models and data are kept until the declarations change, and so are the messages
-of unchanged queries. Models and tables are read once for all documents, and again only if the file on disk changes.
+Typing changes one query at a time. Facts about models and data, and the messages of unchanged queries, are kept until the
+declarations change. Models and tables are read once for all documents, and again only if the file on disk changes.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Reading:
 
 @dataclass
 class _Kept:
-    """Facts about unchanged declarations: `nodes` with their texts, and the results of binding them.
+    """Facts about unchanged declarations: The `nodes` with their texts, and the results of binding these nodes.
 
     `queries` maps a query's text to its messages and its place.
     """
@@ -201,7 +201,7 @@ def _at_declaration(message: Diagnostic, kept: _Kept) -> Diagnostic | None:
 
 
 def _moved(message: Diagnostic, source: Source, by: int) -> Diagnostic:
-    """The message of a query that has moved as a whole."""
+    """The message of a query, shifted along with the query."""
     if message.span is None:
         return message
     return replace(message, span=Span(source, message.span.start + by, message.span.end + by))

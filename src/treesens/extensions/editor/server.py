@@ -1,9 +1,9 @@
 """The language server: messages while typing, quick fixes, completion, hover, formatting and navigation over the Language
 Server Protocol.
 
-Reading a file may take seconds (models are loaded, cavities computed), so it runs in its own thread after a pause in typing,
-and outdated results are dropped. Requests are answered on a second thread. The quick fix for a message with
-"did you mean `age`?" replaces the unknown name with `age`.
+Reading a file may take seconds (models are loaded, cavities computed), so files are read in a separate thread after a pause in
+typing, and outdated results are dropped. Requests are answered on a second thread. The quick fix for a message with "did you
+mean `age`?" replaces the unknown name with `age`.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class _Fix:
 
 
 def _fix_of(message: str, marked: str) -> _Fix | None:
-    """The fix that a message about a marked text proposes: it replaces the misspelt name by the similar one. None if the
-    message proposes no fix, or if the name is not in the marked text.
+    """The fix that a message about a marked text proposes: the similar name replaces the misspelt name. None if the message
+    proposes no fix, or if the name is not in the marked text.
     """
     meant = _MEANT.search(message)
     if meant is None:

@@ -1,8 +1,8 @@
-"""Converts terms of additive models to trees: a term is a table of scores over the bins of one feature or a few.
+"""Converts terms of additive models to trees: a term is a table of scores over the bins of one or a few features.
 
 An inner node splits on one feature. The first node separates missing values; the nodes below it halve the remaining bins, so
-that a term over f features of b bins has depth f (1 + log2 b). Generalised additive models with pairs: Lou, Caruana, Gehrke and
-Hooker (KDD 2013).
+that a term over f features with b bins each has depth f (1 + log2 b). Generalised additive models with pairs: Lou, Caruana,
+Gehrke and Hooker (KDD 2013).
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _accumulation(members: Sequence[Ensemble], way: Way) -> Accumulation:
 def _features(members: Sequence[Ensemble], names: Sequence[str], place: str) -> tuple[Feature, ...]:
     """The features, by position. A column must be a number, or have the same categories, for all members that use it."""
     if any(member.n_features != len(names) for member in members):
-        raise ModelError("the models inside see different columns", place=place, remedy="give the models one by one")
+        raise ModelError("the models inside have different columns", place=place, remedy="give the models one by one")
     result = []
     for f, name in enumerate(names):
         asked = [m.features[f] for m in members if (m.node_feature == f).any()] or [members[0].features[f]]
@@ -124,7 +124,7 @@ def _in_float64(e: Ensemble, place: str) -> Ensemble:
     """The ensemble with splits `<=` in float64; bisection finds the last number that goes left."""
     if e.zero_missing.any():
         raise ModelError(
-            "a model inside takes zeros for missing values, and others do not",
+            "a model inside treats zeros as missing values, and others do not",
             place=place,
             remedy="train it with zero_as_missing=False",
         )
@@ -180,7 +180,7 @@ def _scales(members: Sequence[Ensemble], shares: Sequence[Fraction]) -> tuple[li
 
 
 def _columns(e: Ensemble, first: int, outputs: int, vector: bool, last_only: bool) -> dict[str, NDArray[Any]]:
-    """The columns of a member; its outputs begin at output `first` of the result."""
+    """The columns of a member; its outputs start at output `first` of the result."""
     width, value = e.leaf_value.shape[1], e.leaf_value
     output: NDArray[Any] = e.tree_output
     if last_only:

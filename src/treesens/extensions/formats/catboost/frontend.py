@@ -1,9 +1,9 @@
-"""CatBoost models: JSON files read without catboost, and live CatBoost objects.
+"""CatBoost models: Reads JSON files (catboost is not needed) and live CatBoost objects.
 
 How CatBoost evaluates (version 1.2): inputs are cast to float32; a split tests `x > border`, and in this reader inputs that
-satisfy it take the right child. NaN is below all borders; if the feature's `nan_value_treatment` is `AsTrue`, it is above them.
-Trees are oblivious: split i gives bit i of the leaf's number. Sums are float64, from 0, in the order of the trees; the bias is
-added last. Trees identify categories by hashes; a file saved with its pool contains their names.
+satisfy it take the right child. NaN is below all borders or, if the feature's `nan_value_treatment` is `AsTrue`, above all
+borders. Trees are oblivious: split i gives bit i of the leaf's number. Sums are float64, from 0, in the order of the trees; the
+bias is added last. Trees identify categories by hashes; a file saved with its pool contains their names.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class CatBoostFrontend:
     def load(self, path: Path, data: bytes) -> LoadedModel:
         if data.startswith(_BINARY):
             raise ModelError(
-                "the file is of CatBoost's binary format (.cbm), which is not read",
+                "the file is in CatBoost's binary format (.cbm), which is not supported",
                 place=str(path),
                 remedy="save it as JSON, with its rows if it has categories: catboost.CatBoost().load_model('m.cbm')"
                 ".save_model('m.json', format='json', pool=catboost.Pool(X, cat_features=[..]))",
@@ -99,7 +99,7 @@ class CatBoostFrontend:
             except sys.modules["catboost"].CatBoostError as error:
                 reason = str(error).splitlines()[0].rpartition(": ")[2]
                 raise ModelError(
-                    f"catboost does not save it as JSON: {reason}", place=place, remedy="use numbers and categories"
+                    f"catboost does not save the model as JSON: {reason}", place=place, remedy="use numbers and categories"
                 ) from None
             return self._read(path.read_bytes(), place, "model")
 
@@ -148,7 +148,8 @@ class CatBoostFrontend:
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """The features of a model. Its splits number floats and categories separately; `floats` and `coded` give their columns."""
+    """The features of a model. The model's splits number floats and categories separately; `floats` and `coded` map these
+    numbers to columns."""
 
     features: tuple[Feature, ...]
     floats: Mapping[int, int]
@@ -186,7 +187,7 @@ def _inputs(info: Field, tables: Field | None) -> _Inputs:
             raise field["nan_value_treatment"].error(f"unknown treatment `{treatment[:20]}`")
         if treatment == "AsTrue" and field["has_nans"].value is not True:
             # In this case the library compares NaN itself, and ignores the treatment.
-            raise field["has_nans"].error("missing values are treated, and training had none")
+            raise field["has_nans"].error("missing values are given a treatment, but training had none")
         nan_left[column] = treatment != "AsTrue"
     labels = names_of_categories(info, tables, coded)
     features = list(feature_tuple(names, info.place))
@@ -323,7 +324,7 @@ def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Ques
     said = _said(split, kind, inputs)
     agree = isinstance(found, Table | Among) if said is None else _same(found, said)
     if not agree:
-        raise split["split_index"].error(f"the node's fields differ from the split of its number, {number}")
+        raise split["split_index"].error(f"the node's fields do not match the split that its number refers to, {number}")
     return found
 
 
@@ -334,7 +335,7 @@ def _same(one: Question, other: Question) -> bool:
 
 
 def _said(split: Field, kind: str, inputs: _Inputs) -> Question | None:
-    """The split in a node's own fields; None for a split on a statistic, which has only its number."""
+    """The split in a node's own fields; None for a split on a statistic, which the file gives only by number."""
     if kind == "FloatFeature":
         return float_question(split, inputs.floats)
     if kind == "OneHotFeature":

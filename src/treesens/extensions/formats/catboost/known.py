@@ -57,7 +57,7 @@ TABLE: Table = {
     "classes": {
         **used("class_names"),
         **irrelevant(
-            "the outputs come in the order of the names", ("class_label_type", "class_to_label", "classes_count")
+            "the outputs are in the order of the names", ("class_label_type", "class_to_label", "classes_count")
         ),
     },
     "tree": {
@@ -68,7 +68,7 @@ TABLE: Table = {
     "split": {
         **used("split_index", "split_type"),
         **optional(_OTHER, used("border", "cat_feature_index", "float_feature_index", "value")),
-        **irrelevant("the split with this number has it", ("ctr_target_border_idx",)),
+        **irrelevant("determined by the split with this number", ("ctr_target_border_idx",)),
     },
     "node": {
         **optional("a split", used("value")),

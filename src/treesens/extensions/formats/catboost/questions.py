@@ -55,7 +55,8 @@ class Among:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The outcome `yes` per combination: an axis of codes + 1 for each of `categories`, and of 2 for each of `conditions`."""
+    """The outcome `yes` per combination: an axis of length codes + 1 for each of `categories`, and an axis of length 2 for each
+    of `conditions`."""
 
     categories: tuple[int, ...]
     conditions: tuple[Above | Among, ...]

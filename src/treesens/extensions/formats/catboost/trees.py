@@ -30,7 +30,7 @@ class State:
     numbers: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def outcome(self, question: Above | Among) -> bool | None:
-        """The outcome of the split; None if the facts leave it open."""
+        """The outcome of the split; None if the facts do not determine the outcome."""
         if isinstance(question, Above):
             low, high = self.numbers.get(question.column, (-np.inf, np.inf))
             return True if low >= question.border else False if high <= question.border else None
@@ -66,7 +66,8 @@ def oblivious(splits: Sequence[Question], values: NDArray[np.float64], nan_left:
 
 
 def _levels(splits: Sequence[Above | Among], values: NDArray[np.float64], nan_left: Bools) -> Nodes:
-    """A symmetric tree with one feature per split. Node j of level k is node 2**k - 1 + j; the k splits above give j's bits."""
+    """A symmetric tree with one feature per split. Node j of level k is node 2**k - 1 + j; the outcomes of the k splits above
+    are j's bits."""
     depth = len(splits)
     level = np.repeat(np.arange(depth), 1 << np.arange(depth))
     within = np.arange(len(level)) - ((1 << level) - 1)
@@ -143,8 +144,8 @@ def nested(tree: Field, question: Callable[[Field], Question], outputs: int, nan
 class _Growing(Growing):
     """A tree under construction; the root comes first.
 
-    Subtrees below a combination are copied, so splits with known outcomes are omitted. Trees without `combinations` keep all
-    nodes, because thresholds define the cells of the model.
+    Subtrees below a combination are copied, without splits whose outcome is already known. Trees without `combinations` keep
+    all nodes, because thresholds define the cells of the model.
     """
 
     def __init__(self, nan_left: Bools, outputs: int, *, combinations: bool) -> None:
