@@ -1,7 +1,7 @@
 """Makes text from files visible: control and invisible characters are written as escapes.
 
-Names of features, classes, questions and files come from untrusted files. Everything that treesens prints goes through
-`visible` (docs/trust.md), so that a name can neither move the cursor nor recolour, reorder or hide text next to it.
+Names of features, classes, questions and files come from untrusted files. Everything that treesens prints passes through
+`visible` (docs/trust.md), so that a name can neither move the cursor nor recolour, reorder or hide adjacent text.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ _JOINERS = "\u200c\u200d"
 """Format characters that words of some languages contain."""
 _UNUSUAL = re.compile(r"[^\t -~]")
 _UNUSUAL_IN_LINES = re.compile(r"[^\t\n -~]")
-"""Characters that need a closer look, and that almost no text contains."""
+"""Characters that need a closer check, and that occur in almost no text."""
 RESERVED = frozenset(("except", "of", "inf"))
-"""Words of the language that need backquotes as names everywhere except after a dot."""
+"""Words of the language that, as names, need backquotes everywhere except after a dot."""
 PLAIN = re.compile(r"[^\W\d]\w*")
 _NO_LABEL = re.compile(r"[^\w.+-]+", re.ASCII)
 _LONGEST_LABEL = 80
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""The text with its control characters as `\x1b`, `\u202e`, ..; tabs stay, and so do line breaks with `lines`."""
+    r"""The text with control characters written as `\x1b`, `\u202e`, ..; tabs are kept, and so are line breaks with `lines`."""
     return (_UNUSUAL_IN_LINES if lines else _UNUSUAL).sub(lambda found: _shown(found[0], _escaped), text)
 
 
 def visible_json(text: str) -> str:
-    """Equivalent JSON text, with control characters inside its strings as JSON escapes."""
+    """Equivalent JSON text in which control characters inside strings are JSON escapes."""
     return _UNUSUAL_IN_LINES.sub(lambda found: _shown(found[0], _json_escaped), text)
 
 
 def label(text: str) -> str:
-    """The text as a name for comments in solver texts: ASCII letters, digits, `.`, `+`, `-` and `_`, at most 80 characters."""
+    """The text as a name in comments of solver texts: ASCII letters, digits, `.`, `+`, `-` and `_`, at most 80 characters."""
     return _NO_LABEL.sub("_", text)[:_LONGEST_LABEL] or "_"
 
 
@@ -49,7 +49,7 @@ def declaration(feature: str, domain: str) -> str:
 
 
 def spreadsheet(text: str) -> str:
-    """A text as a CSV cell: a leading apostrophe precedes text that a spreadsheet would parse as a formula."""
+    """A text as a CSV cell: a text that a spreadsheet would parse as a formula is preceded by an apostrophe."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else text
 
 

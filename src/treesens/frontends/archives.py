@@ -1,4 +1,4 @@
-"""Model files packed in a zip archive or a folder: detects the format, and reads the files within limits."""
+"""Model files in a zip archive or a folder: detects the format, and reads the files within limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_BYTES = 1 << 30
 
 
 def zip_of(head: bytes) -> str | None:
-    """The format of a zip archive that starts with these bytes, `spark`, `h2o` or `sklearn`; None for other files."""
+    """The format (`spark`, `h2o` or `sklearn`) of a zip archive that starts with these bytes; None for other files."""
     names = list(_names(head))
     if not names:
         return None
@@ -30,7 +30,7 @@ def zip_of(head: bytes) -> str | None:
 
 
 def _names(head: bytes) -> Iterator[str]:
-    """The file names in the headers that appear among an archive's first bytes."""
+    """The file names in the headers within the first bytes of an archive."""
     at = 0 if head.startswith(_LOCAL) else -1
     while at >= 0:
         length = int.from_bytes(head[at + 26 : at + 28], "little")
@@ -68,7 +68,7 @@ class Files(ABC):
 
 
 class FolderFiles(Files):
-    """The files of a folder that `treesens.compiler.base.folders` has read."""
+    """The files of a folder, as read by `treesens.compiler.base.folders`."""
 
     what = "folder"
 

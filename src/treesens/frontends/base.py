@@ -1,8 +1,8 @@
 """The interface of a frontend: converts model files or live objects to an `Ensemble`, and replays in the library.
 
 If a model predicts several outputs at once (labels of a row, or targets of a regression), `FORMAT:output=K` selects output K,
-counted from 0 in the library's order, as `FORMAT:VARIANT` selects one of the models in a file. The result is a normal model
-with one output: only the trees of this output, or only its column of vector leaves.
+counted from 0 in the library's order; likewise, `FORMAT:VARIANT` selects one of several models in a file. The result is a
+normal model with one output, which contains only this output's trees, or only its column of vector leaves.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
 class LoadedModel:
     """An ensemble with its library's functions.
 
-    For X, float64[rows, features] with NaN for missing, `margins(X)` returns the library's raw output, [rows, n_outputs] in the
-    library's type, and `leaf_ids(X)` its leaf ids, [rows, trees] (None if the library has no leaf ids). Both functions import
-    the library on first use. `predicts(X)` returns the results of the library's predict and predict_proba (None without them);
-    `inputs(X)` converts the rows to predict's form (None if that is X). `notes` are sentences for the user, `meaning` is the
-    user's description of the features and classes.
+    For X (float64[rows, features], NaN for missing), `margins(X)` returns the library's raw outputs ([rows, n_outputs] in the
+    library's type), and `leaf_ids(X)` returns its leaf ids ([rows, trees]; None if the library has no leaf ids). Both functions
+    import the library on first use. `predicts(X)` returns the results of the library's predict and predict_proba (None if the
+    library lacks them); `inputs(X)` converts the rows to the input of predict (None if predict takes X). `notes` are sentences
+    for the user, `meaning` is the user's description of the features and classes.
     """
 
     ensemble: Ensemble
@@ -78,16 +78,17 @@ def _few(names: Sequence[str]) -> str:
 
 @runtime_checkable
 class Frontend(Protocol):
-    """A model format. An entry point in group `treesens.frontends` names an instance, or a class without arguments."""
+    """A model format. An entry point in the group `treesens.frontends` refers to an instance, or to a class that takes no
+    arguments."""
 
     name: str
     """Short lower-case name of the format, for `--format` and messages."""
 
     library: str
-    """The module imported for replay in the library; also named in messages when it is not installed. Empty if the format has
-    no library: answers are then replayed only in the reader's arithmetic.
+    """The module imported for replay in the library; messages refer to it when it is not installed. Empty if the format has no
+    library: answers are then replayed only in the reader's arithmetic.
 
-    A frontend whose reader needs a package names it in `reads_with`, for `treesens doctor`.
+    A frontend whose reader needs a package lists this package in `reads_with`, for `treesens doctor`.
     """
 
     def recognises_bytes(self, head: bytes) -> bool:
@@ -99,7 +100,7 @@ class Frontend(Protocol):
         ...
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
-        """The model of a file whose content is `data`; raises ModelError with place and remedy for anything else."""
+        """The model in a file with the content `data`; raises ModelError with location and remedy for any other file."""
         ...
 
     def from_object(self, obj: Any) -> LoadedModel:
@@ -114,7 +115,7 @@ class VariantFrontend(Protocol):
     variants: tuple[str, ...]
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
-        """As `load`; raises ModelError if this file does not contain that variant."""
+        """Like `load`; raises ModelError if this file does not contain that variant."""
         ...
 
 
@@ -140,7 +141,7 @@ class FolderFrontend(Protocol):
         ...
 
     def load_folder(self, path: Path, files: Mapping[str, bytes]) -> LoadedModel:
-        """The model of a folder with these files (`compiler.base.folders`), as `load`."""
+        """The model in a folder with these files (`compiler.base.folders`); otherwise like `load`."""
         ...
 
 
@@ -150,7 +151,7 @@ _OF_NODES = ("node_feature", "threshold", "default_left", "category_set", "zero_
 
 
 def output_named(variant: str) -> int | None:
-    """The number in `output=K`; None for other variants. Raises ModelError unless it is a number."""
+    """The number in `output=K`; None for other variants. Raises ModelError unless K is a number."""
     if not variant.startswith(_PREFIX):
         return None
     text = variant[len(_PREFIX) :]
@@ -168,12 +169,13 @@ def check_output(output: int, count: int, place: str) -> None:
 
 
 def source_of_output(source: ModelSource, output: int) -> ModelSource:
-    """The model's source with the output recorded, so that reports and certificates do not mistake it for the whole file."""
+    """The model's source with the output recorded, so that reports and certificates refer to this output instead of the whole
+    file."""
     return replace(source, format=f"output {output} of {source.format}")
 
 
 def note_of_output(output: int, count: int) -> str:
-    """A note for the user that only one output is analysed."""
+    """A note for the user, which states that only one output is analysed."""
     return f"this is output {output} of {count} (0 to {count - 1}), and the others are left out"
 
 
@@ -195,7 +197,7 @@ def choose_output(model: LoadedModel, output: int) -> LoadedModel:
 
 
 def of_output(e: Ensemble, k: int) -> Ensemble:
-    """An ensemble with only output `k`: its trees, or its column of vector leaves."""
+    """An ensemble with only output `k`: the trees of this output, or its column of vector leaves."""
     if e.leaf_value.shape[1] > 1:
         one = replace(e, leaf_value=e.leaf_value[:, k : k + 1])
     else:

@@ -30,7 +30,7 @@ _DAMAGED = "the file is damaged or of another format; save the model again"
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """The nodes of all trees in the numbering of their file, tree after tree.
+    """The nodes of all trees, tree after tree, with the numbers that they have in the file.
 
     tree_offset [T+1]; left, right [N] are numbers within the tree, -1 at leaves (a root is the first node of its tree);
     feature, threshold, default_left [N] as in Ensemble; leaf_value [N, W]; leaf_id [N] is the library's id of a leaf
@@ -67,11 +67,11 @@ class Growing:
         return len(self.left)
 
     def inner(self, feature: int, threshold: float, *, missing_left: bool) -> int:
-        """Adds a node that splits on a feature. The caller sets its children and, for a split by category, its set."""
+        """Adds a node that splits on a feature. The caller sets the node's children and, for a split by category, its set."""
         return self._add(feature, threshold, missing_left, np.zeros(self.width), -1)
 
     def leaf(self, values: Sequence[float] | NDArray[np.float64], leaf_id: int = -1) -> int:
-        """Adds a leaf; `leaf_id` is its number in the library, if any."""
+        """Adds a leaf; `leaf_id` is the leaf's number in the library, if any."""
         return self._add(-1, 0.0, False, values, leaf_id)
 
     def _add(
@@ -229,7 +229,7 @@ def feature_tuple(names: Sequence[str], place: str) -> tuple[Feature, ...]:
 def as_categorical(
     feature: Feature, count: int, labels: Sequence[object] | None, truncates: bool = False, mark: str | None = None
 ) -> Feature:
-    """The feature with codes 0..count-1; labels that fit the count are kept."""
+    """The feature with codes 0..count-1; labels are kept only if there are `count` of them."""
     named = plain_labels(labels) if labels is not None and len(labels) == count else None
     return replace(
         feature, kind=FeatureKind.CATEGORICAL, categories=count, labels=named, truncates=truncates, mark=mark
@@ -237,7 +237,7 @@ def as_categorical(
 
 
 def plain_labels(labels: Sequence[object]) -> tuple[str, ...] | tuple[int | float, ...] | None:
-    """Category labels as Python numbers if all of them are finite numbers, otherwise as text; None if two labels are equal."""
+    """Category labels as Python numbers if all labels are finite numbers, otherwise as text; None if two labels are equal."""
     given = [label.item() if isinstance(label, np.generic) else label for label in labels]
     numbers = [_plain_number(v) for v in given if isinstance(v, (int, float)) and not isinstance(v, bool)]
     named: tuple[str, ...] | tuple[int | float, ...] = tuple(str(v) for v in given)
@@ -251,7 +251,7 @@ def _plain_number(value: float) -> int | float:
 
 
 def labels_of_texts(texts: Sequence[str]) -> tuple[str, ...] | tuple[int | float, ...]:
-    """Labels for categories stored as text, as in a table: numbers if all of them are canonical numbers, otherwise texts."""
+    """Labels for categories stored as text, as in a table: numbers if all texts are canonical numbers, otherwise texts."""
     numbers = [_number_written(text) for text in texts]
     return tuple(texts) if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
 

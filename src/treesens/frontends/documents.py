@@ -1,8 +1,8 @@
-"""Model files in JSON or UBJSON: parsing within limits, and nested fields, with errors that name the location.
+"""Model files in JSON or UBJSON: parsing within limits, and access to nested fields, with errors that state the location.
 
 Tables list the fields of a library's files as used, irrelevant (with the reason) or refused. An unlisted field may change a
-model's meaning, so the model is refused and the field named. A model that lacks a used field is refused, too, unless the table
-states the library's behaviour without the field.
+model's meaning, so the model is refused, and the error names the field. A model that lacks a used field is refused, too, unless
+the table states the library's behaviour without the field.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def parse_document(data: bytes, place: str, *, float32_text: bool = False) -> An
     """The document in a JSON or UBJSON file as dicts, lists, texts and numbers (UBJSON: numpy arrays where typed).
 
     With `float32_text`, every decimal of a JSON file is rounded directly to float32 (slow; needed if rounding through float64
-    is not safe). Raises ModelError with line and column, or the byte, of the first error, and for duplicate fields in an
-    object, which readers resolve differently.
+    is not safe). Raises ModelError with line and column, or the byte, of the first error; duplicate fields in an object are
+    errors, because readers resolve them differently.
     """
     if is_ubjson(data[:3]):
         return parse_ubjson(data, place)
@@ -92,7 +92,7 @@ _DAMAGED = "the file is damaged or of another format; save the model again"
 
 @dataclass(frozen=True)
 class Field:
-    """A value inside a parsed JSON-like document, with its path."""
+    """A value, with its path, inside a parsed JSON-like document."""
 
     value: Any
     place: str
@@ -130,7 +130,7 @@ class Field:
         return self.value
 
     def integer(self) -> int:
-        """An integer, or a text that is one."""
+        """An integer, or a text that represents an integer."""
         value = self.value
         if isinstance(value, str):
             whole = whole_of(value)
@@ -196,15 +196,15 @@ def _kind(value: object) -> str:
 
 
 ANY = "*"
-"""Any other field name in an object, such as names of features and user attributes."""
+"""Any other field name in an object, such as the names of features or user attributes."""
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """The treatment of a field: used (objects in it are of `kind`) or not used, for the reason `why`.
+    """The treatment of a field: used (objects in the field are of `kind`) or, for the reason `why`, not used.
 
-    A used field is required unless `absent` describes the library's behaviour without the field. `since` is then the first
-    version that writes the field, or empty if files of every version may lack the field.
+    A used field is required unless `absent` describes the library's behaviour without the field. In that case, `since` is the
+    first version that writes the field, or empty if files of every version may lack the field.
     """
 
     what: Literal["used", "irrelevant", "refused"]
@@ -250,7 +250,8 @@ def optional(absent: str, fields: Mapping[str, Meaning], since: str = "") -> dic
 
 
 def check_document(table: Table, document: Any, place: str, kind: str = "model") -> None:
-    """Refuses a document with an unlisted field, or without a required one. The ModelError names the field and its location."""
+    """Refuses a document that contains an unlisted field or lacks a required field. The ModelError states the field and its
+    location."""
     todo: list[tuple[Any, str, str]] = [(document, kind, "")]
     while todo:
         value, kind, path = todo.pop()

@@ -1,5 +1,5 @@
-"""Facts about a model's use that affect answers: protected features, class names, the favourable class. These facts are read
-from a TOML file next to the model, `NAME.treesens.toml` for the model NAME or `treesens.toml` for all models in the folder:
+"""Facts about a model's use that affect answers: protected features, class names, and the favourable class. The facts are read
+from a TOML file next to the model: `NAME.treesens.toml` for the model NAME, or `treesens.toml` for all models in the folder:
 
 protected = ["sex", "age"]
 classes = {0 = "granted", 1 = "refused"}
@@ -30,8 +30,8 @@ _MOST_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class Meaning:
-    """`classes` maps labels of the model to names, `favourable` is one of these labels; `place` is the file that states them,
-    `sha256` its digest.
+    """`classes` maps labels of the model to names, and `favourable` is one of these labels; `place` is the file that contains
+    these facts, `sha256` its digest.
     """
 
     protected: tuple[str, ...] = ()
@@ -52,8 +52,8 @@ NOTHING_SAID = Meaning()
 
 
 def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
-    """The meaning stated in the file next to the model; empty without a file. Raises UsageError with its location if it does
-    not fit."""
+    """The meaning stated in the file next to the model; empty without a file. Raises UsageError with the location if the file
+    does not fit the model."""
     for place in (path.with_name(f"{path.stem}.{FILE}"), path.with_name(FILE)):
         if place.is_file():
             content = _read(place)

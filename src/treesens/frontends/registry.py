@@ -42,7 +42,7 @@ _OF_OUTPUT = re.compile(r"output \d+ of ")
 
 
 class UnforeseenError(ModelError):
-    """A damaged file whose damage no check has detected."""
+    """The error for a damaged file whose damage no check has detected."""
 
     code = "M002"
 
@@ -76,11 +76,11 @@ def frontend(name: str) -> Frontend:
 
 
 def libraries_of(models: Iterable[LoadedModel], replay: str) -> list[str]:
-    """The models' libraries. Raises UsageError if replay needs a library and a model's format has none."""
+    """The models' libraries. Raises UsageError if replay needs a library and the format of a model has none."""
     libraries = [frontend(model.frontend).library for model in models]
     if replay == "library" and not all(libraries):
         raise UsageError(
-            "the format of a model has no library in Python", remedy="use --replay emulated, and not --confirm library"
+            "one of the models has a format without a Python library", remedy="use --replay emulated, and not --confirm library"
         )
     return libraries
 
@@ -92,7 +92,7 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
     `FORMAT:output=K` selects output K, from 0, of a file or object that predicts several outputs at once.
 
     A pickle can run code, and is opened only with `trust_pickle`. The file with the model's meaning (`meaning.py`) is read,
-    too. Raises ModelError with location and remedy for everything that cannot be read exactly.
+    too. Raises ModelError with location and remedy for everything that treesens cannot read exactly.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
@@ -165,7 +165,8 @@ def _is_folder(path: Path) -> bool:
 
 
 def _load_folder(path: Path, name: str | None) -> LoadedModel:
-    """The model in a folder. Raises ModelError if no format, or not the named format, has such folders."""
+    """The model in a folder. Raises ModelError if the folder is not a model of the named format or, without a name, of any
+    format."""
     place = str(path)
     try:
         names = [entry.name for entry in islice(os.scandir(path), MOST_FILES)]
@@ -182,9 +183,9 @@ def _load_folder(path: Path, name: str | None) -> LoadedModel:
                 return choose_output(model, output_named(variant) or 0) if variant else model
     of = f" of the format `{name}`" if name else ""
     raise ModelError(
-        f"this is a folder, not a regular file, and no model{of}",
+        f"this is a folder (not a regular file) and not a model{of}",
         place=place,
-        remedy="give the model file inside it; a model of Spark is the folder in which `metadata` lies",
+        remedy="give the model file inside it; a Spark model is the folder that contains `metadata`",
     )
 
 
@@ -197,14 +198,14 @@ def _damage_told(place: str) -> Iterator[None]:
         raise ModelError("the model does not fit into memory", place=place) from None
     except UNFORESEEN as error:
         raise UnforeseenError(
-            f"the file is damaged in a way that its reader did not foresee ({type(error).__name__}: {str(error)[:200]})",
+            f"the file is damaged, and its reader failed with an unexpected error ({type(error).__name__}: {str(error)[:200]})",
             place=place,
             remedy="save the model again with the library",
         ) from error
 
 
 def _variant(chosen: Frontend, variant: str, path: Path, data: bytes) -> LoadedModel:
-    """One of the models or outputs in a file. Raises ModelError if the format has no such variant."""
+    """One of the models or outputs in a file. Raises ModelError if the format lacks such a variant."""
     output = output_named(variant)
     if output is not None:
         if isinstance(chosen, OutputFrontend):
@@ -234,7 +235,7 @@ def _refuse_hopeless(place: str, size: int, head: bytes) -> None:
     if size > MAX_FILE_BYTES:
         raise ModelError(f"the file has {size} bytes, more than the limit of {MAX_FILE_BYTES}", place=place)
     if not head.strip(b"\0"):
-        raise ModelError("the file starts with nothing but zero bytes", place=place, remedy="save the model again")
+        raise ModelError("all bytes at the start of the file are zero", place=place, remedy="save the model again")
 
 
 def _sniff(place: str, head: bytes) -> Frontend:

@@ -1,7 +1,7 @@
 """Link functions, which map raw scores to predictions: one file each, with the base class `Link`.
 
-A reader uses the link of its format; a new link is a subclass of `Link` next to its reader. No other code names a concrete link
-(`tests/house/test_links.py`).
+A reader uses the link of its format; a new link is a subclass of `Link` next to its reader. No other code refers to a concrete
+link (`tests/house/test_links.py`).
 """
 
 from treesens.links.exp import Exp

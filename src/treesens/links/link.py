@@ -2,7 +2,7 @@
 
 A link maps a model's raw scores to predictions, and states provable facts about predictions in terms of scores: the score at
 which a prediction reaches a number (`least_score`), a prediction as a sum of functions that the compiler can bound
-(`summands`), and the classes that follow from predictions (`class_rules`). The defaults suit models of which only raw scores
+(`summands`), and the classes that follow from predictions (`class_rules`). The defaults are for models of which only raw scores
 are known.
 """
 
@@ -62,7 +62,7 @@ class ScorePlace:
 
 @dataclass(frozen=True)
 class ClassRule:
-    """A condition for predicting a class: the sum of coefficient * probability, by class, compared with `number`."""
+    """A condition for predicting a class: the sum over classes of coefficient * probability, compared with `number`."""
 
     terms: Mapping[int, Fraction]
     operator: Operator
@@ -76,7 +76,7 @@ class Link:
     name: ClassVar[str]
     """The name of the link in records and messages."""
     advice: ClassVar[str] = ""
-    """The questions supported by models with this link, for `treesens info`; empty if all questions are."""
+    """The questions supported by models with this link, for `treesens info`; empty if all questions are supported."""
 
     is_known: ClassVar[bool] = True
     """False if predictions are not a known function of the scores."""
@@ -85,11 +85,11 @@ class Link:
     is_probability: ClassVar[bool] = False
     """True if predictions for classes are probabilities that the link computes from the scores."""
     grows: ClassVar[bool] = False
-    """True if predictions grow exponentially with the score, so that the compiler has no bound for their sums."""
+    """True if predictions grow exponentially with the score, so that the compiler has no bound for sums of predictions."""
     is_share: ClassVar[bool] = False
-    """True if the prediction of a class is its share of a sum over all classes, increasing in the class's score."""
+    """True if the prediction of a class is the class's share of a sum over all classes, increasing in the class's score."""
     ratios_are_exponential: ClassVar[bool] = False
-    """True if the ratio of two predictions with equal other scores is e to the difference of their scores."""
+    """True if the ratio of two predictions with equal other scores is e to the power of the difference of their scores."""
     averages: ClassVar[bool] = False
     """True if the scores belong to several models, whose probabilities are averaged."""
     votes: ClassVar[bool] = False
@@ -97,17 +97,18 @@ class Link:
     compares_members: ClassVar[bool] = False
     """True if each of the several models has the score of one class."""
     least_lead: ClassVar[Fraction] = Fraction(0)
-    """The least difference of such scores, relative to their sum, that the library certainly separates."""
+    """The least difference between these scores, relative to their sum, that the library certainly distinguishes."""
     several: ClassVar[str] = ""
     """The predicate of a sentence about a model without its own score: "averages the probabilities of several"."""
     prefers_gaps: ClassVar[bool] = False
-    """True if users state distances between predictions as probabilities instead of raw scores."""
+    """True if users state distances between predictions in terms of probabilities instead of raw scores."""
     decides_at_zero: ClassVar[bool] = True
-    """True if, with one score for two classes, the second class is predicted from a score of about 0 on."""
+    """True if, with one score for two classes, the second class is predicted for scores above about 0."""
     leads_by_margin: ClassVar[bool] = True
     """False if only probabilities define a class's lead."""
     leads_by_factor: ClassVar[bool] = False
-    """True if the ratio of two probabilities at one input is known, from scores (e to their difference) or `class_rules`."""
+    """True if the ratio of two probabilities at one input is known, from scores (e to the power of their difference) or
+    `class_rules`."""
     is_noted: ClassVar[bool] = False
     """True if rows about one prediction record the probability, whose digits the library compares (`AtLeast.shown`)."""
     has_log_loss: ClassVar[bool] = False
@@ -144,7 +145,7 @@ class Link:
         return False
 
     def is_like(self, other: Link) -> bool:
-        """True if both links are of one kind, whatever their parameters."""
+        """True if both links are of the same kind; their parameters may differ."""
         return type(self) is type(other)
 
     # --- numbers ------------------------------------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ class Link:
         return None
 
     def sure_winners(self, ensemble: Ensemble, scores: FloatArray) -> list[int | None] | None:  # noqa: ARG002
-        """The classes that surely win (None for a row that rounding decides); None if predictions define the classes."""
+        """The classes that certainly win (None for a row that rounding decides); None if predictions define the classes."""
         return None
 
     def slack(self, ensemble: Ensemble, term: ScoreTerm) -> Fraction | None:  # noqa: ARG002
@@ -183,13 +184,13 @@ class Link:
         return 0
 
     def probability_of(self, ensemble: Ensemble, wanted: int) -> tuple[int, bool] | None:  # noqa: ARG002
-        """The prediction that gives a class's probability, and True if it is subtracted from 1; or None."""
+        """The prediction that gives a class's probability, with True if the prediction is subtracted from 1; or None."""
         return None
 
     def least_score(self, number: Fraction, *, strict: bool) -> LogRational | bool | None:  # noqa: ARG002
-        """The exact score from which on the prediction is at least `number` (above `number`, if `strict`).
+        """The exact bound on the score that is equivalent to a prediction of at least `number` (above `number`, if `strict`).
 
-        True if all scores reach the number, False if none does, and None if this is not a bound on one score.
+        True if all scores reach the number, False if no score does, and None if the condition is not a bound on one score.
         """
         return None
 
@@ -212,7 +213,7 @@ class Link:
     def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
         """The reason why a class cannot lead by this factor of probabilities and this margin, or None."""
         if margin and not self.leads_by_margin:
-            message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
+            message = "the classes of a calibrated model, or a mean of several, lead by a probability, not by a margin"
             return message, "write `by factor g`, or compare `prob(P)` with a number"
         if factor > 1 and self.is_probability and not self.leads_by_factor:
             return f"the link `{self.name}` bounds no ratio of probabilities", "compare `prob(P)` with a number"
@@ -236,7 +237,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Raw(Link):
-    """Scores that rank the classes, but whose function to the library's probabilities is unknown."""
+    """Scores that rank the classes, but whose relation to the library's probabilities is unknown."""
 
     name = "raw"
     advice = "margin(P), class(P): its probabilities are another function of the margin, so give --margin and not --gap"
@@ -263,7 +264,7 @@ def decimal(number: Fraction) -> str:
 
 
 def second_class_rules(link_cut: Fraction | None, wanted: int, factor: Fraction) -> tuple[ClassRule, ...]:
-    """The rules for two classes by the probability of the second class: above 1/2, or from a cut-off on."""
+    """The rules for two classes in terms of the second class's probability: above 1/2, or at least a cut-off."""
     past: Operator = ">" if link_cut is None else ">="
     below: Operator = "<=" if link_cut is None else "<"
     cut = Fraction(1, 2) if link_cut is None else link_cut

@@ -18,7 +18,7 @@ from treesens.links.link import Link, Refusal, ScorePlace, decimal
 
 @dataclass(frozen=True)
 class Logistic(Link):
-    """A sigmoid of each score: for two classes the probability of the second, for more classes each against the rest."""
+    """A sigmoid of each score: the probability of the second of two classes, or of each of more classes against the rest."""
 
     name = "logistic"
     is_probability = True

@@ -1,1 +1,1 @@
-"""The Python interface: the names of `import treesens`, imported on first use."""
+"""The Python interface: the names provided by `import treesens`, imported on first use."""

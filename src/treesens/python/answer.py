@@ -23,7 +23,7 @@ _SHOWN = 6
 class Answer(InNotebook):
     """The answer to one question, with the names and frames of the caller.
 
-    `notes` state assumptions about the features, with the argument that changes each.
+    `notes` state assumptions about the features, each with the argument that changes the assumption.
     """
 
     question: ResolvedQuestion
@@ -69,7 +69,7 @@ class Answer(InNotebook):
 
     @property
     def core(self) -> Core | None:
-        """The clashing constraints of a `none`, with `core=True` or if the compiler finds them."""
+        """The clashing constraints of a `none` answer, with `core=True` or if the compiler finds them."""
         return self.result.core
 
     @property
@@ -79,8 +79,8 @@ class Answer(InNotebook):
 
     @property
     def pair(self) -> Any:
-        """The witness as a frame with one row per point, in the library of the caller's frame (else a dictionary of columns),
-        indexed by the points' names if the library has an index; None without a witness.
+        """The witness as a frame with one row per point, in the library of the caller's frame (otherwise a dictionary of
+        columns), indexed by the points' names if the library has an index; None without a witness.
         """
         points = self.points
         if points is None:
@@ -111,7 +111,7 @@ class Answer(InNotebook):
 
 
 def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
-    """Columns as an array [points, features]: float64 with NaN for missing if all are numbers, else objects."""
+    """Columns as an array [points, features]: float64 with NaN for missing if all values are numbers, otherwise objects."""
     if all(v is None or isinstance(v, int | float) for column in columns for v in column):
         return np.array([[np.nan if v is None else float(v) for v in column] for column in columns], np.float64).T
     return np.array([list(column) for column in columns], dtype=object).T
@@ -119,7 +119,7 @@ def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
 
 class Answers(InNotebook, Mapping[str, Answer]):
     """Answers by the name of their question. `errors` contains the errors of the other queries by name; access to such a query
-    raises its error.
+    raises the query's error.
     """
 
     def __init__(self, answers: Sequence[Answer], errors: Mapping[str, TreesensError] | None = None) -> None:

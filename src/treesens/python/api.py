@@ -38,7 +38,7 @@ def check(
     *queries: str,
     **options: Unpack[CallOptions],
 ) -> Answers:
-    """Answers the questions of a `.sens` file; only `queries` if some are named.
+    """Answers the questions of a `.sens` file, or only those that `queries` lists.
 
     A mistake in one query does not affect other queries: see `Answers.errors`. If all queries, or the declarations, have
     mistakes, the errors are raised.
@@ -96,7 +96,7 @@ def explain(
 ) -> Explanations:
     """The meaning and compilation of questions, by name (`treesens explain`). Solves nothing.
 
-    `question` is a `.sens` file; with `models` it is a text or an object, as in `check_text`. `queries` selects some of them.
+    `question` is a `.sens` file or, with `models`, a text or an object, as in `check_text`. `queries` selects some of them.
     Raises the errors of the first invalid question.
     """
     from treesens.backends.base import get_backend
@@ -137,7 +137,7 @@ def _bound(
         return bound_tree(*question.with_sources(models, data), Diagnostics())
     if models is not None:
         if isinstance(question, Path):
-            raise UsageError("a file names its models itself", remedy="give its text, or leave `models` out")
+            raise UsageError("a file declares its own models", remedy="give its text, or leave `models` out")
         return bound_tree(parse(question, "<query>"), models, data, Diagnostics())
     path = path_of("question", question)
     return bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=Diagnostics())

@@ -34,7 +34,7 @@ ALIASES: Mapping[str, str] = {
     "n_jobs": "jobs",
     "random_state": "seed",
 }
-"""Names in other tools and earlier versions, with the argument that each of them means, in every call that has the argument."""
+"""Argument names of other tools and earlier versions, each with the present argument, for every call that has this argument."""
 
 
 def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict
         if own not in known:
             raise ArgumentsError(f"{call}() has no argument `{name}`", remedy=did_you_mean(name, known))
         if own in found:
-            raise ArgumentsError(f"{call}() has `{own}` twice", remedy=f"`{name}` is another word for it: leave it out")
+            raise ArgumentsError(f"{call}() has `{own}` twice", remedy=f"`{name}` is the same argument: leave it out")
         found[own] = value
     return found
 

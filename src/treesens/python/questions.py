@@ -58,8 +58,8 @@ def load(
     """A model from a file or a live object; raises `treesens.errors.ModelError` for anything that cannot be read exactly.
 
     Opening a pickle runs code, and needs `trust_pickle`. `protected` names features that are listed first and never suggested
-    as something to change, `classes` names the labels ({0: "granted", 1: "refused"}), `favourable` is the desired class;
-    missing facts are read from `treesens.toml` next to a file (docs/protected.md).
+    as changes, `classes` names the labels ({0: "granted", 1: "refused"}), `favourable` is the desired class; missing facts are
+    read from `treesens.toml` next to a file (docs/protected.md).
     """
     model = source if isinstance(source, LoadedModel) else load_model(source, format, trust_pickle=trust_pickle)
     given = {"protected": protected, "classes": classes, "favourable": favourable}
@@ -81,7 +81,7 @@ def answer_text(
 def answer_tree(
     file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
 ) -> Answers:
-    """As `answer_text`, for a syntax tree."""
+    """Like `answer_text`, for a syntax tree."""
     return answer_declared(file, models, data, options, declared=True)
 
 
@@ -177,7 +177,7 @@ class Session:
 
     `declarations` are lines of a file (`feature age: real in [0, 120]`, `domain from d`); without any, domains come from the
     table. Options are those of `check`. Answers have no widened region and, unless `regions` is set, no nearest row: a question
-    costs little more than its search, since shared parts are bound, laid on their grid and compiled once.
+    costs little more than its search, since shared parts are bound, mapped to their grid and compiled once.
 
     with ts.session(model, data=frame) as s:
         s.ask("find a such that class(a) != 1  minimize distance(a, row 7 of d, linf)").bound
@@ -212,7 +212,7 @@ class Session:
     def ask(self, question: str, **options: Unpack[CallOptions]) -> Answer:
         """The answer to one question: `find ..`, `sensitive ..` or `count ..`. Options apply to this question alone.
 
-        Raises UsageError for a text with several questions, and after the session has been closed.
+        Raises UsageError for a text with several questions, and if the session is closed.
         """
         if self._declared is None:
             raise UsageError("the session is closed", remedy="use it within `with ts.session(..) as s:`")

@@ -16,7 +16,7 @@ from treesens.solve.options import Options
 
 MOST_SECONDS = 1e9
 MOST_SEED = 2**31 - 1
-"""The largest seed that all solvers accept."""
+"""The largest seed accepted by all solvers."""
 
 
 def checked_options(given: Mapping[str, Any]) -> Options:
@@ -110,7 +110,7 @@ def check_whole(name: str, value: Any, least: int, most: int) -> None:
 
 
 def check_threshold(value: Any) -> Fraction:
-    """A probability threshold as written. Raises UsageError unless it is between 0 and 1."""
+    """A probability threshold as written. Raises UsageError unless the value is between 0 and 1."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < 1:
         raise UsageError(f"`threshold` is {_shown(value)}", remedy="give a number between 0 and 1, e.g. 0.2")

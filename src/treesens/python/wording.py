@@ -36,8 +36,8 @@ _OTHERS: dict[str, kinds.Kind] = {
 
 
 def typed(call: _Call) -> _Call:
-    """A call of the Python interface that raises typed errors in its own terms: unforeseen errors become an InternalError
-    chained to their cause. Errors of the caller (memory, a wrong argument of the call itself, warnings raised as errors) are
+    """A call of the Python interface that raises typed errors in its own terms: an unforeseen error becomes an InternalError
+    chained to its cause. Errors of the caller (memory, a wrong argument of the call itself, warnings raised as errors) are
     unchanged.
     """
 
@@ -89,7 +89,7 @@ def _argument(found: re.Match[str]) -> str:
 
 
 def _written(kind: kinds.Kind, value: str, *, last: bool) -> str | None:
-    """A value in Python's notation; None for a word that only continues the sentence."""
+    """A value in Python's notation; None for a word that merely continues the sentence."""
     several = value.split(",")
     if all(map(_NUMBER.fullmatch, several)):
         return f"[{', '.join(several)}]" if len(several) > 1 else value

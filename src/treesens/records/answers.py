@@ -1,4 +1,4 @@
-"""Answers as records (docs/cli.md): one JSON object per question, sufficient to repeat and judge the answer."""
+"""Answers as records (docs/cli.md): one JSON object per question, sufficient to reproduce and judge the answer."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
 
 
 def scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
-    """Raw outputs and predictions of one point, by the words of the language.
+    """Raw outputs and predictions of one point, with the words of the language as keys.
 
-    The class is the library's prediction. It is included if it does not follow directly from the scores, and omitted if only
-    the library's own rounding decides between two classes. A non-finite probability or value is None: libraries return infinity
-    or NaN for very large sums.
+    The class is the library's prediction. The class is included if it does not follow directly from the scores, and omitted if
+    only the library's own rounding decides between two classes. A non-finite probability or value is None: libraries return
+    infinity or NaN for very large sums.
     """
     return {**_scores_of(query, witness, point), **_decisions_of(query, witness, point)}
 
 
 def _decisions_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
     """The outcome of every decision that the question uses, for one point. An outcome is omitted if it is undecided, or if
-    exact sums and the library's scores disagree about it.
+    exact sums and the library's scores give different outcomes.
     """
     mine = [decided for decided in query.decided if decided.point == point]
     if not mine:
@@ -302,7 +302,7 @@ def certificate_records(result: Result) -> list[dict[str, Any]]:
 
 
 def certificate_record(claim: Certified) -> dict[str, Any]:
-    """A claim and its certificate: file, size and times, or the reason why it has none."""
+    """A claim and its certificate: file, size and times, or the reason why there is no certificate."""
     if not claim.path:
         return {"claim": claim.claim, "file": None, "reason": claim.reason}
     return {

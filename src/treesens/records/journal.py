@@ -1,8 +1,8 @@
-"""The journal: one SQLite file with every answer, under a digest of all of its inputs.
+"""The journal: one SQLite file that stores every answer under a digest of all inputs of the answer.
 
-A question in parts has a line for every closed or split part. Each answer is committed when it arrives, so that killing a run
-loses only the unfinished question. One process writes at a time; others may read (write-ahead log). If the disk is full and the
-file can no longer be written, later answers are kept in memory, for this run only.
+A question that is solved in parts has a line for every closed or split part. Each answer is committed when it arrives, so that
+killing a run loses only the unfinished question. One process writes at a time; others may read (write-ahead log). If the disk
+is full and the file can no longer be written, later answers are kept in memory, for this run only.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Entry:
 
 
 class Journal:
-    """A journal open for writing. Raises DataError if the file is not a journal, UsageError if another run is writing it or the
-    disk is full.
+    """A journal open for writing. Raises DataError if the file is not a journal, and UsageError if another run is writing the
+    journal or the disk is full.
 
     `tell` is called once if the file can no longer be written.
     """
@@ -183,7 +183,7 @@ class Journal:
             raise DataError(
                 f"the journal cannot be used: {error}",
                 place=str(self.path),
-                remedy="name another file with --journal; answers stored before remain there",
+                remedy="name another file with --journal; answers stored before remain in this one",
             ) from None
         return rows, [] if self._late is None else self._late.execute(statement, values).fetchall()
 
@@ -259,7 +259,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """One command's answers in a journal, by question; `context` describes the inputs that all of them share."""
+    """One command's answers in a journal, by question; `context` describes the inputs that all answers share."""
 
     journal: Journal
     context: str
@@ -282,7 +282,7 @@ _ENTRY = "key, verdict, question, document, implied_by, failure, attempts, cpu, 
 
 
 def _writers_lock(path: Path) -> sqlite3.Connection:
-    """A lock held by the process that writes; the system releases it when the process ends in any way."""
+    """A lock held by the process that writes; the system releases the lock when the process ends for any reason."""
     try:
         lock = sqlite3.connect(f"{path}.lock", isolation_level=None, timeout=0)
     except sqlite3.OperationalError as error:
@@ -313,5 +313,5 @@ def _not_begun(path: Path, error: sqlite3.OperationalError) -> UsageError:
         full = False
     why = "the disk is full" if full else str(error)
     return UsageError(
-        f"the journal cannot be opened: {why}", place=str(path), remedy="name another file with --journal, or make room"
+        f"the journal cannot be opened: {why}", place=str(path), remedy="name another file with --journal, or free disk space"
     )

@@ -1,6 +1,6 @@
-"""Results in journals: their records (`records/answers.py`), and the readers of these.
+"""Results in journals: their records (`records/answers.py`), and the readers of these records.
 
-The points of a `found` are verified again when it is read; proofs and bounds are those of the run that wrote them.
+The points of a `found` result are verified again when it is read; proofs and bounds are those of the run that wrote the result.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from treesens.values.verify import Rejected, Witness, verify_values
 
 _CLOSE = 1e-9
 _LEFT_OUT = frozenset({"scores", "seconds", "size", "attempts"})
-"""Fields of records that are not stored: they follow from others, or belong to one run, and their numbers may be infinite."""
+"""Fields of records that are not stored: they follow from other fields, or belong to one run, and may contain infinite
+numbers."""
 
 _Part = TypeVar("_Part")
 
@@ -148,7 +149,7 @@ def _share(query: Query, verdict: Verdict, kept: Mapping[str, Any]) -> ShareFoun
     lower, upper = float(kept["lower"]), float(kept["upper"])
     asked = query.share
     if asked is None or not 0 <= lower <= upper <= 1 or (verdict is Verdict.NONE and lower > 0):
-        raise ValueError("a share is a part of 1 of a measure of the question")
+        raise ValueError("a share is a fraction of 1 of a measure in the question")
     estimate = _part(kept, "estimate", _estimate)
     closed, reason, rows = bool(kept["closed"]), str(kept["reason"]), _part(kept, "rows", int)
     found = ShareFound(asked.measure, asked.kind, lower, upper, estimate, closed, reason, rows=rows)
@@ -170,7 +171,7 @@ def _region(query: Query, kept: Mapping[str, Any]) -> Region:
         for grid, cells in zip(query.space.grid, box, strict=True):
             mask = np.zeros(grid.n_cells, bool)
             if any(not 0 <= cell < grid.n_cells for cell in cells):
-                raise ValueError("a region has cells that are not in the question")
+                raise ValueError("a region contains cells that are not in the question")
             mask[cells] = True
             mask.flags.writeable = False
             masks.append(mask)

@@ -31,7 +31,8 @@ def leaf_depths(ensemble: Ensemble) -> Int32Array:
 def model_record(loaded: LoadedModel) -> dict[str, Any]:
     """A model as a JSON-ready dictionary.
 
-    A note names each number that enters the score with a coefficient: it has no cuts, and its error depends on its domain.
+    A note names each number that enters the score with a coefficient: such a number has no cuts, and its error depends on its
+    domain.
     """
     numbers = loaded.ensemble.open_features
     e = closed_over(loaded.ensemble, {name: np.zeros(1) for name in numbers})

@@ -1,4 +1,4 @@
-"""Documents (`.sens` texts with their files) and the questions in them, small enough to keep thousands.
+"""Documents (`.sens` texts with their files) and the questions in them, small enough to keep thousands in memory.
 
 A question is identified by a digest of its own text without shorthand, its declarations, and the content of every file. Names
 of files and questions are not included.
@@ -26,7 +26,7 @@ from treesens.grammar.tree import ast
 
 @dataclass(frozen=True)
 class Document:
-    """Questions, the folder of their relative paths, and the SHA-256 of every file that they name.
+    """Questions, the folder to which their paths are relative, and the SHA-256 of every file that they name.
 
     `text` is the source or the canonical text. `tree` is set if names have no text; `text` then only identifies the document.
     """
@@ -53,7 +53,7 @@ class Document:
 class Question:
     """One question of a document.
 
-    Questions of one `family` differ only in the features that may vary and in the `level` (their gap, margin or factor): a pair
+    Questions of one `family` differ only in the features that may vary and in the `level` (the gap, margin or factor): a pair
     for one question is a pair for every question with a lower level and more features. All other questions have family None.
     """
 
@@ -92,7 +92,7 @@ def file_digest(path: Path) -> str:
 def document_of(
     name: str, source: str | ast.File, base: Path, *, trust_pickle: bool = False
 ) -> tuple[Document, Session]:
-    """A document (from a text, or from nodes) with its files opened.
+    """A document (from a text, or from nodes), whose files are opened.
 
     Raises the errors of reading and binding, and `ModelError` or `DataError` for files.
     """
@@ -120,7 +120,8 @@ def open_session(file: ast.File, base: Path, *, trust_pickle: bool) -> Session:
 def questions_of(
     document: Document, session: Session, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[Question]:
-    """The questions of a document; the first of each query is bound, so that mistakes are found before anything runs."""
+    """The questions of a document; the first question of each query is bound, so that mistakes are found before anything
+    runs."""
     context = context_of(session.file, document.files)
     shares = _shares(session)
     bound: set[str] = set()
@@ -163,7 +164,8 @@ def context_of(file: ast.File, files: tuple[tuple[str, str], ...]) -> str:
 
 
 def _family(asked: Asked) -> tuple[frozenset[str], str | None, Fraction]:
-    """The features, the text that the family shares, and the level. An objective, `top` or a share needs more than any pair."""
+    """The features, the text that the family shares, and the level. With an objective, `top` or a share, a question needs more
+    than an arbitrary pair."""
     body = asked.body
     if not isinstance(body, ast.Sensitive):
         return frozenset(), None, Fraction(0)

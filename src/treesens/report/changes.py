@@ -14,7 +14,7 @@ from treesens.values.verify import Witness
 from treesens.visible import visible
 
 _CLEAR = 1e-6
-"""Minimum distance of a probability from 1/2 for a clear class; nearer to 1/2, the library's rounding or tie rule decides."""
+"""Minimum distance of a probability from 1/2 for a clear class; closer to 1/2, the library's rounding or tie rule decides."""
 _MOST = 6
 """Maximum number of changed features named in a sentence."""
 
@@ -22,7 +22,7 @@ _MOST = 6
 @dataclass(frozen=True)
 class Names:
     """The labels of a model's classes, the user's names for them, and the label of the favourable class. `at_half` is True if,
-    of two classes, the second is predicted above a probability of 1/2.
+    for two classes, the second class is predicted above a probability of 1/2.
     """
 
     labels: tuple[str, ...] = ()
@@ -149,7 +149,7 @@ def number(value: Any) -> str:
 
 def value_words(value: Any) -> str:
     """A feature's value for display: `missing`, a name, or a number with its significant digits. A number close to a short
-    number is described as just below or above it: trees split between them.
+    number is described as just below or above the short number, because trees split between the two.
     """
     if value is None:
         return "missing"

@@ -40,7 +40,8 @@ class InNotebook:
 
 @dataclass(frozen=True, eq=False)
 class Explanation(InNotebook):
-    """The meaning of a question: `record` is the JSON of `treesens explain`. As text, the sentence and the formulas."""
+    """The meaning of a question: `record` is the JSON of `treesens explain`. The text form contains the sentence and the
+    formulas."""
 
     record: dict[str, Any]
 
@@ -95,7 +96,7 @@ def explanation(bound: ResolvedQuestion, pipeline: str, backend: Backend, option
 
 
 def methods_record(query: Query, options: Options) -> dict[str, Any]:
-    """The fitting methods in order. If rows are counted, these methods are for a row that sweeps leave open."""
+    """The fitting methods in order. For a count of rows, these methods are those for a row that sweeps leave open."""
     one = replace(query, rows=None)
     note = note_on_cases(one)
     return {
@@ -131,7 +132,7 @@ def cells_record(query: Query) -> list[dict[str, Any]]:
 
 
 def passes_record(compiled: Compiled, pipeline: str) -> list[dict[str, Any]]:
-    """The lowering, then every pass: its description, the size of the module after it, its statistics."""
+    """The lowering, then every pass, each with its description, its statistics and the size of the resulting module."""
     lowered = {
         "pass": "lower",
         "about": "the paper's base encoding: a copy of every predicate and leaf per point",
@@ -217,5 +218,5 @@ def rounding_text(artifact: Artifact, backend: Backend) -> str:
     else:
         how = f"to doubles, every score row relaxed by 2^-50 of its size and by {MARGIN:g} of its bound"
     harder = "with more digits" if backend.capabilities.proof is Proof.EXACT else "tightened instead of relaxed"
-    again = f", and where that fails the module is written again, {harder}" if backend.exact_precision() else ""
+    again = f", and if the replay fails, the module is written again, {harder}" if backend.exact_precision() else ""
     return f"{how}; a point is replayed exactly{again}"

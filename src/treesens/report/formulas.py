@@ -20,7 +20,7 @@ DIGITS = 12
 
 
 def number(value: Fraction) -> str:
-    """A rational number: exact if that is short, otherwise with its decimals."""
+    """A rational number: exact if this form is short, otherwise with its decimals."""
     if value.denominator == 1:
         return str(value.numerator)
     exact = f"{value.numerator}/{value.denominator}"
@@ -146,7 +146,7 @@ def _sum_of_probabilities(query: q.Query, row: q.ProbabilitySum) -> str:
 
 
 def objective_text(query: q.Query, objective: q.Objective) -> str:
-    """The objective in the units of the question."""
+    """The objective in the question's units."""
     word = "maximise" if objective.maximize else "minimise"
     if objective.nearest is not None:
         rows = objective.nearest

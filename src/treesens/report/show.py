@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _WIDE = 5_000
-_START = ", which was given a solution of the native engine to start from"
+_START = ", which started from a solution of the native engine"
 COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "magenta"}
 
 
@@ -76,8 +76,8 @@ class Progress:
 
 @contextmanager
 def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """A progress bar on standard error. The block calls the yielded function after every record, optionally with text to show
-    next to the bar. If standard error is not a terminal, the progress is printed once a minute.
+    """A progress bar on standard error. The block calls the yielded function after every record, optionally with a text that is
+    shown next to the bar. If standard error is not a terminal, the progress is printed once a minute.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -219,7 +219,7 @@ def _objective_word(bound: ResolvedQuestion, kind: str) -> str:
 
 
 def _counted(count: RowCount) -> str:
-    """A count in words, with its bounds and the first of its rows."""
+    """A count in words, with its bounds and its first rows."""
     outside = f" ({count.outside} outside the domain)" if count.outside else ""
     between = "" if not count.undecided else f" to {count.at_most}"
     listed = ", ".join(map(str, count.rows[:10])) + (", …" if len(count.rows) > 10 else "")
@@ -230,7 +230,7 @@ def _how_many(ranked: Ranked) -> str:
     """The number of answers, with the reason if there are no more."""
     found, regions = len(ranked.answers), "region" if len(ranked.answers) == 1 else "regions"
     if found == ranked.wanted:
-        return f"{found} answers, each in a region of its own"
+        return f"{found} answers, each in a separate region"
     if ranked.complete:
         return f"only {found} {regions} ({ranked.proof} proof), {ranked.wanted} were wanted"
     return f"{found} {regions} found, {ranked.wanted} were wanted; there may be more: {ranked.reason}"
@@ -244,7 +244,7 @@ def _how(result: Result) -> str:
         if len(result.proof_dependencies) > 1:
             who += f", resting on {' and '.join(result.proof_dependencies)}"
         elif result.proof_dependencies:
-            who += ", whose bound refutes the question before a solver is asked"
+            who += ", whose bound refutes the question before a solver runs"
     elif result.verdict is Verdict.FOUND:
         replay = result.witness.replay if result.witness is not None else ""
         who = f"verified ({replay} replay), by {result.backend}{_START if result.warm_started else ''}"
@@ -281,7 +281,8 @@ def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
 
 
 def _side_by_side(rows: list[tuple[list[str], dict[str, Any]]], most: int | None) -> Iterator[Styled]:
-    """Rows of cells in columns; if lines would be longer than `most`, labels, or also values, are on separate lines."""
+    """Rows of cells in columns; if lines would be longer than `most`, the labels, and if necessary the values, are on separate
+    lines."""
     widths = [max(display_width(cells[i]) for cells, _ in rows) for i in range(len(rows[0][0]))]
     room = None if most is None else most - 2 - 4 * (len(widths) - 1)
     apart, stacked = room is not None and sum(widths) > room, room is not None and sum(widths[1:]) > room
@@ -310,14 +311,15 @@ def _value(value: Any) -> str:
 
 
 def _score(value: Any) -> str:
-    """A score for display, a dash if a point's model has no such score; `--json` has all digits."""
+    """A score for display, or a dash if a point's model has no such score; `--json` has all digits."""
     if value is None:
         return "–"
     return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
 
 
 ALL_SHOWN = 4
-"""Maximum number of classes that are all shown; of more classes, only those named in the question or predicted are shown."""
+"""Maximum number of classes for which all classes are shown; of more classes, only those named in the question or predicted are
+shown."""
 
 
 def score_rows(bound: ResolvedQuestion, witness: Witness) -> list[tuple[str, list[Any]]]:

@@ -16,14 +16,15 @@ from treesens.visible import visible
 
 
 class Table(RichTable):
-    """A table whose cells are names from files."""
+    """A table in which the cells are names from files."""
 
     def add_row(self, *cells: Any, **options: Any) -> None:
         super().add_row(*map(_seen, cells), **options)
 
     def print_fitted(self, console: Console, spare: Sequence[str] = ()) -> None:
-        """Prints the table. The columns `spare` are omitted in order until the table fits, and a line lists them. If it still
-        does not fit, cells are broken at blanks; if words are too long for that, every row becomes a block.
+        """Prints the table. The columns `spare` are omitted in order until the table fits, and a line lists the omitted
+        columns. If the table still does not fit, cells are broken at blanks; if single words are too long for this, every row
+        becomes a block.
         """
         every, left_out = list(self.columns), []
         for name in spare:

@@ -23,7 +23,7 @@ _LEAST = 20
 
 
 def terminal_width() -> int | None:
-    """The width of standard output, from the terminal or COLUMNS; None for a file or a pipe, which take any width."""
+    """The width of standard output, from the terminal or COLUMNS; None for a file or a pipe, whose width is unlimited."""
     named = os.environ.get("COLUMNS", "")
     if named.isdecimal() and int(named) > 0:
         return max(_LEAST, int(named))
@@ -45,7 +45,7 @@ def _columns(character: str) -> int:
 
 def wrapped(text: str, width: int | None, hanging: int = 0) -> list[str]:
     """The lines of a text, broken at blanks if they are too long; continuation lines are indented like the line, plus
-    `hanging`. A word longer than a line stays whole.
+    `hanging`. A word longer than a line is not broken.
     """
     if width is None:
         return text.split("\n")
@@ -132,7 +132,7 @@ def console(*, err: bool = False, **options: Any) -> Console:
 
 
 def use_any_encoding() -> None:
-    """Writes characters that the terminal's encoding lacks as escapes, instead of failing."""
+    """Writes characters outside the terminal's encoding as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -38,7 +38,7 @@ def within_range(query: Query, bound: float | None, *, restricted: bool = False)
 
 
 def consistent(bound: float, value: float, *, maximize: bool, exact: bool, who: str) -> float:
-    """The bound, moved to the reached value if only rounding separates them; otherwise raises ContradictoryBound."""
+    """The bound, set to the reached value if only rounding separates the two; otherwise raises ContradictoryBound."""
     beyond = value - bound if maximize else bound - value
     if beyond > (1e-9 if exact else 1e-4) * max(1.0, abs(value)):
         raise ContradictoryBound(f"{who} proved that no value is better than {bound}, but {value} was reached")
@@ -72,10 +72,10 @@ def of_form(objective: Objective | None, tolerance: Tolerance) -> tuple[Toleranc
 
 
 def left_open(result: Result, close: float = 0.0, tolerance: Tolerance = EXACT) -> bool:
-    """True without a verdict, or if an optimum is not proved within the tolerance.
+    """True if there is no verdict, or if an optimum is not proved within the tolerance.
 
     With a tolerance, a distance may be `close` to its bound, which the engine computes in its own units. Any other value may
-    differ from its bound by 1e-9 of the value, however small the tolerance is.
+    differ from its bound by 1e-9 of the value, even if the tolerance is smaller.
     """
     goal = result.objective
     if result.verdict is not Verdict.FOUND:

@@ -1,7 +1,7 @@
 """Merges two results of one question by one rule.
 
-The better value is kept with its point, the tighter bound with its evidence, and the attempts and notes of both. Results that
-contradict each other are an internal error: one of the two results is wrong.
+The merged result has the better value with its point, the tighter bound with its evidence, and the attempts and notes of both
+results. Results that contradict each other are an internal error: one of the two results is wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ TWO_ARITHMETICS = (
 
 
 def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
-    """The weakest of the proofs that the parts have no answer: together they prove that the whole question has no answer.
+    """The weakest of the proofs that the parts have no answer; together, these proofs show that the whole question has no
+    answer.
 
     None if the proofs are about two arithmetics: an input near a tie may belong to one part in the library's arithmetic and to
     another part in exact arithmetic, and both proofs would miss this input.
@@ -53,7 +54,7 @@ def combine(one: Result, other: Result) -> Result:
 
 
 def notes_of(kept: Result, others: Iterable[Result]) -> tuple[str, ...]:
-    """The notes of all results, each once; notes on a witness are kept only for the witness that is kept."""
+    """The notes of all results without duplicates; notes on a witness are kept only for the witness that is kept."""
     left = (note for other in others for note in other.notes if note != IN_BAND)
     return tuple(dict.fromkeys((*kept.notes, *left)))
 
@@ -63,7 +64,7 @@ def check_agreement(one: Result, other: Result) -> None:
     if {one.verdict, other.verdict} == {Verdict.FOUND, Verdict.NONE}:
         raise InternalError(
             f"{one.backend} says {one.verdict} and {other.backend} says {other.verdict} to `{one.query}`",
-            remedy="one of them is wrong: please report this with the file and the model",
+            remedy="one of the two is wrong: please report this with the file and the model",
         )
 
 
@@ -90,7 +91,7 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
 
 def combine_cases(query: Query, results: list[Result]) -> Result:
     """Combines the results of all cases of a disjunction: the best answer of all cases; `none` if no case has an answer, with
-    the weakest of their proofs if all are about one arithmetic.
+    the weakest of the cases' proofs if all are about the same arithmetic.
     """
     found = [result for result in results if result.verdict is Verdict.FOUND]
     unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
@@ -139,7 +140,7 @@ def _value(result: Result) -> ObjectiveValue:
 
 
 def leans_on(result: Result, backend: str) -> bool:
-    """True if a `none` or a bound rests on a proof by `backend`."""
+    """True if a `none` or a bound depends on a proof by `backend`."""
     return any(part.endswith(f" by {backend} (exact)") for part in result.proof_dependencies)
 
 

@@ -1,8 +1,8 @@
 """Turns facts into verdicts; no other module creates a verdict.
 
-A search reports facts: the cells of a point, a proof that none exists, a bound, its termination. `found` needs a witness that
-survived exact replay and the library's arithmetic; `none` needs a proof whose relation survives the pipeline; any other answer
-is `unknown` with its reason.
+A search reports facts: the cells of a point, a proof that no point exists, a bound, the reason why it ended. `found` needs a
+witness that passed exact replay and the library's arithmetic; `none` needs a proof whose relation the pipeline preserves; any
+other answer is `unknown` with its reason.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from treesens.values.concretise import NoValues
 from treesens.values.verify import Rejected, Witness, verify_cells
 
 IN_BAND = "a constraint holds by less than the numerical band"
-"""The note of a witness that is nearly lost to the library's rounding."""
+"""The note on a witness that the library's rounding nearly invalidates."""
 
 
-FALLS_SHORT = Rejected("values fall short of what their cells allow")
+FALLS_SHORT = Rejected("the values do not reach what their cells allow")
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def conclude_contradiction(query: str, contradiction: Contradiction) -> Result:
 
 
 def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | float | None) -> ObjectiveValue:
-    """The displayed value and bound for a value and a bound of the objective's form."""
+    """The displayed value and bound, from a value and a bound of the objective's form."""
     shown = None if bound is None else shown_value(goal, float(bound))
     return ObjectiveValue(shown_value(goal, float(value)), shown, Sense.of(goal.maximize), goal.kind)
 
@@ -102,7 +102,8 @@ def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None, who:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """The facts of one search: `cells` int32[points, features] of a point, or `none` if a proof shows that no point exists.
+    """The facts of one search: `cells` (int32[points, features]) contains the cells of a point; `none` is True if a proof shows
+    that no point exists.
 
     `ended` is a termination. `rounded` is True if the point may pass only because rows were rounded. `bound` is a proved bound
     on the objective's form (an upper bound for a maximum), or None.
@@ -127,7 +128,7 @@ def conclude_facts(
 ) -> Result | Rejected:
     """The result that the facts support, or the reason why the point is not a witness.
 
-    Values are chosen close to the row `near`, by default that of the options; `reach` returns the witness's objective value
+    Values are chosen close to the row `near`, by default the row in the options; `reach` returns the witness's objective value
     with the proved bound, or the reason for a rejection.
     """
     if facts.none:
@@ -151,7 +152,7 @@ def conclude_facts(
 
 
 def conclude_plugin(query: Query, facts: Facts, options: Options, method: str, seconds: float) -> Result | None:
-    """The result that a plug-in method's facts support, marked as the plug-in's; None if its point is rejected."""
+    """The result that a plug-in method's facts support, marked as a result of the plug-in; None if its point is rejected."""
 
     def reach(witness: Witness) -> ObjectiveValue:
         goal = query.objective
@@ -202,7 +203,7 @@ class Incumbent:
 
     @property
     def wants_clearance(self) -> bool:
-        """True if only rounding rejects the last point: other points may satisfy all constraints clearly."""
+        """True if only rounding rejects the last point: other points may satisfy all constraints by a clear margin."""
         rejected = self.rejected
         return rejected is not None and (rejected.numerical or (self.rounded and rejected.none is None))
 
@@ -291,7 +292,7 @@ def _found_result(
 ) -> Result:
     """The result of a verified witness, with the objective's value and bound.
 
-    `accepted` is True if the witness is this outcome's point, or a point that is no better.
+    `accepted` is True if the witness is this outcome's point, or a point that is not better.
     """
     query = compilation.query
     objective = None

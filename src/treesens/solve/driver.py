@@ -1,4 +1,5 @@
-"""Runs a typed question on backends: compile, emit, solve, repeat if a point fails; `conclude` derives verdicts from facts."""
+"""Runs a typed question on backends: compile, emit, solve, and repeat if a point fails; `conclude` derives verdicts from
+facts."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejec
 from treesens.solve.options import Options
 
 FIRST_MOMENT = 1.0
-"""Minimum seconds for compiling, whatever the limit is: the native engine bounds a small model quickly, so that even a tiny
+"""Minimum seconds for compiling, regardless of the limit: the native engine bounds a small model quickly, so that even a tiny
 limit yields a bound."""
 NOT_COMPILED = "the question was not compiled by then"
 NOT_WRITTEN = "the model was not written by then"
@@ -37,7 +38,7 @@ NOT_WRITTEN = "the model was not written by then"
 
 @dataclass
 class Ledger:
-    """The state of one question while backends work on it: the incumbent, and an attempt per outcome.
+    """The state of one question while backends work on it: the incumbent, and one attempt per outcome.
 
     A single backend and the portfolio record their outcomes only here.
     """
@@ -57,7 +58,8 @@ class Ledger:
         restricted: bool = False,
         earlier: Result | None = None,
     ) -> Result | None:
-        """The result that an outcome supports, with the tighter of its bound and the bound of an `earlier` result.
+        """The result that an outcome supports, with the tighter of two bounds: its own bound and the bound of an `earlier`
+        result.
 
         Raises `InternalError` if a verified witness contradicts an exact proof of `none`.
         """
@@ -67,7 +69,7 @@ class Ledger:
         if self.best.witness is not None and not restricted and proves_none(compilation, artifact, outcome):
             if backend.capabilities.proof is Proof.EXACT:
                 raise _disagreement(backend.name, compilation.query.name)
-            words = "infeasible within its tolerances, and a witness is verified"
+            words = "infeasible within its tolerances, but a verified witness exists"
         try:
             if earlier is None or outcome.assignment is not None:
                 result = conclude(
@@ -103,7 +105,7 @@ class Ledger:
         )
 
     def unknown(self, compilation: Compilation) -> Result:
-        """An `unknown` result with the best reason: the rejection of a candidate, else the ends of the attempts."""
+        """An `unknown` result with the best reason: the rejection of a candidate, otherwise how the attempts ended."""
         name, rejected = compilation.query.name, self.best.rejected
         if rejected is not None:
             return replace(leave_rejected(name, rejected), refuted=tuple(self.best.refuted))
@@ -117,13 +119,14 @@ class Ledger:
 
 def _disagreement(backend: str, query: str) -> InternalError:
     return InternalError(
-        f"{backend} proved that `{query}` has no answer, but a witness of it is verified",
+        f"{backend} proved that `{query}` has no answer, but a verified witness exists",
         remedy="please report this with the file and the model",
     )
 
 
 def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:
-    """Runs one backend, again with more digits if its point fails exact replay, tightened if only the library rejects it."""
+    """Runs one backend, then again with more digits if its point fails exact replay, or tightened if only the library rejects
+    the point."""
     ledger = Ledger(options)
     reason = backend.available()
     if reason is not None:
@@ -136,7 +139,7 @@ def solve_with(compilation: Compilation, backend: Backend, options: Options, bud
 
 
 def _clear(compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger) -> Result:
-    """An answer that clears the numerical band, if tightening finds one, otherwise `unknown`."""
+    """An answer outside the numerical band, if tightening finds one, otherwise `unknown`."""
     result = solve_clear_of_band(compilation.query, backend, budget, ledger) if ledger.best.wants_clearance else None
     return result or ledger.unknown(compilation)
 
@@ -198,14 +201,14 @@ def _written(
 
 
 def ended_early(budget: Budget) -> str:
-    """The termination recorded for work that ran out of its budget."""
+    """The termination recorded for work that exceeded its budget."""
     ended = Termination.INTERRUPTED if budget.stopped else Termination.TIME
     return str(ended.value)
 
 
 def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
-    """The solver input for a backend, with the module's start if it is a solution and the backend accepts a start; the native
-    engine receives the inputs worth trying first instead.
+    """The solver input for a backend, with the module's start if it is a solution and the backend accepts a start; instead of a
+    start, the native engine receives the inputs to try first.
     """
     if isinstance(backend, InProcessBackend):
         module = compilation.module

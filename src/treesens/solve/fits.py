@@ -13,7 +13,7 @@ from treesens.values.contradictions import NEVER
 from treesens.values.relations import relates_values
 
 MANY_LEAVES = 200_000
-"""Number of leaves of all points above which a question is large: its module would have millions of nonzeros."""
+"""Number of leaves of all points above which a question is large: its module would contain millions of nonzeros."""
 
 
 def by_engine(options: Options) -> bool:
@@ -32,7 +32,7 @@ def contradicts_itself(query: Query) -> bool:
 
 
 def has_cases(query: Query) -> bool:
-    """True if a disjunction is worth splitting into cases."""
+    """True if it is worthwhile to split a disjunction into cases."""
     return not names_probabilities(query.constraints) and bool(cases_of_one(query))
 
 
@@ -42,7 +42,7 @@ def wants_probability(query: Query) -> bool:
 
 
 def needs_refinement(query: Query) -> bool:
-    """True if one search over cells may leave the question open."""
+    """True if one search over cells may not decide the question."""
     return relates_values(query) or (query.objective is not None and bool(query.objective.values))
 
 
@@ -68,7 +68,7 @@ def names_forests(query: Query) -> bool:
 
 
 def sums_scores(goal: Objective | None) -> bool:
-    """True without an objective, or for a sum of scores."""
+    """True if there is no objective, or if it is a sum of scores."""
     if goal is None:
         return True
     form, beside = goal.form, goal.nearest is not None or bool(goal.values)

@@ -1,4 +1,5 @@
-"""The declaration of methods: when they fit, their share of the time, their proofs. `solve/methods/registry.py` lists them."""
+"""The declaration of methods: the questions that they fit, their share of the time, and their proofs.
+`solve/methods/registry.py` lists them."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class OpenQuestion:
-    """A question passed to a method.
+    """A question, as passed to a method.
 
-    `ask` answers other questions, such as one of its cases; it takes a query, options, a budget, and `on_better` as a keyword.
-    `on_better` is called with better witnesses. `known` is the result of the previous methods, None for the first method; hints
-    are in the options.
+    `ask` answers other questions, such as a case of this question; it takes a query, options, a budget, and `on_better` as a
+    keyword. `on_better` is called with better witnesses. `known` is the result of the previous methods (None for the first
+    method); the options contain hints.
     """
 
     query: Query
@@ -62,10 +63,10 @@ class Method:
     """One way to answer a question, as data.
 
     `fits` decides from the question and the options alone whether the method is tried; `questions` describes this condition in
-    words, `proves` the claims that the method's answers prove. `run` is "module:function", imported on first use: the function
-    takes `OpenQuestion` and a `Budget`, and returns a result, or None if it declines. A plug-in method returns
-    `solve.conclude.Facts` instead, so that its points are verified like all others, and is tried before the built-in method
-    named by `before`.
+    words, and `proves` lists the claims that the method's answers prove. `run` is "module:function", imported on first use: the
+    function takes `OpenQuestion` and a `Budget`, and returns a result, or None if it declines. A plug-in method returns
+    `solve.conclude.Facts` instead, so that its points are verified like all others; it is tried before the built-in method in
+    `before`.
     """
 
     name: str
@@ -77,13 +78,13 @@ class Method:
     share: float = 1.0
     """Share of the remaining time."""
     most: float = inf
-    """Maximum time in seconds, without the time per leaf."""
+    """Maximum time in seconds, not counting the time per leaf."""
     per_leaf: float = 0.0
     """Additional seconds per leaf of all points."""
     always: bool = False
     """True if the method always returns a result: no later method is tried."""
     to_the_last_unit: bool = False
-    """True if later methods continue, whatever time is left, unless the method's answer is proved with zero tolerance."""
+    """True if later methods continue, regardless of the time left, unless the method's answer is proved with zero tolerance."""
     takes_over: bool = False
     """True if the method's result already includes the previous methods' result."""
     before: str = "compiled"

@@ -1,7 +1,7 @@
 """The options of a question: backend, pipeline, limits, tolerances, second opinions, and known results.
 
 Options are declared only here. The commands `check`, `compare` and `sweep`, the Python calls, SPEC files, journal keys and
-worker messages are generated from it (docs/adr/0039).
+worker messages are generated from these declarations (docs/adr/0039).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ REPLAY = Option(
     Choice(("auto", "emulated", "library"), old=(("native", "library"),)),
     "Replay witnesses in the library's arithmetic, or in the library itself.",
     door=EVERYWHERE,
-    more="`auto` is the library if it is imported already.",
+    more="`auto` is the library if the library is imported already.",
 )
 TOLERANCE = Option(Number(0.0, 1.0), "The relative gap at which an optimum counts as proved.", door=EVERYWHERE)
 ABSOLUTE = Option(Number(0.0, 1e300), "The same gap in the units of the objective.", door=EVERYWHERE)
@@ -88,7 +88,7 @@ REQUIRE = Option(
     last=True,
     more="Bounds, shares and cores without a certificate are left out, and so are regions and nearest rows.",
 )
-REGIONS = Option(Flag(), "Compute a witness's region even if no table needs it; only records show it.", door=Door.NAMED)
+REGIONS = Option(Flag(), "Compute a witness's region even if no table needs the region; only records show it.", door=Door.NAMED)
 
 
 class CallOptions(TypedDict, total=False):
@@ -113,8 +113,8 @@ class CallOptions(TypedDict, total=False):
 class Options:
     """The options of a question. Times are in seconds, memory is in bytes.
 
-    An optimum may differ from its bound by `tolerance` of its value, or by `absolute_tolerance`; 0 for both requires equality,
-    and `optimal` sets both to 0. `library_predict` contains the library's own predict per model, for replay.
+    An optimum may differ from its bound by `tolerance` of its value, or by `absolute_tolerance`; if both are 0, value and bound
+    must be equal, and `optimal` sets both to 0. `library_predict` contains the library's own predict per model, for replay.
     """
 
     backend: str = given(BACKEND, "auto")
@@ -149,13 +149,13 @@ class Options:
     def budget(self, stop: threading.Event | None = None, *, spent: float = 0.0) -> Budget:
         """The budget of one question, for all work on it; `spent` seconds are already used.
 
-        The budget is created once per question and passed on, so that no step restarts the limit.
+        The budget is created once per question and passed on, so that no step restarts the time limit.
         """
         return Budget.of(max(0.0, self.time_limit - spent), stop)
 
     @property
     def uncertified(self) -> Options:
-        """The same options without certificates, for a question whose answer is a step towards another answer."""
+        """The same options without certificates, for a question that is a step towards the answer to another question."""
         return replace(self, certificates=None, require_certificate=False)
 
     @property

@@ -34,7 +34,7 @@ from treesens.values.verify import Witness
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""
 LEAST_OTHER = 0.0005
-"""Seconds outside all named phases are recorded above this limit, the resolution of a record's times."""
+"""Seconds outside all named phases are recorded if they exceed this limit, the resolution of a record's times."""
 SHARE_SECONDS = 0.2
 """Minimum seconds for a share, so that its bounds are meaningful."""
 
@@ -72,7 +72,8 @@ class Answers(Protocol):
 
 
 class Certificates(Protocol):
-    """The service "certificates". `ask` is `answer`, for questions that a proof needs; the options name a folder."""
+    """The service "certificates". `ask` is the function `answer`, for questions that a proof needs; the options name a
+    folder."""
 
     def certified(
         self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
@@ -129,11 +130,12 @@ def answer_question(
 ) -> Result:
     """The answer to one question of a file; `progress` is called during long work.
 
-    `options.confirm` names a second backend (without help from the engine), or is `library`: a `none` must then hold however
-    the library rounds (solve/tasks/in_library.py). By default, the options set the budget. The answer, its confirmation, its
-    certificates and its share have equal parts of the budget, and each may use the time its predecessors left.
+    `options.confirm` is the name of a second backend (which runs without help from the engine), or `library`: a `none` must
+    then hold however the library rounds (solve/tasks/in_library.py). By default, the options set the budget. The answer, its
+    confirmation, its certificates and its share receive equal parts of the budget, and each of these steps may use the time
+    left by earlier steps.
 
-    If the question uses a table, its rows are tried first (`auto`), and every witness has its region and its nearest row.
+    If the question uses a table, the table's rows are tried first (`auto`), and every witness has a region and a nearest row.
     """
     budget = budget or options.budget()
     start = time.perf_counter()
@@ -207,7 +209,8 @@ def _certified_share(query: Query, result: Result, options: Options, budget: Bud
 
 
 def with_certificates(query: Query, result: Result, options: Options, budget: Budget) -> Result:
-    """The result with certificates if a folder for them is named; if they are required, uncertified claims are removed."""
+    """The result with certificates if the options contain a folder for certificates; if they are required, uncertified claims
+    are removed."""
     if options.certificates is None:
         return result
     certificates: Certificates = service("certificates")
@@ -216,7 +219,7 @@ def with_certificates(query: Query, result: Result, options: Options, budget: Bu
 
 
 def with_nothing_else(result: Result) -> Result:
-    """The result without claims whose proof lacks an accepted certificate, and without any of their numbers.
+    """The result without claims whose proof lacks an accepted certificate, and without the numbers of these claims.
 
     Regions, nearest rows and near misses have no certificates.
     """
@@ -292,7 +295,7 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
 
 
 def located(query: ResolvedQuestion, result: Result, options: Options) -> Result:
-    """The answer with its region and its nearest row, or unchanged, with a note, if their computation fails."""
+    """The answer with its region and its nearest row; if their computation fails, the unchanged answer with a note."""
     return afterwards(result, "region", partial(locate, query, result, options))
 
 
@@ -309,10 +312,10 @@ def explain_none(
     *,
     stop: threading.Event | None = None,
 ) -> Result:
-    """Adds the conjuncts that clash to a `none`, if the compiler found the contradiction in the constraints, or with
+    """Adds the clashing conjuncts to a `none`, if the compiler found the contradiction in the constraints, or with
     `options.core`.
 
-    The searches use the time that the answer leaves; without `options.core`, only a little of this time.
+    The searches use the time that the answer leaves or, without `options.core`, a small part of this time.
     """
     always = options.core
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
@@ -320,7 +323,7 @@ def explain_none(
     if not (always or (result.backend == "compiler" and not _rests_on_trees(query.query))):
         return result
     if options.require_certificate:
-        notes = ("no core: it rests on proofs that have no certificates",) if always else ()
+        notes = ("no core: the core depends on proofs that have no certificates",) if always else ()
         return replace(result, notes=(*result.notes, *notes))
     start = time.perf_counter()
     budget = options.budget(stop, spent=sum(result.seconds.values()))
@@ -342,7 +345,8 @@ UNSPLIT: Final = "E502"
 
 
 def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] | None = None) -> Result:
-    """Tries the methods that fit (of all, by default) in order until the question is closed; each uses the result so far."""
+    """Tries the fitting methods (by default, of all methods) in order until the question is closed; each method uses the result
+    so far."""
     for method in all_methods() if methods is None else methods:
         if not method.fits(question.query, question.options):
             continue
@@ -355,7 +359,7 @@ def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method
         elif method.name not in PLUGINS.builtin and result is not None:
             raise UsageError(
                 f"the plug-in method `{method.name}` of {PLUGINS.owner(method.name)} returned {type(result).__name__}",
-                remedy="let it return `treesens.solve.conclude.Facts`, from which the verdict is derived, or None",
+                remedy="it must return `treesens.solve.conclude.Facts`, from which the verdict is derived, or None",
             )
         if result is None:
             continue
@@ -382,7 +386,7 @@ def search_cells(
     """One search over cells; `refuted` lists candidates that failed for lack of values."""
 
     def ask(*_: object, **__: object) -> Result:
-        raise InternalError("a search over cells runs no other question", remedy="please report this with the file")
+        raise InternalError("a search over cells must not run other questions", remedy="please report this with the file")
 
     return ask_methods(OpenQuestion(query, options, ask, on_better), budget, cell_searches())
 

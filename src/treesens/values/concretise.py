@@ -1,4 +1,5 @@
-"""Chooses values for an answer's cells: equal where the question requires equality, and jointly where it relates values."""
+"""Chooses values for an answer's cells: equal where the question requires equality, and jointly where the question relates
+values."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ MOST_CASES = 64
 
 @dataclass(frozen=True)
 class NoValues:
-    """The result for cells in which no values were found. `cut` excludes these cells, and others that the proof covers;
+    """The result for cells in which no values were found. `cut` excludes these cells, and other cells that the proof covers;
     `proved` is True if no values exist."""
 
     reason: str
@@ -71,7 +72,8 @@ def alternatives_of(
 
 
 def relaxation_of(query: Query, ranges: Mapping[Place, ValueRange | None]) -> Alternatives:
-    """The unconditional relations, which values in wider ranges must also satisfy; of equal places, `ranges` has the first."""
+    """The unconditional relations, which values in wider ranges must also satisfy; `ranges` contains the first place of each
+    group of equal places."""
     cells = np.zeros((len(query.points), len(query.space.names)), np.int32)
     concrete = _Concrete(query, cells, None, {})
     firm, goal = tuple(concrete.firm()), concrete.objective_terms(turned=False)
@@ -88,9 +90,9 @@ def concretise(
 ) -> FloatArray | NoValues:
     """Values float64[points, features] in `cells`, int32[points, features], or the reason why none were found.
 
-    Values satisfy the relations, then suit the objective, and then are close to `near`, float64[features] (NaN: no preference).
-    `pins` fixes the values of some places, and a proof is about these values only. At most `choices` values are tried for each
-    alternative.
+    Values satisfy the relations first, then suit the objective, and finally are close to `near`, float64[features] (NaN: no
+    preference). `pins` fixes the values of some places; a proof then applies to these values only. At most `choices` values are
+    tried for each alternative.
     """
     return _Concrete(query, cells, near, pins or {}).run(choices)
 
@@ -190,7 +192,7 @@ class _Concrete:
             yield tuple(relation for part in combination for relation in part)
 
     def _options(self, constraint: Constraint) -> list[tuple[ValueSum, ...]] | None:
-        """The relations of every alternative in a constraint; None if no alternative depends on values."""
+        """The relations of each alternative in a constraint; None if no alternative depends on values."""
         if isinstance(constraint, AllOf):
             found = [o for part in constraint.parts if (o := self._options(part)) is not None]
             if not found:
@@ -207,7 +209,8 @@ class _Concrete:
         return ways
 
     def _asked(self, constraint: Constraint) -> list[tuple[ValueSum, ...]]:
-        """All ways in which values in these cells can satisfy a constraint; [()] if the cells alone satisfy the constraint."""
+        """All combinations of relations by which values in these cells can satisfy a constraint; [()] if the cells alone
+        satisfy it."""
         match constraint:
             case AllOf(parts):
                 ways = [tuple(r for part in way for r in part) for way in itertools.product(*map(self._asked, parts))]
@@ -223,7 +226,8 @@ class _Concrete:
                 return [()] if holds(constraint, self._inputs()) else []
 
     def _open(self, relations: tuple[ValueSum, ...]) -> list[tuple[ValueSum, ...]]:
-        """A list with one tuple, the relations that the ranges leave open; empty if a relation is false for all values."""
+        """A list with one tuple, which contains the relations that the ranges leave open; empty if a relation is false for all
+        values."""
         left: list[ValueSum] = []
         for relation in relations:
             least, most = Fraction(0), Fraction(0)
@@ -262,7 +266,7 @@ class _Concrete:
     # --- what is ruled out ----------------------------------------------------------------------------------------------
 
     def _box(self, refuted: Sequence[ValueSum]) -> AnyOf:
-        """The constraint that excludes a box around the cells, in which the relations are refuted."""
+        """The constraint that excludes a box that contains the cells and in which the relations are refuted."""
         space = self.query.space
 
         def last(place: Place) -> int:
@@ -281,7 +285,8 @@ class _Concrete:
         return self._outside(generalise_conflict(runs, last, range_of, refuted))
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
-        """The constraint that excludes only these cells: at related places, or at all places if a formula also reads scores."""
+        """The constraint that excludes only these cells: at related places, or at all places if a formula also depends on
+        scores."""
         related = set(places_of(firm))
         for constraint in self.query.constraints:
             if isinstance(constraint, AllOf | AnyOf) and relates(constraint):

@@ -1,7 +1,7 @@
-"""Finds constraints and alternatives that contradict another constraint on the same sum of values or scores.
+"""Finds constraints and alternatives that contradict another constraint on the same sum of values or of scores.
 
-`changes(a, b) = 3` and `changes(a, b) != 3` contradict each other, but a search over cells does not notice this: two points in
-one cell with several values may be equal or differ, so that cells satisfy both constraints.
+`changes(a, b) = 3` and `changes(a, b) != 3` contradict each other, but a search over cells does not detect this: two points in
+one cell with several values may be equal or differ, so cells satisfy both constraints.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Sum:
     high: tuple[Fraction, bool] | None = None
 
     def ratio(self, other: dict[object, Fraction]) -> Fraction | None:
-        """The factor between this sum and another one; None unless one is a multiple of the other."""
+        """The factor between this sum and another sum; None unless one sum is a multiple of the other."""
         if other.keys() != self.factors.keys():
             return None
         ratios = {other[key] / self.factors[key] for key in other}
@@ -49,7 +49,7 @@ class _Sum:
 
 
 def without_clashes(query: Query, *, across: bool = True) -> Query:
-    """The question without impossible alternatives; a contradictory question receives NEVER as a constraint.
+    """The question without impossible alternatives; a contradictory question receives NEVER as an additional constraint.
 
     Scores that two points share count as one score, unless `across` is False.
     """

@@ -1,6 +1,7 @@
-"""Bounds by cells on a term of a `ValueSum`: the least value over a cell, or over a pair of cells, as an integer.
+"""Bounds by cells on a term of a `ValueSum`: the least value over a cell or a pair of cells, as an integer.
 
-Costs never exceed the true value (for maximised terms, the true value never exceeds costs), so refutations by costs are valid.
+Costs never exceed the true value (for maximised terms, the true value never exceeds the costs), so that refutations by costs
+are valid.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def cell_reaches(space: Space, feature: int) -> list[ValueRange | None]:
 
 
 def least_of_cells(term: Term, ranges: list[ValueRange | None], legal: BoolArray) -> list[Fraction | None]:
-    """The least value of a unary term in every legal cell; None in other cells, and in the missing cell for a linear term."""
+    """The least value of a unary term in every legal cell; None in other cells and, for a linear term, in the missing cell."""
     result: list[Fraction | None] = []
     for reach, is_legal in zip(ranges, legal, strict=True):
         found = extremes(term, [reach]) if is_legal else None
@@ -38,7 +39,7 @@ def least_of_cells(term: Term, ranges: list[ValueRange | None], legal: BoolArray
 
 
 def cell_cost(space: Space, term: Term) -> CellCost:
-    """The least value of a term of one place in every cell, rounded down to 2**-UNARY_SHIFT; 0 in illegal cells."""
+    """The least value in every cell of a term with one place, rounded down to 2**-UNARY_SHIFT; 0 in illegal cells."""
     ranges = cell_reaches(space, term.feature)
     least = least_of_cells(term, ranges, space.legal[term.feature])
     whole = [0 if v is None else (v * (1 << UNARY_SHIFT)).__floor__() for v in least]
@@ -48,7 +49,7 @@ def cell_cost(space: Space, term: Term) -> CellCost:
 
 
 def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[Fraction | None]:
-    """The least (greatest) value of a term of one place in every cell; None in cells without legal values."""
+    """The least (greatest) value in every cell of a term with one place; None in cells without legal values."""
     result: list[Fraction | None] = []
     for reach, is_legal in zip(cell_reaches(space, term.feature), space.legal[term.feature], strict=True):
         found = extremes(term, [reach]) if is_legal else None
@@ -59,7 +60,7 @@ def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[
 def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool, most: int) -> list[Fraction] | None:
     """The best distances of all cells, or pairs of cells, ascending; None if more than `most` pairs have to be examined.
 
-    The largest of several distances is one of these distances if values can be as good as their cells allow.
+    The largest of several distances is one of these distances if values can be as good as the best values of their cells.
     """
     cells = [len(space.legal[term.feature]) ** len(term.places) for term in terms]
     if sum(cells) > most:
@@ -81,7 +82,7 @@ def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) 
 
     None if more than `most` distances must be computed, or a feature may be fractional.
 
-    The largest of several distances is one of these distances, whatever the relations.
+    The largest of several distances is one of these distances, regardless of the relations.
     """
     found: set[Fraction] = set()
     left = most
@@ -105,7 +106,7 @@ def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) 
 
 
 def _listed(domain: Domain, most: int) -> list[float] | None:
-    """The legal values, NaN for missing; None for fractions, and for more than `most` values."""
+    """The legal values, NaN for missing; None if values may be fractional, and for more than `most` values."""
     if isinstance(domain, ValueDomain):
         values = domain.values.tolist()
     elif domain.whole:

@@ -1,8 +1,8 @@
-"""The a-priori range of an objective, feature by feature: no reported bound lies outside this range, whatever its proof.
+"""The a-priori range of an objective, feature by feature: no reported bound is outside this range, regardless of its proof.
 
 A sum of features is bounded by domains, value sets, and relations between features. A sum over boxes is bounded by the ends of
-the boxes, after a multiple of an unconditional relation may have been added (weak duality of linear programs: Chvatal, Linear
-Programming, 1983, chapter 5): with `a.x <= b.x`, `b.x - a.x` is at least 0, which cells do not show.
+the boxes, possibly after a multiple of an unconditional relation has been added (weak duality of linear programs: Chvatal,
+Linear Programming, 1983, chapter 5): with `a.x <= b.x`, `b.x - a.x` is at least 0, although cells do not imply this.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def _of_values(space: Space, goal: Objective) -> tuple[Fraction, Fraction]:
 
 
 def stated_ranges(query: Query, goal: Objective) -> Iterator[Range]:
-    """Bounds that constraints state on the objective's own sum: `changes(a, b) >= 3` also bounds `distance(a, b, l0)`.
+    """Bounds stated by constraints on the objective's own sum: `changes(a, b) >= 3` also bounds `distance(a, b, l0)`.
 
-    Cells do not show such a bound: two values in one cell may differ, which satisfies the constraint, and may be equal, which
-    the objective counts.
+    Cells do not imply such a bound: two values in one cell may differ, as the constraint requires, or be equal, as the
+    objective counts them.
     """
     if goal.largest:
         return
@@ -144,7 +144,7 @@ def _narrowed(first: tuple[Fraction, Fraction], others: Iterable[Range]) -> Rang
 
 
 def _of_term(space: Space, term: DistanceTerm) -> tuple[Fraction, Fraction]:
-    """The range of a term over all legal values: the present values as one range, and missing."""
+    """The range of a term over all legal values: a single range for the present values, and missing."""
     present = present_range(space, term.feature, space.legal[term.feature])
     options = [present] if present is not None else []
     choices: list[ValueRange | None] = [*options]
@@ -166,14 +166,15 @@ _Factors = Mapping[Place, Fraction]
 
 
 def range_of_features(query: Query, terms: Sequence[Term]) -> tuple[Fraction, Fraction]:
-    """A lower and an upper bound on a sum of features over all answers; neither bound has to be reached."""
+    """A lower and an upper bound on a sum of features over all answers; the bounds need not be reached."""
     found = _Boxes(query)
     factors = found.factors(terms)
     return -found.greatest({place: -factor for place, factor in factors.items()}), found.greatest(factors)
 
 
 def distances_from_best(query: Query, goal: Objective) -> tuple[tuple[DistanceTerm, ...], Fraction] | None:
-    """The distances of features from their best values, and the best sum: a sum is best + (or, maximised, -) distances.
+    """The distances of features from their best values, and the best sum: a sum equals the best sum plus (if maximised, minus)
+    the distances.
 
     None if a feature can only be missing.
     """
@@ -215,7 +216,7 @@ class _Boxes:
         return {term.places[0]: term.factor for term in merged if isinstance(term, LinearTerm) and term.factor}
 
     def greatest(self, factors: _Factors) -> Fraction:
-        """An upper bound on the sum, found by subtracting multiples of relations as long as this lowers the bound."""
+        """An upper bound on the sum, found by subtracting multiples of relations as long as each lowers the bound."""
         best, constant = self._over(factors), Fraction(0)
         for relation, limit in self.relations:
             for place in [place for place in relation if factors.get(place, Fraction(0)) / relation[place] > 0]:

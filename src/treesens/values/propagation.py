@@ -1,8 +1,8 @@
 """Finds legal values in cells that satisfy all relations between the values, or proves that none exist.
 
-Bounds are propagated exactly through the relations, over legal floats; then values are fixed in turn, close to preferred
-values, and ranges are halved if no value fits. An empty range before any choice is a proof, and the excluded box of cells is
-extended while the proof remains valid.
+Bounds are propagated exactly through the relations, over legal floats; then values close to preferred values are fixed in turn,
+and ranges are halved if no value fits. An empty range before any choice is a proof, and the excluded box of cells is extended
+as long as the proof remains valid.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def root_below(value: Fraction, power: int) -> Fraction:
 
 
 def propagate(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
-    """Narrows ranges by removing values that no solution has; None if no solution exists. Exact over legal values."""
+    """Narrows ranges by removing values that occur in no solution; None if no solution exists. Exact over legal values."""
     if _opposed(relations):
         return None
     result = dict(ranges)
@@ -106,7 +106,8 @@ def _with_factor(term: Term, factor: Fraction) -> Term:
 
 
 def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | None:
-    """Narrows the ranges of a term's places to term <= cap; returns True if a range changed, None if a range is empty."""
+    """Narrows the ranges of a term's places such that term <= cap; returns True if a range changed, None if a range is
+    empty."""
     if isinstance(term, LinearTerm):
         bound = cap / term.factor
         if term.factor > 0:
@@ -174,7 +175,7 @@ def _keep(
 
 @dataclass
 class Choice:
-    """Fixes values one by one. If no values are found, `proved` is True if no values exist."""
+    """Fixes values one by one. If no values are found, `proved` is True if it is proved that no values exist."""
 
     relations: Sequence[ValueSum]
     pulls: Sequence[Term]
@@ -203,7 +204,7 @@ class Choice:
         return self._descend(start)
 
     def _straight(self, ranges: Ranges) -> dict[Place, float] | None:
-        """The first choice at every place, if it satisfies the relations; enough for a question without clashes."""
+        """The first choice at every place, if it satisfies the relations; this suffices for a question without clashes."""
         fixed = dict(ranges)
         for place in self._open(ranges):
             reach = fixed[place]
@@ -284,7 +285,7 @@ class Choice:
         return reach.nearest(shown)
 
     def _target(self, place: Place, reach: ValueRange, ranges: Ranges) -> Fraction | None:
-        """The preferred value: close to (or far from) the target of the first term, or else the value in `preferred`."""
+        """The preferred value: close to (or far from) the target of the first term, or otherwise the value in `preferred`."""
         for term in self.toward.get(place, ()):
             near = term.factor > 0
             if isinstance(term, LinearTerm):
@@ -309,7 +310,7 @@ class Choice:
 
 
 def _short(low: Fraction, high: Fraction) -> Fraction:
-    """A short binary fraction between two numbers, with which sums remain exact."""
+    """A short binary fraction between two numbers, for which sums remain exact."""
     for bits in range(60):
         scaled = ((low + high) / 2 * (1 << bits)).__round__()
         if low <= Fraction(scaled, 1 << bits) <= high:
@@ -342,7 +343,7 @@ def generalise_conflict(
     range_of: Callable[[Place, int, int], ValueRange | None],
     relations: Sequence[ValueSum],
 ) -> dict[Place, tuple[int, int]]:
-    """A box of cells (first and last of every place) without a solution, each side extended outwards as far as possible.
+    """A box of cells (first and last of every place) without a solution; each side is extended outwards as far as possible.
 
     `last(place)` is the last cell with values; `range_of(place, first, last)` is a range that contains the values of a run.
     """

@@ -1,6 +1,6 @@
-"""The radii at which cells come within reach of a row: the least distance of each cell, in exact order.
+"""The radii at which a row reaches cells: the least distance of each cell, in exact order.
 
-Distances are compared as floats if these are exact or far enough apart; only other distances need exact arithmetic.
+Distances are compared as floats if the floats are exact or far enough apart; only other distances need exact arithmetic.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def reach_of(space: Space, feature: int) -> _Reach:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The concatenated cells of some features: for each, `term`, `cell`, the ends of its legal values, and True in `legal` if
-    it has any; `offset`, int64[features + 1], delimits the features.
+    """The concatenated cells of some features: for each, `term`, `cell`, the ends of its legal values, and `legal`, which is
+    True if the cell has legal values; `offset`, int64[features + 1], delimits the features.
     """
 
     offset: Int64Array
@@ -84,7 +84,7 @@ def layout_of(space: Space, features: tuple[int, ...]) -> Layout:
 
 @dataclass(frozen=True, eq=False)
 class Radii:
-    """Cells by their least distance from a row.
+    """Cells in the order of their least distance from a row.
 
     `level`, int32[n_cells] per place, is the rank of the cell's distance, ascending; -1 for cells without legal values.
     """
@@ -104,7 +104,7 @@ class Radii:
 
 
 def radii_of(space: Space, terms: Sequence[DistanceTerm]) -> Radii:
-    """The radii for minimised terms with one place each, at most one term per place."""
+    """The radii for minimised terms with a single place each, at most one term per place."""
     layout = layout_of(space, tuple(t.feature for t in terms))
     distance, exact = _distances(space, terms, layout)
     present = np.flatnonzero(~np.isnan(distance))
@@ -130,7 +130,8 @@ def exact_distance(space: Space, term: DistanceTerm, cell: int) -> Fraction | No
 
 
 def _distances(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> tuple[FloatArray, bool]:
-    """The least distance of every cell as a float, up to a common factor; and True if the floats have the exact order."""
+    """The least distance of every cell as a float, up to a common factor; and a flag that is True if the floats have the exact
+    order."""
     counts = np.diff(layout.offset)
     row = np.repeat([t.row for t in terms], counts)
     scale = np.repeat([float(t.factor) / float(t.width) for t in terms], counts)
@@ -167,7 +168,8 @@ def _resolved(
     distance: FloatArray,
     order: Int64Array,
 ) -> tuple[Int64Array, BoolArray]:
-    """The order after exact comparison of neighbours that floats do not distinguish, and True at the start of each distance."""
+    """The order after an exact comparison of neighbours that floats do not distinguish, and an array that is True at the start
+    of each distance."""
     ordered = distance[order]
     apart = np.ones(len(order), bool)
     apart[1:] = ordered[1:] - ordered[:-1] > _APART * ordered[1:]

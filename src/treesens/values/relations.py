@@ -22,7 +22,7 @@ from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term
 
 
 def relates_values(query: Query) -> bool:
-    """True if the question relates values in a way that cells alone cannot decide."""
+    """True if the question relates values in a way that cells alone do not decide."""
     return any(relates(c) for c in query.constraints)
 
 
@@ -47,7 +47,8 @@ def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Co
 
 
 def canonical_terms(terms: Sequence[Term], roots: dict[Place, Place]) -> tuple[Term, ...]:
-    """Terms over the first place of each group of equal places: like linear terms are combined, distances of 0 are dropped."""
+    """Terms over the first place of each group of equal places: like linear terms are combined, and distances of 0 are
+    dropped."""
     linear: dict[Place, Fraction] = {}
     result: list[Term] = []
     for term in terms:

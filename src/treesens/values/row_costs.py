@@ -1,7 +1,7 @@
-"""Integer costs of cells: their least distances from a row, rounded down, for all features at once.
+"""Integer costs of cells, which are the least distances from a row, rounded down; computed for all features at once.
 
-Floats determine the floor of a distance, unless it is so close to an integer that their rounding could matter; only cells with
-such a distance need exact arithmetic.
+Floats determine the floor of a distance, unless the distance is so close to an integer that rounding could matter; only cells
+with such a distance need exact arithmetic.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ _BITS = 58
 """Sums of costs stay below 2**_BITS units."""
 _FINEST = 1000
 _LESS = 1 - 2.0**-48
-"""A factor that lowers a float with about six roundings to at most the exact value."""
+"""A factor that reduces a float with about six rounding errors to at most the exact value."""
 
 
 @dataclass(frozen=True, eq=False)
 class CellCosts:
-    """Costs int64[n_cells] per place, in units of 2**-shift, never above the true value; -1 for cells without legal values."""
+    """Costs int64[n_cells] for each place, in units of 2**-shift, never above the true value; -1 for cells without legal
+    values."""
 
     cost: dict[Place, Int64Array]
     shift: int
 
 
 def costs_of_terms(space: Space, terms: Sequence[DistanceTerm]) -> CellCosts | None:
-    """The costs of terms with one place each, at most one per place, and factors > 0; None if floats cannot represent them."""
+    """The costs of terms with a single place each, at most one term per place, and with factors > 0; None if floats cannot
+    represent the costs."""
     layout = layout_of(space, tuple(t.feature for t in terms))
     least = _least(space, terms, layout)
     present = ~np.isnan(least)
@@ -55,7 +57,7 @@ def costs_of_terms(space: Space, terms: Sequence[DistanceTerm]) -> CellCosts | N
 @dataclass(frozen=True, eq=False)
 class _Distances:
     """For each cell, the least value of a term as a float with at most six roundings; `exact` marks exact values, and `plain`
-    values that floats can represent."""
+    marks values that floats can represent."""
 
     value: FloatArray
     exact: BoolArray
@@ -150,7 +152,7 @@ def best_of_cells(space: Space, terms: Sequence[Term], upwards: bool) -> LinearF
 
 
 def costs_of_cells(costs: Sequence[CellCost]) -> CellCosts | None:
-    """Integer costs in one unit; None if any is negative or too large, or if two refer to the same place."""
+    """Integer costs in one unit; None if any cost is negative or too large, or if two costs refer to the same place."""
     places = [(c.point, c.feature) for c in costs]
     shifts = {c.shift for c in costs}
     if len(set(places)) < len(places) or len(shifts) > 1:

@@ -1,10 +1,10 @@
 """Finds contradictory bounds on one sum of scores, such as `prob(a) < 0.6` and `prob(a) >= 0.7`.
 
-A search over cells adds the two rows and cancels the trees; the remaining bound does not depend on cells, and if the two bounds
-are equal irrational numbers, the search does not end.
+A search over cells adds the two rows and cancels the trees; the remaining bound does not depend on cells, and the search does
+not end if the two bounds are equal irrational numbers.
 
-Two points share a class score if none of its trees splits on the features in which the points may differ. Then `from C1 to C2`
-requires each of two scores to exceed the other: only a tie remains to be refuted, among all sums of leaves.
+Two points share a class score if none of the score's trees splits on the features in which the points may differ. Then `from C1
+to C2` requires each of two scores to exceed the other, and only a tie among all sums of leaves remains to be refuted.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import AllOf, AtLeast, Constraint, Query, SameExcept
 
 _BITS = 128
-"""Bits of enclosures. Bounds that differ symbolically, but are not separated by enclosures, are left to the search."""
+"""Bits of enclosures. Bounds that differ symbolically, but are not separated by enclosures, are decided by the search."""
 
 Form: TypeAlias = tuple[tuple[int, int, Fraction], ...]
 End: TypeAlias = tuple[LogRational, bool]
-"""A bound, and True for a bound that is never reached."""
+"""A bound, and a flag that is True if the bound is never reached."""
 ScoreEnds: TypeAlias = Mapping[Form, tuple[End | None, End | None]]
-"""For each sum of scores, its greatest lower and its least upper bound."""
+"""For each sum of scores, the greatest lower bound and the least upper bound."""
 Score: TypeAlias = tuple[int, int]
 """A point and an output of its model."""
 
@@ -79,7 +79,7 @@ def narrowed(known: ScoreEnds, constraints: Iterable[Constraint], equal: Mapping
 
 
 def rows_clash(one: AtLeast, other: AtLeast, equal: Mapping[Score, Score]) -> bool:
-    """True if two rows put contradictory bounds on one sum of scores."""
+    """True if two rows impose contradictory bounds on one sum of scores."""
     return (
         all(normal_form(row, equal) is not None for row in (one, other)) and narrowed({}, (one, other), equal) is None
     )

@@ -12,12 +12,13 @@ from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constr
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, ValueSum
 
 Least = tuple[frozenset[int], int]
-"""Some features of two points, and the minimum number of them in which the points differ."""
+"""Some features of two points, and the minimum number of these features in which the points differ."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChangesWanted:
-    """A question for two points that differ in few of `features`: in at most `most` of them or, if None, in as few as possible.
+    """A question for two points that differ in few of `features`: in at most `most` of these features or, if this is None, in
+    as few as possible.
 
     `others` are the remaining constraints.
     """
@@ -28,7 +29,8 @@ class ChangesWanted:
 
 
 def changes_wanted(query: Query) -> ChangesWanted | None:
-    """The question's limit on the number of changes, or its minimisation; None if it uses rows or optimises anything else."""
+    """The question's limit on the number of changes, or its minimisation; None if the question uses rows or optimises anything
+    else."""
     if query.rows is not None:
         return None
     if query.objective is not None:
@@ -66,7 +68,7 @@ def _features_counted(goal: Objective) -> frozenset[int] | None:
 
 
 def implied_changes(constraints: Iterable[Constraint]) -> Iterator[Least]:
-    """Yields the implications of a conjunction of constraints for changes; for alternatives, only their common implications."""
+    """Yields what a conjunction of constraints implies about changes; alternatives yield only their common implications."""
     given = tuple(constraints)
     yield from _apart_by_cells(given)
     for constraint in given:
@@ -96,7 +98,8 @@ def _apart_by_cells(constraints: Iterable[Constraint]) -> Iterator[Least]:
 
 
 def counted_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
-    """Some features of two points, and the maximum number in which they differ; None if a constraint states anything else."""
+    """Some features of two points, and the maximum number of these features in which the points differ; None if a constraint
+    states anything else."""
     if isinstance(constraint, ValueSum):
         return _counted_sum(constraint)
     if not isinstance(constraint, AtLeast):
@@ -123,7 +126,8 @@ def _counted_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def least_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
-    """Some features of two points, and the minimum number in which they differ, as a constraint states or implies."""
+    """Some features of two points, and the minimum number of them in which the points differ, as a constraint states or
+    implies."""
     if isinstance(constraint, AtLeast):
         form, bound = constraint.form, constraint.bound
         others = form.scores or form.costs or form.pairs or len(form.levels) or form.forests
@@ -158,7 +162,7 @@ def _least_of_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def _apart_at_all(relation: ValueSum) -> tuple[frozenset[int], int] | None:
-    """Features of which at least one differs between two points, if a bound on a sum of distances requires this.
+    """Features such that two points differ in at least one of them, if a bound on a sum of distances requires this.
 
     If the points agreed on all of these features, the sum would exceed its limit, because no other term is negative.
     """
@@ -170,10 +174,10 @@ def _apart_at_all(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def _is_above(low: Fraction | None, *, strict: bool) -> bool:
-    """True if a sum with this lower bound (strict or not) is above 0."""
+    """True if a sum with this lower bound (strict or not) is greater than 0."""
     return low is not None and (low > 0 or (low == 0 and strict))
 
 
 def _whole(most: Fraction, *, strict: bool) -> int:
-    """The greatest integer at most, or below, a limit."""
+    """The greatest integer that is at most (if strict, below) a limit."""
     return math.ceil(most) - 1 if strict else math.floor(most)

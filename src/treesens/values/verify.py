@@ -35,9 +35,9 @@ from treesens.values.propagation import CHOICES
 
 @dataclass(frozen=True)
 class Rejected:
-    """The reason why a candidate is not a witness. `numerical` is True if only the library's arithmetic rejects the candidate,
-    `possible` if the library may accept the candidate, or other values in its cells, with another order of additions or another
-    tie-break. `none` is set if no values in the candidate's cells were found that satisfy the relations.
+    """The reason why a candidate is not a witness. `numerical` is True if only the library's arithmetic rejects the candidate;
+    `possible` is True if, with another order of additions or another tie-break, the library may accept the candidate or other
+    values in its cells. `none` is set if no values that satisfy the relations were found in the candidate's cells.
     """
 
     reason: str
@@ -55,7 +55,7 @@ def verify_cells(
     pins: Mapping[Place, float] | None = None,
     choices: int = CHOICES,
 ) -> Witness | Rejected:
-    """Turns cells int32[points, features] into a witness, or returns the reason for their rejection.
+    """Turns cells int32[points, features] into a witness, or returns the reason why they are rejected.
 
     Values are chosen close to `near`, float64[features] (NaN: no preference); `library_predict` contains, per model, the
     library's own predict for the second level of replay; `pins` are fixed values; `choices` limits the number of tried values.
@@ -64,7 +64,7 @@ def verify_cells(
         for feature, legal in enumerate(query.space.legal):
             if not legal[cells[point, feature]]:
                 name = query.space.names[feature]
-                return Rejected(f"{query.points[point].name}.{name} lies in a cell without a legal value")
+                return Rejected(f"{query.points[point].name}.{name} is in a cell without a legal value")
     values = concretise(query, cells, near, pins, choices)
     if isinstance(values, NoValues):
         return Rejected(values.reason, none=values)
@@ -76,7 +76,7 @@ def verify_values(
 ) -> Witness | Rejected:
     """Checks concrete points float64[points, features], exactly and in the library's arithmetic.
 
-    A value that the model reads as a legal float is legal, even if the typed value is outside the domain.
+    A value that the model reads as a legal float is legal, even if the value as typed is outside the domain.
     """
     outside = _outside(query, values)
     if outside is not None:
@@ -136,7 +136,8 @@ def _predicted(query: Query, values: FloatArray, library_predict: Sequence[Libra
 
 
 def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Predicted | None]) -> str | None:
-    """A description of a point with a class constraint whose class in the library differs from the class by its margins."""
+    """A description of a point with a class constraint whose class in the library differs from the class that its margins
+    give."""
     points_asked = {
         row.form.scores[0].point
         for row in rows_in(query.constraints)
@@ -171,7 +172,7 @@ def _probabilities(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | 
 
 
 def _class_of(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | None) -> int | None:
-    """A point's class: the library's prediction, or the class by margins if the library certainly separates the margins."""
+    """A point's class: the library's prediction, or the class given by the margins if the library certainly separates them."""
     if not ensemble.classes:
         return None
     if said is not None and said.classes is not None:
@@ -211,7 +212,8 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
 
 
 def may_hold_in_library(query: Query, values: FloatArray) -> bool:
-    """True if points float64[points, features] may satisfy a question in the library, with ties of probabilities either way."""
+    """True if points float64[points, features] may satisfy a question in the library, with ties of probabilities decided either
+    way."""
     cells = query.space.grid.cells(values)
     seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
     return all(holds(blurred(query, in_some_order(query, constraint), seen), seen) for constraint in query.constraints)
@@ -227,7 +229,7 @@ def _judged_otherwise(query: Query, x: Inputs) -> str | None:
             score = term.value(x.cells[term.point]) / term.coefficient
             if not Fraction(float(low[0])) <= score <= Fraction(float(high[0])):
                 name = query.points[term.point].name
-                return f"the {term.forest.name} says {float(score):.6g} of `{name}`, and by its own judge it is {low[0]:.6g}"
+                return f"the {term.forest.name} says {float(score):.6g} of `{name}`, but by its own judge it is {low[0]:.6g}"
     return None
 
 
@@ -269,9 +271,9 @@ class Witness:
     """Verified concrete points.
 
     `values`, float64[points, features], are passed to the model; `cells`, int32, have the same shape; `margins[point]` are the
-    library's own raw outputs, `exact` the exact outputs; `in_band` is True if a constraint holds by less than the numerical
+    library's own raw outputs, `exact` the exact outputs; `in_band` is True if some constraint holds by less than the numerical
     band. `classes[point]` is the position of the library's predicted class: None for a regressor, and if emulation cannot
-    determine which of two classes the library's rounding chooses.
+    determine which of two classes the library chooses after rounding.
     """
 
     values: FloatArray

@@ -1,8 +1,8 @@
 """Reads VNN-LIB properties, versions 1.0 and 2.0: linear constraints on the inputs X and outputs Y of one ONNX model.
 
-Version 1 is the part of SMT-LIB that VNN-COMP uses (`declare-const X_0 Real`, `assert`), version 2 is the standard of
-github.com/VNNLIB/VNNLIB-Standard, with one network, one input and one output tensor. A file is read in one pass over tokens;
-sizes, depths and exponents are limited, because files are untrusted.
+Version 1 is the part of SMT-LIB that VNN-COMP uses (`declare-const X_0 Real`, `assert`); version 2 is the standard of
+github.com/VNNLIB/VNNLIB-Standard, restricted to one network with one input and one output tensor. A file is read in one pass
+over tokens; sizes, depths and exponents are limited, because files are untrusted.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ Formula: TypeAlias = Compare | Junction | Negation
 
 @dataclass(frozen=True)
 class Tensor:
-    """A declared tensor: its name, its element type as it is written, and its shape."""
+    """A declared tensor: its name, its element type as written, and its shape."""
 
     name: str
     kind: str
@@ -84,7 +84,8 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Property:
-    """A property, which is the conjunction of its assertions. Counterexamples satisfy it; without any, it is `unsat`."""
+    """A property, which is the conjunction of its assertions. Inputs that satisfy it are counterexamples; if none exists, it is
+    `unsat`."""
 
     version: int
     inputs: Tensor
@@ -115,7 +116,7 @@ _Item: TypeAlias = _Atom | _List
 
 
 def parse_property(text: str, name: str = "<property>") -> Property:
-    """Reads a property. Raises QueryError, with the place, unless the text is a property of one input and one output."""
+    """Reads a property. Raises QueryError, with the location, unless the text is a property with one input and one output."""
     return _Reader(Source(name, text)).property()
 
 
@@ -202,7 +203,7 @@ class _Reader:
         if token.text == "]":
             last = open_lists[-1].items[-1] if open_lists and open_lists[-1].items else None
             if not isinstance(last, _Atom) or last.kind != "symbol" or last.index is not None:
-                raise self.fail("an index belongs to a name", token.start)
+                raise self.fail("an index must follow a name", token.start)
             open_lists[-1].items[-1] = _Atom(last.kind, last.text, last.start, tuple(pending))
             return None
         if token.text == ",":
@@ -232,7 +233,7 @@ class _Reader:
         for part in item.items[2:]:
             head = part.head if isinstance(part, _List) else ""
             if head not in {"declare-input", "declare-output"} or not isinstance(part, _List):
-                raise self.fail("a network has an input and an output, and nothing else here", part.start)
+                raise self.fail("a network may contain only an input and an output here", part.start)
             words = [word for word in part.items[1:3] if isinstance(word, _Atom)]
             if len(words) != 2 or words[1].index is None:
                 raise self.fail("a tensor has a name, a type and a shape", part.start)
@@ -323,7 +324,7 @@ def _times(item: Linear, factor: Fraction) -> Linear:
 
 
 def holds(formula: Formula, inputs: Sequence[Fraction], outputs: Sequence[Fraction]) -> bool:
-    """True if these exact numbers satisfy a formula."""
+    """True if the given exact numbers satisfy a formula."""
     if isinstance(formula, Negation):
         return not holds(formula.item, inputs, outputs)
     if isinstance(formula, Junction):

@@ -1,7 +1,7 @@
 """Decides VNN-LIB properties of ONNX tree ensembles by a verified counterexample or by the proof that none exists.
 
-A property becomes one question about one point. The inputs are float32 numbers within their bounds, because the graph reads
-float32. Outputs are the graph's own: scores, values, or probabilities. A counterexample counts if the outputs of onnxruntime
+A property is converted to one question about one point. The inputs are float32 numbers within their bounds, because the graph
+reads float32. The graph's outputs are scores, values, or probabilities. A counterexample counts if the outputs of onnxruntime
 also satisfy the property, compared exactly.
 """
 
@@ -66,7 +66,7 @@ def decide_property(
     seed: int = 0,
     stop: threading.Event | None = None,
 ) -> Outcome:
-    """Decides a property of an ONNX model with the content `data`. Raises QueryError for outputs that the model lacks."""
+    """Decides a property of the ONNX model whose file content is `data`. Raises QueryError for outputs that the model lacks."""
     ensemble = model.ensemble
     _check_shapes(ensemble, asked)
     score_output(data)
@@ -104,7 +104,7 @@ def decide_property(
 def _confirmed(
     ensemble: Ensemble, data: bytes, asked: Property, values: FloatArray, emulated: Sequence[float]
 ) -> Outcome:
-    """The counterexample if the graph itself confirms it; without onnxruntime, the emulated outputs are used."""
+    """The counterexample if the graph itself confirms it; without onnxruntime, the emulated outputs decide."""
     inputs = tuple(float(x) for x in values)
     scores = graph_scores(data, values)
     if scores is None:
@@ -129,7 +129,7 @@ def _check_shapes(ensemble: Ensemble, asked: Property) -> None:
 
 
 class _Translator:
-    """Translates formulas of a property to the language; a part that is already decided becomes a bool."""
+    """Translates formulas of a property to the language; parts that are already decided become bools."""
 
     def __init__(self, ensemble: Ensemble) -> None:
         self.ensemble = ensemble
@@ -161,7 +161,7 @@ class _Translator:
     def _comparison(self, found: Compare) -> ast.Formula | bool:
         sides = {side for side, _ in found.linear.parts}
         if len(sides) == 2:
-            raise QueryError("an assertion compares inputs with outputs", remedy="compare one of the two with numbers")
+            raise QueryError("an assertion compares inputs with outputs", remedy="compare inputs or outputs with numbers")
         if not sides:
             return compared(found.linear.constant, found.operator)
         if found.operator in ("=", "!=") and ("Y" in sides or len(found.linear.parts) > 1):
@@ -219,7 +219,8 @@ class _Translator:
 
 
 def _of_no_float32(found: Compare) -> bool | None:
-    """The result of a comparison that is the same for all finite float32 inputs, e.g. `=` with another number; or None."""
+    """The result of a comparison if all finite float32 inputs give the same result, e.g. for `=` with a number that is not a
+    float32; otherwise None."""
     ((coefficient,), most) = found.linear.parts.values(), Fraction(NumberType.FLOAT32.max)
     value = -found.linear.constant / coefficient
     operator = found.operator if coefficient > 0 else _FLIPPED[found.operator]

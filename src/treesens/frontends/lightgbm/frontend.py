@@ -1,10 +1,10 @@
-"""LightGBM models: text files and dump_model JSON read without lightgbm, and live Booster and scikit-learn objects.
+"""Reads LightGBM text files and dump_model JSON (lightgbm is not needed), and live Booster and scikit-learn objects.
 
 LightGBM's evaluation (tree.h, gbdt_prediction.cpp, c_api.cpp of versions 2.3 to 4.7): float64; |x| <= 1e-35 is read as 0; x <=
 threshold goes left. A node's missing type determines the treatment of NaN: `None` reads NaN as 0, `Zero` sends NaN and every
-zero the default way, `NaN` sends only NaN that way. A category goes left iff its code, truncated, is in the node's bit set; NaN
-and unseen codes go right. Sums are float64 from 0 in the order of the trees; shrinkage and DART weights are in the leaf values
-already; random forests (`average_output`) divide by the number of rounds before the link.
+zero in the default direction, `NaN` sends only NaN in this direction. A category goes left iff its code, truncated, is in the
+node's bit set; NaN and unseen codes go right. Sums are float64 from 0 in the order of the trees; leaf values already include
+shrinkage and DART weights; random forests (`average_output`) divide by the number of rounds before the link.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LightGBMFrontend:
         ensemble = with_classes(read_ensemble(header, trees, name, source), classes)
         notes = []
         if not ensemble.link.is_known:
-            notes.append(f"`{header.objective}` scales its scores before the logistic function: ask for margins")
+            notes.append(f"`{header.objective}` scales its scores before the logistic function: use margins")
         if header.objective in ("", "custom", "none"):
             notes.append("trained with a custom objective: predictions are the raw scores")
         if unnamed := nameless(header, ensemble.features):
@@ -108,7 +108,7 @@ class NativeLightGBM:
     def _predict(self, rows: NDArray[np.float64], **what: bool) -> NDArray[Any]:
         if self._text is None:
             raise ModelError(
-                "LightGBM cannot load what dump_model wrote, so it cannot replay this model",
+                "LightGBM cannot load the JSON of dump_model, so it cannot replay this model",
                 remedy="give the text file of Booster.save_model",
             )
         try:
@@ -126,7 +126,7 @@ class NativeLightGBM:
             raise ModelError(f"lightgbm refused to predict: {error}") from None
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Raw scores float64[rows, n_outputs]; for random forests their average, to which the link is applied."""
+        """Raw scores float64[rows, n_outputs]; for random forests, the average to which the link is applied."""
         raw = self._predict(rows, raw_score=True).reshape(len(rows), self._outputs)
         return raw / self._average if self._average > 1 else raw
 

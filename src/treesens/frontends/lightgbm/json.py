@@ -22,7 +22,7 @@ _MISSING = {"None": MISSING_NONE, "Zero": MISSING_ZERO, "NaN": MISSING_NAN}
 
 
 def read_json(root: Field) -> tuple[LightGBMHeader, list[LightGBMTree]]:
-    """Header and trees of a dumped model. Raises ModelError that names the field."""
+    """Header and trees of a dumped model. Raises a ModelError that names the field."""
     names = root["feature_names"].texts()
     infos = root.get("feature_infos")
     pandas = root.value.get("pandas_categorical")

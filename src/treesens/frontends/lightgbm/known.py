@@ -9,9 +9,9 @@ _COUNTED = irrelevant(
 _SCALED = irrelevant("already part of the leaf values", ("shrinkage",))
 _MODEL = {
     **used("feature_names", "max_feature_idx", "num_tree_per_iteration", "version"),
-    **optional("the scores are shown as they are", used("objective")),
+    **optional("predictions are the raw scores", used("objective")),
     **irrelevant("num_tree_per_iteration is used instead", ("num_class",)),
-    **optional("no direction was demanded in training", used("monotone_constraints"), since="2.3"),
+    **optional("training had no monotone constraints", used("monotone_constraints"), since="2.3"),
     **irrelevant("the column of the label", ("label_index",)),
 }
 _LINEAR = optional(
@@ -25,7 +25,7 @@ TABLE: Table = {
         **_MODEL,
         **used("feature_infos", "tree"),
         **optional("the trees are added", used("average_output")),
-        **optional("only the lines `Tree=` mark where trees begin", used("tree_sizes"), since="2.2"),
+        **optional("only the lines `Tree=` mark the starts of trees", used("tree_sizes"), since="2.2"),
     },
     "tree": {
         **used("Tree", "decision_type", "leaf_value", "left_child", "num_cat", "num_leaves", "right_child"),

@@ -49,7 +49,7 @@ _LINKS = {
 class LightGBMTree:
     """One tree: n - 1 inner nodes and n leaves. A child >= 0 is an inner node, any other child is the leaf ~child.
 
-    `missing` contains the missing types, `codes` the categories that go left at categorical nodes.
+    `missing` contains the missing types, and `codes` contains the categories that go left at categorical nodes.
     """
 
     feature: NDArray[np.int64]
@@ -64,8 +64,8 @@ class LightGBMTree:
 
 @dataclass(frozen=True)
 class LightGBMHeader:
-    """The header of a model file. `categories` contains each feature's known codes (None: ordered), `ranges` the least and
-    greatest numbers of an ordered feature in training (None: unknown).
+    """The header of a model file. `categories` contains each feature's known codes (None: ordered); `ranges` contains the least
+    and greatest values of an ordered feature in training (None: unknown).
     """
 
     version: str
@@ -81,12 +81,12 @@ class LightGBMHeader:
 
 
 def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: str, source: ModelSource) -> Ensemble:
-    """The ensemble of a model; within a round, trees are in the order of their outputs."""
+    """The ensemble of a model; within a round, the trees are in the order of the outputs."""
     place = source.path
     task, link = _link(header, place)
     outputs = header.outputs
     if not 0 < outputs <= _MAX_OUTPUTS or len(trees) % outputs:
-        raise _damaged(f"{len(trees)} trees do not make whole rounds of {outputs} outputs", place)
+        raise _damaged(f"{len(trees)} trees do not form complete rounds of {outputs} outputs", place)
     # An objective with one output transforms only the first output; without a transformation this has no effect.
     several = task is Task.MULTICLASS or (task is not Task.BINARY and link.is_linear)
     if (outputs > 1 and not several) or (task is Task.MULTICLASS and outputs < 2):
@@ -135,7 +135,7 @@ def _link(header: LightGBMHeader, place: str) -> tuple[Task, Link]:
         raise ModelError(f"objective `{words[0][:60]}` is not supported", place=place, remedy=f"supported: {known}")
     if "sqrt" in options:
         raise ModelError(
-            "the objective predicts squares of its scores (reg_sqrt)",
+            "the objective predicts squares of the scores (reg_sqrt)",
             place=place,
             remedy="train on the square root of the label without reg_sqrt",
         )
@@ -158,7 +158,8 @@ def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], plac
 
 
 def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequence[Any]]:
-    """Category names of pandas columns whose position is certain; their number replaces the feature's number in `counts`."""
+    """Category names of pandas columns whose position is certain; the number of names replaces the feature's count in
+    `counts`."""
     result = {}
     for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
         if first == last and first in counts:
@@ -168,13 +169,13 @@ def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequenc
 
 
 def nameless(header: LightGBMHeader, features: Sequence[Feature]) -> list[str]:
-    """Categorical features without names that may have one of the name lists."""
+    """Unnamed categorical features to which one of the name lists may belong."""
     counts = {f: 0 for f, feature in enumerate(features) if feature.categories}
     return [features[f].name for f in _maybe_named(header, counts) if f in counts and features[f].labels is None]
 
 
 def _maybe_named(header: LightGBMHeader, counts: Mapping[int, int]) -> dict[int, bool]:
-    """The features that may have a name list whose position is uncertain; True if one of the names is a number."""
+    """The features to which a name list of uncertain position may belong; True if one of the names is a number."""
     found: dict[int, bool] = {}
     for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
         numeric = any(float_of(str(name)) is not None for name in names)
@@ -185,11 +186,11 @@ def _maybe_named(header: LightGBMHeader, counts: Mapping[int, int]) -> dict[int,
 
 
 def _columns_of_lists(header: LightGBMHeader, counts: Mapping[int, int]) -> list[tuple[int, int]]:
-    """The first and the last feature that each name list can belong to; empty for lists that fit no features.
+    """The first and the last feature to which each name list can belong; empty for lists that fit no features.
 
-    Each column of pandas' type `category` has a list, in column order. The file does not state which columns have this type:
-    integers may be categorical features without names, and ordered categories are numbers in the model. A column with a list
-    contains only codes, from 0 to below the number of names.
+    Each column of pandas' type `category` has a name list, in column order. The file does not state which columns have this
+    type: integers may be categorical features without names, and ordered categories are numbers in the model. A column with a
+    list contains only codes from 0 up to the number of names minus 1.
     """
     features = len(header.names)
     first: list[int] = []

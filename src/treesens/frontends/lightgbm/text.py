@@ -1,4 +1,4 @@
-"""LightGBM's text format: a header of `key=value` lines, a block of them per tree, and parameters at the end."""
+"""LightGBM's text format: a header of `key=value` lines, a block of such lines for each tree, and parameters at the end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_WORDS = 1 << 22
 
 @dataclass(frozen=True)
 class Block:
-    """The `key=value` lines of the header or of one tree, with their first line number."""
+    """The `key=value` lines of the header or of one tree, with the number of the first line."""
 
     values: dict[str, str]
     place: str
@@ -208,7 +208,7 @@ def _sets(block: Block, nodes: NDArray[np.int64], threshold: NDArray[np.float64]
     for n in nodes.tolist():
         s = threshold[n]
         if not 0 <= s < sets or s != int(s):
-            raise block.error(f"node {n} names a category set that does not exist")
+            raise block.error(f"node {n} refers to a category set that does not exist")
         mine = words[bounds[int(s)] : bounds[int(s) + 1]].astype(np.uint32)
         result[n] = np.flatnonzero(bits_of(mine)).astype(np.int64)
     return result

@@ -103,7 +103,7 @@ class SklearnFrontend:
         leaf_ids = predictor(obj, rows, read.leaf_ids, ensemble.n_trees) if read.leaf_ids else None
         predicts = replayer(obj, rows, ensemble)
         unknown = unknown_attributes(obj)
-        note = f"unknown attributes, taken for settings of training: {', '.join(unknown)[:200]}"
+        note = f"unknown attributes, assumed to be training settings: {', '.join(unknown)[:200]}"
         notes = (*read.notes, note) if unknown else read.notes
         monotone = directions_of(getattr(obj, "monotonic_cst", None), ensemble.feature_names, place)
         return LoadedModel(
@@ -121,9 +121,9 @@ def open_skops(data: bytes, place: str) -> Any:
         raise ModelError(f"the zip archive is damaged: {error}", place=place, remedy="save the model again") from None
     if "model.ini" in names:  # the index of a MOJO without trees
         raise ModelError(
-            "this MOJO of H2O is neither gradient boosting nor a random forest",
+            "this H2O MOJO is neither gradient boosting nor a random forest",
             place=place,
-            remedy="convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows",
+            remedy="convert it to PMML (jpmml-h2o); PMML is supported; compare both models on your rows",
         )
     if "schema.json" not in names:
         raise ModelError("this zip archive is not a skops file", place=place, remedy="give the model file inside it")

@@ -1,6 +1,6 @@
 """All attributes of the supported scikit-learn estimators, 1.4 to 1.9.
 
-Later versions add attributes, most of them about training. An unlisted attribute is reported in a note, and `treesens info
+Later versions add attributes, most of which concern training. An unlisted attribute is reported in a note, and `treesens info
 MODEL --check` compares the model as read with the estimator's own predict.
 """
 
@@ -72,7 +72,7 @@ _SETTINGS = irrelevant(
     ),
 )
 _FITTED = irrelevant(
-    "counts from training, or facts that the trees and the classes repeat",
+    "counts from training, or facts also stored in the trees and the classes",
     (
         "_feature_subsample_rng",
         "_is_categorical_remapped",

@@ -27,7 +27,7 @@ Call = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """An estimator as nodes and facts (see Ensemble), with the functions for its margins and leaf ids."""
+    """An estimator as nodes and facts (see Ensemble), with functions for the margins and leaf ids."""
 
     nodes: Nodes
     features: tuple[Feature, ...]
@@ -71,7 +71,7 @@ class Read:
 
 
 def read_estimator(estimator: Any, place: str) -> Read:
-    """Reads a fitted tree model. Raises ModelError that names the class of an unsupported object."""
+    """Reads a fitted tree model. Raises a ModelError that contains the class of an unsupported object."""
     kind = type(estimator)
     reader = _READERS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
     if reader is None:
@@ -100,19 +100,19 @@ _OF_NUMBERS = (
     "make_pipeline(KBinsDiscretizer(), LogisticRegression())"
 )
 _PARTS = {
-    "TransformedTargetRegressor": "give its `regressor_`, and ask in the units of the target that it was fitted on",
-    "OneVsRestClassifier": "give one of its `estimators_`: each of them separates one class from all others",
-    "OneVsOneClassifier": "give one of its `estimators_`: each of them separates two classes",
+    "TransformedTargetRegressor": "give its `regressor_`, and ask in the units of the transformed target",
+    "OneVsRestClassifier": "give one of its `estimators_`: each separates one class from all others",
+    "OneVsOneClassifier": "give one of its `estimators_`: each separates two classes",
     "OutputCodeClassifier": "give one of its `estimators_`",
-    "MultiOutputClassifier": "name one label (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
-    "MultiOutputRegressor": "name one target (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
-    "ClassifierChain": "give one of its `estimators_`; from the second estimator on, earlier labels are columns",
-    "RegressorChain": "give one of its `estimators_`; from the second estimator on, earlier targets are columns",
-    "SelfTrainingClassifier": "give its `estimator_` (`base_estimator_` before scikit-learn 1.6), which predicts alone",
+    "MultiOutputClassifier": "name one label (format `sklearn:output=0` for the first), or give one of its `estimators_`",
+    "MultiOutputRegressor": "name one target (format `sklearn:output=0` for the first), or give one of its `estimators_`",
+    "ClassifierChain": "give one of its `estimators_`; all but the first take earlier labels as columns",
+    "RegressorChain": "give one of its `estimators_`; all but the first take earlier targets as columns",
+    "SelfTrainingClassifier": "give its `estimator_` (`base_estimator_` before scikit-learn 1.6), which makes the predictions",
     "_ConstantPredictor": "this estimator replaces a part that was fitted on one class, and answers the same for every"
     " row; give another one of `estimators_`",
 }
-"""Models composed of parts that can be read one by one, with the remedy."""
+"""Models composed of parts that can be read one by one, each with the remedy."""
 _OTHERS = {
     "AdaBoostRegressor": "a weighted median is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
@@ -161,7 +161,7 @@ def _averaged(estimator: Any, trees: Sequence[Any], place: str) -> Read:
 
 
 def mean_of_trees(estimator: Any, nodes: Nodes, classes: tuple[str | int, ...], leaf_ids: Call, place: str) -> Read:
-    """Reads a mean of leaf values, which for classifiers are probabilities per class."""
+    """Reads a mean of leaf values; for classifiers, these are probabilities per class."""
     call: Call = (lambda e, x: e.predict_proba(x)) if classes else (lambda e, x: e.predict(x))
     return Read(
         nodes=nodes,
@@ -295,7 +295,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _ada_boost(estimator: Any, place: str) -> Read:
-    """Reads SAMME: every tree votes for one class with its weight. Margins are the votes, not divided by their total."""
+    """Reads SAMME: every tree votes, with its weight, for one class. Margins are the votes, not divided by their total."""
     if getattr(estimator, "algorithm", "SAMME") == "SAMME.R":
         raise ModelError(
             "SAMME.R adds logarithms of probabilities",
@@ -325,7 +325,7 @@ def _ada_boost(estimator: Any, place: str) -> Read:
         margins=_ada_boost_votes,
         leaf_ids=lambda e, x: np.stack([tree.apply(x) for tree in e.estimators_], axis=1),
         classes=classes,
-        notes=(f"margins are votes; decision_function divides them by the sum of the weights, {total!r}",),
+        notes=(f"margins are votes; decision_function divides the votes by the sum of the weights, {total!r}",),
     )
 
 

@@ -28,7 +28,7 @@ _ERRORS = (
 
 
 def is_pickle(head: bytes) -> bool:
-    """True if a file may be a pickle of protocol 2 or later, compressed or not."""
+    """True if a file may be a pickle, compressed or not, of protocol 2 or later."""
     return head.startswith(_STARTS + _STARTS_OF_XZ)
 
 

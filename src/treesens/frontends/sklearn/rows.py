@@ -1,4 +1,5 @@
-"""Rows of codes and numbers in the form that scikit-learn estimators take: raw categories, names, errors as ModelError."""
+"""Rows of codes and numbers in the form that scikit-learn estimators accept: raw categories, column names, errors as
+ModelError."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from treesens.errors import ModelError
 class RowMaker:
     """`categories` contains the raw categories of coded columns; `names` are given if the estimator was fitted on a data frame.
 
-    `marks` is the mark of a missing value per coded column, `None` or `NaN`: an encoder fitted with one mark treats the other
-    as an unknown category. Columns whose encoder has seen neither mark are not listed.
+    `marks` contains the mark of a missing value for each coded column, `None` or `NaN`: an encoder fitted with one mark treats
+    the other as an unknown category. Columns whose encoder was fitted with neither mark are not listed.
     """
 
     categories: Mapping[int, Sequence[Any]]
@@ -37,7 +38,7 @@ class RowMaker:
                 import pandas
             except ImportError:
                 raise ModelError(
-                    "the model was trained on a data frame; replay in it needs pandas", remedy="pip install pandas"
+                    "the model was trained on a data frame; its replay needs pandas", remedy="pip install pandas"
                 ) from None
             # pandas 3 converts objects to texts, and None to NaN.
             columns = {f: pandas.Series(c, dtype=c.dtype) for f, c in columns.items()}
@@ -49,11 +50,11 @@ class RowMaker:
         return x
 
 
-NAN_ALONE = "train it again with NaN alone for missing values"
+NAN_ALONE = "train it again with NaN as the only missing value"
 
 
 def _decoded(codes: NDArray[np.float64], values: Sequence[Any], mark: str | None) -> NDArray[Any]:
-    """The raw categories for `codes`; NaN becomes the mark of a missing value, other numbers become an unknown category."""
+    """The raw categories for `codes`; NaN becomes the mark of a missing value; other numbers become an unknown category."""
     numeric = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values)
     known = (codes >= 0) & (codes < len(values))
     index = np.where(known, codes, 0).astype(np.int64)
@@ -70,7 +71,7 @@ def _decoded(codes: NDArray[np.float64], values: Sequence[Any], mark: str | None
 
 
 def replayer(estimator: Any, make_rows: Callable[[NDArray[np.float64]], Any], ensemble: Ensemble) -> Any:
-    """A function from float64 rows to Predicted, by the estimator's own `predict` and `predict_proba`."""
+    """A function that converts float64 rows to Predicted with the estimator's own `predict` and `predict_proba`."""
     labels = predictor(estimator, make_rows, lambda e, x: e.predict(x), None)
     shown = labels
     if ensemble.classes:
@@ -92,7 +93,7 @@ def predictor(
     outputs: int | None,
 ) -> Any:
     """A function from float64 rows to the result of `call(estimator, input)`, as [rows, outputs] if `outputs` is given. The
-    call runs in one thread, so that sums have one order."""
+    call runs in one thread, so that the order of additions is fixed."""
     fixed = copy.copy(estimator)
     if getattr(fixed, "n_jobs", 1) not in (1, None):
         fixed.n_jobs = 1

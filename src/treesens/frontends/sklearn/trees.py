@@ -22,10 +22,10 @@ def tree_nodes(
     votes: NDArray[np.float64] | None = None,
     output: tuple[int, int] | None = None,
 ) -> Nodes:
-    """The nodes of a fitted decision tree; leaves contain its values [N, outputs or classes].
+    """The nodes of a fitted decision tree; leaf values have the shape [N, outputs or classes].
 
-    `votes` [classes, W] replaces the value of a leaf by the row of its predicted class (AdaBoost). `output` is one output of a
-    multi-output tree, with its number of classes (1 for a regression target).
+    With `votes` [classes, W], the row of the predicted class replaces the value of a leaf (AdaBoost). `output` is the number of
+    one output of a multi-output tree, with its number of classes (1 for a regression target).
     """
     tree = estimator.tree_
     if not 0 < tree.node_count <= tree.capacity:
@@ -45,7 +45,7 @@ def tree_nodes(
         raise ModelError(
             "several labels at once are not one model",
             place=place,
-            remedy=f"name one: `sklearn:output=0` as the format, up to {value.shape[1] - 1}",
+            remedy=f"name one: format `sklearn:output=0`, up to {value.shape[1] - 1}",
         )
     else:
         # The library truncates at the estimator's stated number of classes.
@@ -69,14 +69,14 @@ def tree_nodes(
 
 
 def check_outputs(estimator: Any, count: int, place: str) -> None:
-    """Raises ModelError unless the estimator states this number of outputs, which the library uses."""
+    """Raises ModelError unless this number of outputs is the one that the estimator states, which the library uses."""
     if getattr(estimator, "n_outputs_", count) != count:
         message = f"`n_outputs_` is not {count}, the number of outputs in the leaves"
         raise ModelError(message, place=place, remedy="save the model again")
 
 
 def member_nodes(estimator: Any, columns: NDArray[np.int64], classes: int, place: str) -> Nodes:
-    """The nodes of a bagging ensemble's tree, fitted on some of the columns, and possibly on some of the classes only."""
+    """The nodes of a tree in a bagging ensemble; the tree may be fitted on a part of the columns and of the classes."""
     nodes = tree_nodes(estimator, place)
     inner = nodes.feature >= 0
     if inner.any() and nodes.feature.max() >= len(columns):
@@ -96,10 +96,11 @@ def histogram_nodes(
     nones: Collection[int],
     place: str,
 ) -> Nodes:
-    """The nodes of a TreePredictor. `columns` maps its features to the user's, `known` lists the categories that may occur.
+    """The nodes of a TreePredictor. `columns` maps the predictor's features to the user's, `known` lists the categories that
+    may occur.
 
-    A category goes left if the node lists it, right if known but not listed; all other categories follow NaN. In the columns
-    `nones`, the last category is None, the missing value.
+    A category goes left if the node lists it, right if it is known but not listed; all other categories follow NaN. In the
+    columns `nones`, the last category is None, the missing value.
     """
     nodes = predictor.nodes
     leaf = nodes["is_leaf"] != 0

@@ -1,4 +1,5 @@
-"""Categorical splits of XGBoost: the stored categories go right; all others, including unseen and negative codes, go left."""
+"""Categorical splits of XGBoost: the stored categories go right; all other categories, including unseen and negative codes, go
+left."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def category_labels(model: Field, features: int) -> list[Labels | None]:
 
 
 def cut_names(model: Field) -> list[int]:
-    """The features whose category names XGBoost has truncated: for text beyond ASCII it counts characters, not bytes."""
+    """The features whose category names XGBoost has truncated: in non-ASCII text it counts characters, not bytes."""
     cats = model.get("cats")
     found = []
     for f, encoding in enumerate(list(cats["enc"].items()) if cats else []):
@@ -72,7 +73,7 @@ def left_sets(
 ) -> tuple[tuple[Feature, ...], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
     """Features with their numbers of categories, and the codes that go left at the ordered nodes `node`, as CSR sets.
 
-    `categorical` flags nodes by their number in the file, `offset` is the first node of each tree.
+    `categorical` marks nodes by their number in the file; `offset` is the first node of each tree.
     """
     right_codes = _stored_sets(trees, offset, categorical)
     split_on = {int(feature[n]) for n in right_codes}
@@ -103,7 +104,8 @@ def left_sets(
 def _stored_sets(
     trees: list[Field], offset: NDArray[np.int64], categorical: NDArray[np.bool_]
 ) -> dict[int, NDArray[np.int64]]:
-    """The codes that go right, by a node's number in the file; exactly the categorical inner nodes have such codes."""
+    """The codes that go right, by a node's number in the file; exactly the inner nodes with categorical splits have such
+    codes."""
     result: dict[int, NDArray[np.int64]] = {}
     for t, tree in enumerate(trees):
         mine = np.flatnonzero(categorical[offset[t] : offset[t + 1]])

@@ -1,12 +1,12 @@
-"""XGBoost models: JSON and UBJSON files read without xgboost, and live Booster, XGBClassifier and XGBRegressor objects.
+"""XGBoost models: JSON and UBJSON files (read without xgboost), and live Booster, XGBClassifier and XGBRegressor objects.
 
 XGBoost's evaluation (cpu_predictor.cc, predict_fn.h and common/categorical.h of versions 1.3 to 3.2): inputs are cast to
 float32; x < threshold goes left, NaN follows default_left; a category goes right iff it is in the node's stored set, so
-negative and unknown ones go left; sums are float32, start from the base margin and follow the order of the trees; DART adds
-weight * value, rounded before it is added.
+negative and unknown categories go left; sums are float32, start from the base margin and follow the order of the trees; DART
+adds weight * value, which is rounded before the addition.
 
-After early stopping, `Booster.predict` uses all trees of a file, and the scikit-learn wrapper the trees up to `best_iteration`.
-Files, Boosters (both with a note) and wrappers are read in the same way.
+After early stopping, `Booster.predict` uses all trees of a file, and the scikit-learn wrapper uses the trees up to
+`best_iteration`. Accordingly, files and Boosters are read with all trees (and a note), wrappers with these first trees.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class XGBoostFrontend:
         return self._read(data, str(path), path.stem)
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
-        """A model with all rounds of a file, or with the rounds up to the best round, as the scikit-learn wrapper uses."""
+        """A model with all rounds of a file, or with the rounds up to the best round, which the scikit-learn wrapper uses."""
         if variant == "all":
             return replace(self.load(path, data), notes=())
         data = convert_file(data, str(path)) if data.startswith(_OLD) else data
         best = _best_iteration(Field(parse_document(data, str(path)), str(path)))
         if best is None:
             raise ModelError(
-                "the model was not stopped early, so the file names no best round",
+                "the model was not stopped early, so the file contains no best round",
                 place=str(path),
                 remedy="leave `:best` out",
             )
@@ -180,7 +180,7 @@ def _note_on_rounds(root: Field, ensemble: Ensemble, rounds: int | None) -> tupl
     others = (
         "Give the live wrapper for these"
         if ensemble.source.format.startswith("output ")
-        else "Write `xgboost:best` as the format for these, `xgboost:all` for all trees without this note"
+        else "Give the format `xgboost:best` for these, or `xgboost:all` for all trees without this note"
     )
     return (
         f"training was stopped early: all {ensemble.n_trees} trees of the file are used, as Booster.predict does, but "

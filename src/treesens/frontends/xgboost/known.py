@@ -6,7 +6,7 @@ TABLE: Table = {
     "model": {**used("version"), "learner": inside("learner")},
     "learner": {
         **optional(
-            "the columns have numbers for names, and are numeric", used("feature_names", "feature_types"), since="1.4"
+            "features have numbers as names, and are numeric", used("feature_names", "feature_types"), since="1.4"
         ),
         "attributes": inside("attributes"),
         "gradient_booster": inside("booster"),
@@ -16,7 +16,7 @@ TABLE: Table = {
     },
     "attributes": {
         **optional("training was not stopped early", used("best_iteration")),
-        **irrelevant("a user's own words, and the best score", (ANY,)),
+        **irrelevant("attributes set by the user, and the best score", (ANY,)),
     },
     "parameters": {
         **used("base_score", "num_class", "num_feature"),
@@ -27,7 +27,7 @@ TABLE: Table = {
     "objective": {**used("name"), **irrelevant("parameters of the loss in training", (ANY,))},
     "booster": {
         **used("name"),
-        **optional("DART, which has the trees in `gbtree`", {"model": inside("trees")}),
+        **optional("a DART booster, whose trees are in `gbtree`", {"model": inside("trees")}),
         **optional("not DART", {"gbtree": inside("booster"), **used("weight_drop")}),
         **irrelevant("about training", ("dart_train_param", "gbtree_train_param")),
     },

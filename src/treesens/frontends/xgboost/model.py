@@ -87,8 +87,8 @@ _OBJECTIVES = {
 def read_ensemble(
     root: Field, name: str, source: ModelSource, iteration_end: int | None = None, output: int | None = None
 ) -> Ensemble:
-    """The ensemble in a document; if given, only its first `iteration_end` rounds, and only the output number `output`. The
-    ModelError names the field.
+    """The ensemble in a document, limited to its first `iteration_end` rounds and to the output number `output` if these are
+    given. The ModelError names the field.
     """
     if not isinstance(root.value, dict) or "learner" not in root:
         raise root.error(
@@ -115,7 +115,7 @@ def read_ensemble(
     elif objective.task is Task.BINARY and outputs > 1:
         raise parameters["num_target"].error(
             f"several labels at once are not one model: `{named.text()}` with {outputs} targets",
-            f"name one: `xgboost:output=0` as the format, up to {outputs - 1}",
+            f"name one: format `xgboost:output=0`, up to {outputs - 1}",
         )
     if (
         output is None
@@ -177,7 +177,7 @@ def _linear(
     name: str,
     source: ModelSource,
 ) -> Ensemble:
-    """The ensemble of a linear booster, which has no rounds: early stopping changes nothing."""
+    """The ensemble of a linear booster, which has no rounds, so that early stopping changes nothing."""
     learner = root["learner"]
     parameters, model = learner["learner_model_param"], learner["gradient_booster"]["model"]
     named = learner["objective"]["name"]
@@ -206,15 +206,15 @@ def _linear(
 def _at_start(objective: _Objective, parameters: Field, rounds: int) -> _Objective:
     """The objective. Before the first round, the library interprets a base_score that is still to be estimated as a margin.
 
-    Files of XGBoost 1.6 and earlier do not state whether the base is to be estimated, and files of linear boosters of 1.3 count
-    no rounds.
+    Files of XGBoost 1.6 and earlier do not state whether the base is to be estimated, and files of linear boosters of 1.3 do
+    not record the number of rounds.
     """
     if rounds or objective.inverse is _Inverse.NONE:
         return objective
     estimated = parameters.get("boost_from_average")
     if estimated is None:
         raise parameters["base_score"].error(
-            "XGBoost before 1.7 read base_score of this file, which counts no rounds, as a prediction; later ones as a margin",
+            "this file counts no rounds: XGBoost before 1.7 read its base_score as a prediction, later versions as a margin",
             "load the model with XGBoost 1.7 or later, check its predictions, and save it again",
         )
     return replace(objective, inverse=_Inverse.NONE) if estimated.integer() else objective
@@ -284,7 +284,7 @@ def _logit(field: Field, score: float, version: list[int]) -> float:
         raise field.error(f"base_score {score} is not a probability strictly between 0 and 1")
     elif not low <= p <= high:
         raise field.error(
-            f"XGBoost 3.1 and later take base_score {score} for one that is further from 0 and 1, and this file is older",
+            f"XGBoost 3.1 and later clip base_score {score} to a number further from 0 and 1, and this file is older",
             "load the model with XGBoost 3.1 or later, check its predictions, and save it again",
         )
     return -libm_float32("logf", float(one / p - one))

@@ -12,11 +12,11 @@ from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
 
 _FEW_ROWS = 64
-"""Number of rows up to which one thread predicts: starting the other threads takes longer than the work."""
+"""Number of rows up to which one thread predicts: starting other threads would take longer than the prediction."""
 
 
 def convert_file(data: bytes, place: str) -> bytes:
-    """Converts a model in XGBoost's old binary format to UBJSON with the library, whose versions up to 3.0 read that format."""
+    """Converts a model in XGBoost's old binary format to UBJSON with the library; versions up to 3.0 read the old format."""
     try:
         import xgboost
 
@@ -35,10 +35,11 @@ def convert_file(data: bytes, place: str) -> bytes:
 
 
 class NativeXGBoost:
-    """Margins and leaf ids of the saved model `data`, over its first `rounds` rounds (0: all), and of one output if given.
+    """Margins and leaf ids of the saved model `data`, for its first `rounds` rounds (0: all rounds), and for a single output if
+    given.
 
     Uses a copy of the bytes instead of the live object, since further training must not change the reference of a replay. A
-    library older than `oldest` is refused: it would silently ignore a part of the file, which `oldest` names.
+    library older than the version in `oldest` is refused: it would silently ignore the part of the file that `oldest` states.
     """
 
     def __init__(
@@ -91,10 +92,11 @@ class NativeXGBoost:
         return self._predict(rows, output_margin=True).reshape(len(rows), self._outputs)[:, self._columns]
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
-        """The result of Booster.predict, and the class that XGBClassifier.predict derives from it (sklearn.py of XGBoost).
+        """The result of Booster.predict, and the class that XGBClassifier.predict derives from this result (sklearn.py of
+        XGBoost).
 
-        For two classes, the second class is predicted above 1/2, even for the raw score of `binary:logitraw`. `multi:softmax`
-        returns the class itself.
+        Of two classes, the second is predicted above 1/2, even if the prediction is the raw score of `binary:logitraw`.
+        `multi:softmax` returns the class itself.
         """
         found = self._predict(rows).reshape(len(rows), -1)[:, self._columns]
         if not ensemble.classes:

@@ -24,7 +24,7 @@ _KINDS = {
 
 
 class InexactDecimalError(Exception):
-    """A decimal is so close to the middle between two float32 numbers that its text must be rounded directly."""
+    """The error for a decimal so close to the middle between two float32 numbers that its text must be rounded directly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def read_trees(
     if announced.integer() != len(trees):
         raise announced.error(f"the file announces {announced.integer()} trees, but contains {len(trees)}")
     if ((info < 0) | (info >= outputs)).any():
-        raise model["tree_info"].error(f"a tree feeds an output that does not exist ({outputs} outputs)")
+        raise model["tree_info"].error(f"a tree adds to an output that does not exist ({outputs} outputs)")
     _check_rounds(model, len(trees))
     home = booster if kind == "dart" else model
     weight = home["weight_drop"].floats() if kind == "dart" or weights_in_model(booster) else np.ones(len(trees))
@@ -104,13 +104,13 @@ def read_trees(
 
 
 def weights_in_model(booster: Field) -> bool:
-    """True if a file has the weights of DART where XGBoost 3.4 writes them: in the model of a booster named `gbtree`."""
+    """True if a file has the DART weights where XGBoost 3.4 writes them: in the model of a booster named `gbtree`."""
     return booster["name"].text() == "gbtree" and "weight_drop" in booster["model"]
 
 
 def _by_id(listed: Field) -> list[Field]:
-    """The trees by position. The library stores a tree at its `id`, regardless of its order in the file (gbtree_model.cc,
-    LoadModel), and uses that position in `tree_info` and `weight_drop`.
+    """The trees by position. The library stores a tree at the position `id`, regardless of the tree's order in the file
+    (gbtree_model.cc, LoadModel), and uses this position in `tree_info` and `weight_drop`.
     """
     trees = list(listed.items())
     ids = [tree["id"].integer() for tree in trees]
@@ -142,7 +142,7 @@ def _trees_of_rounds(model: Field, outputs: int, trees: int, rounds: int) -> int
     else:
         per_round = outputs * model["gbtree_model_param"]["num_parallel_tree"].integer()
         if per_round < 1 or trees % per_round:
-            raise model["gbtree_model_param"].error(f"{trees} trees do not make whole rounds of {per_round}")
+            raise model["gbtree_model_param"].error(f"{trees} trees do not form complete rounds of {per_round}")
         ends = np.arange(0, trees + 1, per_round)
     if not 0 <= rounds < len(ends):
         raise model.error(f"the model has {len(ends) - 1} rounds, not {rounds}", "choose another number of rounds")
@@ -150,7 +150,8 @@ def _trees_of_rounds(model: Field, outputs: int, trees: int, rounds: int) -> int
 
 
 def to_float32(values: NDArray[np.float64], field: Field) -> NDArray[np.float64]:
-    """Numbers in a file, as float32. Raises InexactDecimalError if their float64 values do not determine the float32 values."""
+    """Numbers in a file, as float32. Raises InexactDecimalError if the numbers' float64 values do not determine their float32
+    values."""
     narrow, unsure = float32_of_decimals(values)
     if unsure.any():
         raise InexactDecimalError(field.path)

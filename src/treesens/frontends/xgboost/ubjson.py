@@ -1,7 +1,7 @@
 """A reader of XGBoost's UBJSON (draft 12): iterative, with memory bounded by the file size.
 
-Typed arrays become numpy arrays (a view per array, copied once). No length in the file is trusted: before anything is
-allocated, every count is compared with the number of bytes that remain.
+Typed arrays become numpy arrays (each a view, copied once). No length in the file is trusted: before anything is allocated,
+every count is compared with the number of bytes that remain.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Reader:
         raise self.error(f"unknown type marker {mark!r}")
 
     def header(self) -> tuple[bytes, int]:
-        """Type and count of a container that states them: (b"" if not, -1 if not)."""
+        """The type and count that a container states; b"" if it states no type, -1 if it states no count."""
         kind, count = b"", -1
         if self.peek() == b"$":
             self.take(1)
@@ -133,7 +133,7 @@ def parse_ubjson(data: bytes, place: str) -> Any:
             parent.append(value)
     assert started
     if reader.at != len(data):
-        raise reader.error("there is more after the end of the model")
+        raise reader.error("the file continues after the end of the model")
     return root
 
 
@@ -147,7 +147,7 @@ def _closes(reader: _Reader, closing: bytes) -> bool:
 
 
 def _open(reader: _Reader, mark: bytes, stack: list[tuple[Any, list[int], bytes]]) -> Any:
-    """Reads the header of a container: a typed array is read completely, other containers are pushed on the stack."""
+    """Reads the header of a container: a typed array is read completely; any other container is pushed on the stack."""
     if len(stack) >= _MAX_DEPTH:
         raise reader.error(f"objects and lists are nested more than {_MAX_DEPTH} deep")
     kind, count = reader.header()

@@ -1,6 +1,6 @@
-"""`P, Q avoid cavities(DATA, width = w [, limit = n|all])`: the points are in no box that contains no row of the data.
+"""`P, Q avoid cavities(DATA, width = w [, limit = n|all])`: no point is in a cavity, a box that contains no row of the data.
 
-`P, Q avoid cavities("FILE")`: the points are in none of a file's boxes.
+`P, Q avoid cavities("FILE")`: no point is in any of the file's boxes.
 """
 
 from __future__ import annotations

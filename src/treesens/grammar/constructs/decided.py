@@ -21,7 +21,7 @@ FORM = "decision(P) = OUTCOME, or decision(P, DECISION) = OUTCOME"
 
 @node
 class Decided(ast.Predicate):
-    """`decision(P [, DECISION]) = OUTCOME`, or `in {..}`: the outcome of a point is one of several"""
+    """`decision(P [, DECISION]) = OUTCOME`, or `in {..}`: the outcome of a point is one of several outcomes"""
 
     point: ast.Name
     decision: ast.Name | None

@@ -1,4 +1,4 @@
-"""`E in [lo, hi]`, `E in {v1, v2}`, and `not in`: a quantity is in an interval, or is one of several values."""
+"""`E in [lo, hi]`, `E in {v1, v2}`, and `not in`: a quantity is in an interval, or equals one of several values."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SHARED = {"__init__", "construct", "registry"}
 PLUGINS: Final = Registry(kind="predicate", group="treesens.predicates", builtin={}, error=UsageError)
-"""Plug-in predicates by word, each a `Construct` without its own grammar."""
+"""Plug-in predicates by word, each a `Construct` without a separate grammar."""
 
 
 @functools.cache
@@ -35,7 +35,7 @@ def predicates() -> Mapping[str, Construct]:
 
 
 def predicate(word: str) -> Construct | None:
-    """The construct of a constraint that begins with a call of this word, also of a plug-in, or None."""
+    """The construct, built-in or of a plug-in, of a constraint that begins with a call of this word, or None."""
     if word in functions():
         return predicates().get(word)
     return PLUGINS.get(word) if word in PLUGINS.names() else None

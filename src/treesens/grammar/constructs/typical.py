@@ -25,13 +25,13 @@ DEFAULT_LEVEL = Fraction(95)
 LEVEL_OUT_OF_RANGE = Code(
     "E222",
     "level out of range",
-    "a region of typical inputs contains more than 0 % and less than 100 % of them",
+    "a region of typical inputs must contain more than 0 % and less than 100 % of them",
     "write a number between 0 and 100, such as `at 95 %`",
 )
 TOO_FEW_ROWS = Code(
     "E407",
     "too few rows for the level",
-    "typicality is learnt from one half of the rows and checked on the other half, which has to be large enough",
+    "typicality is learnt from one half of the rows and checked on the other half, which must be large enough",
     "give more rows, or a lower level",
 )
 
@@ -56,7 +56,7 @@ class Typical(ast.Predicate):
 
     def english(self) -> str:
         verb = "lies" if len(self.points) == 1 else "each lie"
-        by = "the cuts of an isolation forest" if self.way == "isolation" else "a tree of its pairs of features"
+        by = "the cuts of an isolation forest" if self.way == "isolation" else "a tree of pairs of features"
         share = expression_text(ast.Number(self.percent))
         return (
             f"{list_words(p.text for p in self.points)} {verb} in the region that holds {share} % of"

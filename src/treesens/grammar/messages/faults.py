@@ -1,7 +1,7 @@
 """Turns the position at which the parser stopped into a message that names the mistake.
 
 The rules below are tried in order; each examines the unexpected token, the tokens before it, and the set of terminals that were
-expected. The first rule that recognises a mistake reports it; the last rule always reports one.
+expected. The first rule that recognises a mistake reports it; the last rule recognises every position as a mistake.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _missing_colon(stop: Stop) -> Diagnostic | None:
     said = f"a colon is missing after `{stop.previous}`" if stop.previous else "a colon is missing"
     remedy = f"write `{stop.previous}:`"
     if stop.token is not None and stop.token.type == "NAME" and not stop.at_break:
-        remedy += "; a name with a space in it goes in backquotes"
+        remedy += "; write a name that contains a space in backquotes"
     return Diagnostic("S012", said, stop.gap if stop.at_break else stop.span, remedy)
 
 

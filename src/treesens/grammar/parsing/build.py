@@ -68,7 +68,7 @@ class Builder(FormulaBuilder):
         return ast.Data(self.name(name), self._text(path), label, rows, span=self.span(tree))
 
     def _measure(self, tree: Branch) -> ast.Measure:
-        """A measure: its kind, with a table if the measure is learnt from a table."""
+        """A measure: its kind, and its table if it is learnt from a table."""
         name, body = branches(tree)
         kind, *data = branches(cast(Branch, body))
         word = self.span(kind).text
@@ -131,7 +131,7 @@ class Builder(FormulaBuilder):
     # --- queries ------------------------------------------------------------------------------------------------------
 
     def _query(self, tree: Branch) -> ast.Query:
-        """A query inside its sweeps, which may be written before or after `query`."""
+        """A query with its sweeps, which may be written before or after `query`."""
         span, sweeps = self.span(tree), list[ast.Each]()
         name: ast.Name | None = None
         inner = tree
@@ -173,7 +173,8 @@ class Builder(FormulaBuilder):
                 return self._sensitive(tree)
 
     def _points(self, tree: Branch) -> tuple[ast.Point, ...]:
-        """The points of a query: `a, b in M` puts both into M, `a in M, b in N` puts each into its own model."""
+        """The points of a query: `a, b in M` assigns both points to M, `a in M, b in N` assigns each point to a model of its
+        own."""
         found: list[ast.Point] = []
         for child in branches(tree):
             assert isinstance(child, Tree)
@@ -255,7 +256,7 @@ class Builder(FormulaBuilder):
         return ast.Top(self.whole(number), bool(diverse), span=self.span(tree))
 
     def _share(self, clauses: dict[str, Branch]) -> ast.Name | None:
-        """The measure of `share of MEASURE`; an expected share requires it."""
+        """The measure of `share of MEASURE`; an expected share requires a measure."""
         return self.name(branches(clauses["share"])[0]) if "share" in clauses else None
 
     def _expect(self, tree: Branch | None) -> ast.Expect | ast.ExpectShare | None:
@@ -322,7 +323,7 @@ class Builder(FormulaBuilder):
     def _monotone(self, tree: Branch) -> ast.Monotone:
         word, *names = branches(tree)
         if str(word) not in ("increasing", "decreasing"):
-            remedy = "write `expect increasing(MODEL, F)` or `decreasing`, or begin with `find` or `sensitive`"
+            remedy = "write `expect increasing(MODEL, F)` or `decreasing`, or start with `find` or `sensitive`"
             raise self.fail("S053", f"a model cannot be expected to be `{word}`", self.span(word), remedy)
         model, features, *label = names
         over = self.features(cast(Branch, features))

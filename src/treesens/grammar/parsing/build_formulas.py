@@ -48,14 +48,14 @@ class FormulaBuilder(TermBuilder):
             return self._of_point(left, str(operator), right_tree, extras, tree)
         if "except" in extras:
             remedy = "write `a = b except {..}` for two points"
-            raise self.fail("S043", "`except` belongs to two equal points", self.span(extras["except"]), remedy)
+            raise self.fail("S043", "`except` requires an equality of two points", self.span(extras["except"]), remedy)
         right = self.expression(right_tree)
         if isinstance(left, ast.ClassOf) and operator == "=" and isinstance(right, ast.Name | ast.Number):
             by = {key: self.number(_trees(branches(extra))[0]) for key, extra in extras.items()}
             return ast.ClassIs(left.point, right, by.get("by_factor"), by.get("by_margin"), span=span)
         if extras:
             where = self.span(next(iter(extras.values())))
-            raise self.fail("S043", "`by` belongs to `class(P) = CLASS`", where, "remove `by`, or name the class")
+            raise self.fail("S043", "`by` is allowed only after `class(P) = CLASS`", where, "remove `by`, or name the class")
         if isinstance(right, ast.Name) and not isinstance(left, ast.FeatureOf | ast.ClassOf):
             raise self.no_point(right)
         return ast.Comparison(left, cast(ast.Operator, str(operator)), right, span=span)

@@ -34,7 +34,7 @@ def branches(tree: Branch) -> list[Child]:
 
 
 class Malformed(Exception):
-    """A node is invalid; the message about it is in the diagnostics."""
+    """The error for an invalid node, whose message is in the diagnostics."""
 
 
 class TermBuilder:
@@ -76,7 +76,7 @@ class TermBuilder:
         return branches(self.tree(child))
 
     def rule(self, child: Child) -> str:
-        """The rule of a tree; empty for a token."""
+        """The rule of a tree; an empty text for a token."""
         return str(child.data) if isinstance(child, Tree) else ""
 
     # --- words and numbers --------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class TermBuilder:
         return expression
 
     def no_point(self, name: ast.Name) -> Malformed:
-        """The mistake of writing a bare name where a quantity of a point is expected."""
+        """The error for a bare name in the place of a quantity of a point."""
         if name.text in self.points:
             message = f"the point `{name.text}` is not a quantity"
             return self.fail("S033", message, name.span, f"write one of its features, `{name.span.text}.FEATURE`")
@@ -269,7 +269,7 @@ class TermBuilder:
                 raise self.wrong_call(function, span)
 
     def wrong_call(self, function: Child, span: Span) -> Malformed:
-        """The mistake of an unknown function or wrong arguments."""
+        """The error for an unknown function or wrong arguments."""
         found = predicate(str(function))
         forms = functions() if found is None else found.functions
         if str(function) not in forms:
@@ -307,7 +307,7 @@ class TermBuilder:
         if child.data == "bare":
             return self.name(child)
         raise self.fail(
-            "S041", "a distance is to a point or a row", self.span(child), f"write {QUANTITIES['distance']}"
+            "S041", "a distance is measured to a point or a row", self.span(child), f"write {QUANTITIES['distance']}"
         )
 
     def _norm(self, norm: list[Child], span: Span) -> ast.Norm:

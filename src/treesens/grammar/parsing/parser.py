@@ -20,7 +20,7 @@ LARGEST_FILE: Final = 10_000_000
 
 _MOST_TOKENS: Final = 500_000
 _MOST_MESSAGES: Final = 100
-"""Maximum number of syntax errors reported per file."""
+"""Maximum number of syntax errors reported for each file."""
 
 _TRANSLATED: Final = {
     **{"==": ("EQUAL", "="), ":=": ("EQUAL", "="), "=<": ("ORDER", "<="), "=>": ("ORDER", ">="), "<>": ("ORDER", "!=")},
@@ -31,7 +31,7 @@ _TRANSLATED: Final = {
 
 
 def read(path: str | Path) -> ast.File:
-    """The syntax tree of a `.sens` file. Raises `DiagnosticsError` with all of its mistakes."""
+    """The syntax tree of a `.sens` file. Raises `DiagnosticsError` with all mistakes in the file."""
     source = load(path)
     if source.text.startswith('module "'):
         diagnostics, here = Diagnostics(), Span(source, 0, len("module"))
@@ -88,7 +88,7 @@ def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:
 
 
 def parse(text: str, name: str = "<query>") -> ast.File:
-    """The syntax tree of a text. Raises `DiagnosticsError` with all of its mistakes; their locations begin with `name`."""
+    """The syntax tree of a text. Raises `DiagnosticsError` with all mistakes in the text; the locations begin with `name`."""
     source = Source(name, text)
     diagnostics = Diagnostics()
     file = parse_source(source, diagnostics)
@@ -142,7 +142,7 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
     if source.text.lstrip().startswith("{"):
         start = source.text.index("{")
         remedy = 'name a model in a file of questions: `model m from "FILE"`'
-        diagnostics.error("S011", "this is JSON, not a file of questions", Span(source, start, start + 1), remedy)
+        diagnostics.error("S011", "this file contains JSON, not questions", Span(source, start, start + 1), remedy)
         return False
     nul = source.text.find("\0")
     if len(source.text) > LARGEST_FILE:
@@ -156,7 +156,7 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
 
 
 def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> list[Token]:
-    """The tokens. Every unreadable token is reported, and translated, dropped or marked as broken."""
+    """The tokens. Every unreadable token is reported, then translated, dropped or marked as broken."""
     from treesens.grammar.messages.faults import span_of
     from treesens.grammar.parsing.layout import BROKEN
 
@@ -185,7 +185,7 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
                 diagnostics.error(code, f"this {what} is not closed", where, remedy)
                 kept.append(token.update(type=BROKEN))
             case "BAD_NUMBER":
-                remedy = f"as a name, put it in backquotes: `` `{token}` ``"
+                remedy = f"to use it as a name, put it in backquotes: `` `{token}` ``"
                 diagnostics.error("S005", f"`{token}` is neither a number nor a plain name", span, remedy)
                 kept.append(token.update(type=BROKEN))
             case "SINGLE_QUOTED":

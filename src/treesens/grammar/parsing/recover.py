@@ -1,8 +1,8 @@
-"""Parses one declaration from its tokens, and continues after mistakes to find all of them.
+"""Parses one declaration from its tokens, and continues after a mistake to find all mistakes.
 
 Inside a query's constraints, parsing continues with the next line that can start a conjunct; a mistake before `such that` skips
-the rest of that header; elsewhere a declaration has at most one message. To continue, the parser is fed the harmless `a = a` in
-place of the unreadable part; the resulting tree still serves to find more mistakes.
+the rest of that header; elsewhere a declaration has at most one message. To continue, the parser receives the harmless `a = a`
+in place of the unreadable part; the resulting tree is used to find more mistakes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lark import ParseTree, Token
 
     class InteractiveParser(Protocol):
-        """Lark's class of the same name, whose methods have no types."""
+        """Lark's class of the same name, whose methods are untyped."""
 
         def feed_token(self, token: Token) -> object: ...
         def feed_eof(self, last_token: Token) -> ParseTree: ...
@@ -53,7 +53,8 @@ class DeclarationParser:
         self.failed = False
 
     def parse(self) -> ParseTree | None:
-        """The tree of the declaration. After a mistake, which is in `diagnostics`, the tree of the readable parts, or None."""
+        """The tree of the declaration. After a mistake, which is recorded in `diagnostics`, this is the tree of the readable
+        parts, or None."""
         index = 0
         most = len(self.diagnostics.items) + _MOST_MESSAGES
         while index < len(self.tokens) and len(self.diagnostics.items) < most:
@@ -61,7 +62,7 @@ class DeclarationParser:
         return self._finish()
 
     def fits(self, *, new_line: bool) -> frozenset[str]:
-        """The terminals that may come next, for editors; `new_line` is True for terminals on a new line."""
+        """The terminals that may come next, for editors; `new_line` is True if the terminals are to start a new line."""
         index = 0
         while index < len(self.tokens):
             index = self._step(index)
@@ -166,7 +167,8 @@ class DeclarationParser:
         return resume
 
     def _next_line(self, index: int) -> int:
-        """The index of the next line that starts a conjunct or a clause; `index` itself if its token starts such a line."""
+        """The index of the next line that starts a conjunct or a clause; `index` itself if the token there starts such a
+        line."""
         start = index if index > self.conjunct_start else index + 1
         for i in range(start, len(self.tokens)):
             if self.tokens[i].type == "_SEP" or (starts_line(self.tokens, i) and self._starts_again(i)):

@@ -1,7 +1,8 @@
 """Lark with the grammar of `sens.lark`, built on first use, since only commands that read questions need it.
 
-Building the tables takes 0.1 s, loading them 0.015 s, so they are cached in the user's cache directory, with a hash of the
-grammar and the versions of Lark and Python, which Lark checks. Without a writable directory, the tables are built each time.
+Building the tables takes 0.1 s and loading them takes 0.015 s, so the tables are cached in the user's cache directory, with a
+hash of the grammar and the versions of Lark and Python, which Lark checks. Without a writable directory, the tables are built
+each time.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ _NO_WORDS: Final = re.compile(r"\s*//|[A-Z_]+(\.-?\d+)?: */")
 _WORD: Final = re.compile(r'"([a-z]+)"')
 
 FAULTS: Final = ("FOREIGN", "SINGLE_QUOTED", "OPEN_QUOTE", "BAD_NUMBER", "UNREADABLE")
-"""Terminals that no rule uses; they turn unreadable text into tokens, for messages."""
+"""Terminals that no rule uses; they make tokens of unreadable text, for messages."""
 
 
 class _KeepFaults:
-    """A post-lexer that only makes Lark keep the terminals that no rule uses."""
+    """A post-lexer whose only effect is that Lark keeps the terminals that no rule uses."""
 
     always_accept: ClassVar[tuple[str, ...]] = FAULTS
 
@@ -59,7 +60,7 @@ def keywords() -> frozenset[str]:
 
 @functools.cache
 def operators() -> frozenset[str]:
-    """The words between two parts of a formula, which have no other role."""
+    """The words that join two parts of a formula and have no other role."""
     return keywords() - WITH_ROLE
 
 

@@ -1,9 +1,9 @@
-"""`treesens fmt`: canonical spacing and indentation; the author's words, lines and comments stay.
+"""`treesens fmt`: canonical spacing and indentation; the author's words, lines and comments are kept.
 
-The text is laid out token by token, so no token is lost. Declarations start at the margin, the sentence of a query is indented
-by two spaces, its constraints by four, continuation lines by two more, and by two for every open bracket. At most one empty
-line separates two lines; the file has no empty lines at its beginning and end. A comment on its own line is indented like the
-following line.
+The text is laid out token by token, so no token is lost. Declarations start at the margin; the sentence of a query is indented
+by two spaces, its constraints by four; continuation lines are indented by two more, plus two for every open bracket. At most
+one empty line separates two lines; the file has no empty lines at its beginning and end. A comment on its own line is indented
+like the following line.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def format_text(text: str, name: str = "<query>") -> str:
 
 
 def _put(done: list[str], first: Token, last_line: int, indent: int, text: str | None = None) -> int:
-    """Adds a line, after an empty line if the author left any, and returns the line number of its source."""
+    """Adds a line, preceded by an empty line if the author left one, and returns the line's number in the source."""
     line = first.line or 0
     if done and line > last_line + 1:
         done.append("")
@@ -63,7 +63,8 @@ def _put(done: list[str], first: Token, last_line: int, indent: int, text: str |
 
 
 def _belongs_above(comment: Token, indent: int, last_line: int) -> bool:
-    """True if an indented comment right below a line belongs to it: the next line starts a declaration, or the text ends."""
+    """True if an indented comment right below a line belongs to that line: the next line starts a declaration, or the text
+    ends."""
     return indent == 0 and (comment.column or 1) > 1 and (comment.line or 0) == last_line + 1
 
 
@@ -92,7 +93,7 @@ def _starts(tree: ast.File) -> frozenset[int]:
 
 
 def _tails(tree: ast.File) -> frozenset[int]:
-    """Offsets at which parts after the constraints start: only the tree knows them, since the previous word may be a name."""
+    """Offsets of the parts after the constraints, from the tree, since the previous word may be a name."""
     parts: list[ast.Node | None] = []
     for query in tree.queries:
         match query.body:
@@ -134,7 +135,7 @@ def _indents(code: list[Token], starts: frozenset[int], tails: frozenset[int]) -
 
 
 def _starts_case(tokens: list[Token], index: int) -> bool:
-    """True if a case of a decision, or its `else`, begins at this token."""
+    """True if a case of a decision, or its `else`, starts at this token."""
     if tokens[0].type != "DECISION":
         return False
     return tokens[index].type == "ELSE" or (index + 1 < len(tokens) and tokens[index + 1].type == "WHEN")
@@ -160,7 +161,7 @@ def _starts_conjunct(tokens: list[Token], index: int, starts: frozenset[int]) ->
 
 
 def _negations(code: list[Token], starts: frozenset[int]) -> Iterator[int]:
-    """Offsets of the minus signs that negate; all others subtract."""
+    """Offsets of the unary minus signs; all other minus signs subtract."""
     for index, token in enumerate(code):
         if token.type == "MINUS" and (
             index == 0 or code[index - 1].type not in _OPERANDS or (token.start_pos or 0) in starts

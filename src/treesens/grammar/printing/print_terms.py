@@ -16,7 +16,7 @@ class Unwritable(QueryError, ValueError):
 
 
 def name_text(name: ast.Name, *, but: str = "") -> str:
-    """A name where only names occur; quoted unless plain, not reserved, and not the word `but`."""
+    """A name in a place where only names occur; quoted unless it is plain, not reserved, and not the word `but`."""
     plain = PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
     return name.text if plain else _quoted(name.text)
 
@@ -59,7 +59,7 @@ def decimal(value: Fraction) -> str:
 
 
 def _with_exponent(digits: str) -> str:
-    """The number with an exponent if it has many trailing zeros: readable, and short enough to be parsed."""
+    """The number, with an exponent if it has many trailing zeros: this text is readable, and short enough for the parser."""
     short = digits.rstrip("0")
     zeros = len(digits) - len(short)
     return f"{short}e{zeros}" if zeros > 20 else digits
@@ -81,7 +81,7 @@ def interval_text(interval: ast.Interval) -> str:
 
 
 def label_text(label: ast.Label) -> str:
-    """A class or a category where only one of these can occur."""
+    """A class or a category in a place where only a class or a category can occur."""
     match label:
         case ast.Name():
             return name_text(label)
@@ -92,7 +92,7 @@ def label_text(label: ast.Label) -> str:
 
 
 def features_text(features: ast.Features) -> str:
-    """The features: a single one alone, several in braces."""
+    """The features: a single feature without braces, several in braces."""
     texts = [name_text(name) for name in features.names]
     return texts[0] if len(texts) == 1 else f"{{{', '.join(texts)}}}"
 
@@ -147,7 +147,7 @@ def _call(function: str, point: ast.Name, argument: ast.Label | None = None) -> 
 
 
 def _right_side(node: ast.Expression, operator: ast.Operator) -> str:
-    """The right side of a comparison: after an equality a word can only be a value, except `row` in `row N of DATA`."""
+    """The right side of a comparison: after an equality, a word can only be a value, except for `row` in `row N of DATA`."""
     if isinstance(node, ast.Name) and operator in ("=", "!="):
         return name_text(node, but="row")
     return expression_text(node)

@@ -60,7 +60,7 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
 
 
 def shown_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expression) -> str:
-    """The text of a part of a tree for display, or the reason if its names have no text."""
+    """The text of a part of a tree for display, or the reason why its names have no text."""
     try:
         return to_text(node)
     except Unwritable as error:
@@ -68,7 +68,7 @@ def shown_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.E
 
 
 def identity(node: ast.File | ast.Declaration | ast.Body) -> str:
-    """A text that equal nodes share: the canonical text, or all fields of a node with unprintable names."""
+    """A text shared by equal nodes: the canonical text, or all fields of a node with unprintable names."""
     try:
         return to_text(node)
     except Unwritable:
@@ -180,13 +180,13 @@ def _conjuncts(constraints: tuple[ast.Formula, ...], indent: str) -> list[str]:
 
 
 def _points(points: tuple[ast.Point, ...]) -> str:
-    """The points: `a, b in m` if both are in one model."""
+    """The points: `a, b in m` if both points are in one model."""
     models = {point.model for point in points}
     shared = next(iter(models)) if len(models) == 1 else None
     if shared is not None:
         return f"{', '.join(point_name_text(p.name) for p in points)} in {name_text(shared)}"
     if len(points) > 1 and points[0].model is None and points[-1].model is not None:
-        raise ValueError("a text cannot put only the last point into a model")
+        raise ValueError("a text cannot assign a model to the last point only")
     return ", ".join(point_name_text(p.name) + _option("in", p.model) for p in points)
 
 
@@ -234,7 +234,7 @@ def _sensitive(body: ast.Sensitive) -> str:
 def placed(file: ast.File, name: str) -> ast.File:
     """The tree parsed from its own text, so that messages can show lines of the text.
 
-    A tree whose names have a backquote or a line break has no text, and is returned unchanged.
+    A tree whose names contain a backquote or a line break has no text, and is returned unchanged.
     """
     try:
         text = to_text(file)

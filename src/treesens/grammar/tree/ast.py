@@ -224,7 +224,7 @@ class Objective(Node):
 
 @node
 class Top(Node):
-    """`top N [diverse]`: the N best answers"""
+    """`top N [diverse]`: finds the N best answers"""
 
     number: Whole
     diverse: bool = False
@@ -285,7 +285,7 @@ class Count(Node):
 class Explain(Node):
     """`explain row N of DATA [in MODEL] [without F] [smallest] [expect ..]`
 
-    Features, none of them in F, whose values alone determine the class of the row.
+    Features outside F whose values alone determine the class of the row.
     """
 
     row: Row
@@ -355,7 +355,8 @@ Many: TypeAlias = Literal["features", "pairs", "protected"]
 class Each(Node):
     """`for each f in {..} | features | pairs | protected:`
 
-    A single parameter over `pairs` represents both features; of two (`for each f, g in pairs`), each represents one feature.
+    A single parameter over `pairs` represents both features; with two parameters (`for each f, g in pairs`), each represents
+    one feature.
     """
 
     parameters: tuple[Name, ...]
@@ -364,7 +365,7 @@ class Each(Node):
 
 @node
 class Query(Node):
-    """`query NAME: [for each ..:] BODY`; the sweeps from the outermost to the innermost"""
+    """`query NAME: [for each ..:] BODY`; the sweeps are listed from the outermost to the innermost"""
 
     name: Name
     body: Body

@@ -40,7 +40,7 @@ class Infinity(Node):
 
 @node
 class Whole(Node):
-    """A whole number that counts or indexes, such as a row or a number of answers."""
+    """A whole number used as a count or an index, such as a row or a number of answers."""
 
     value: int
 
@@ -176,7 +176,7 @@ class Absolute(Node):
 
 @node
 class Negate(Node):
-    """`-E`. The operand is never a number (`Number` has a sign) and never another `Negate`."""
+    """`-E`. The operand is never a number (a `Number` includes its sign) and never another `Negate`."""
 
     operand: Expression
 
@@ -248,7 +248,8 @@ class PointIsRow(Node):
 
 @node
 class ClassIs(Node):
-    """`class(P) = C [by factor g] [by margin m]`; `class(P) != C` and `class(P) = class(Q)` are a `Comparison`."""
+    """`class(P) = C [by factor g] [by margin m]`; `class(P) != C` and `class(P) = class(Q)` are represented by a
+    `Comparison`."""
 
     point: Name
     label: Label
@@ -258,7 +259,7 @@ class ClassIs(Node):
 
 @node
 class Comparison(Node):
-    """`E OP E`: every comparison without a node of its own above"""
+    """`E OP E`: every comparison without a separate node above"""
 
     left: Expression
     operator: Operator
@@ -267,7 +268,7 @@ class Comparison(Node):
 
 @node
 class Predicate(Node):
-    """A constraint with its own file in `grammar/constructs/`."""
+    """A constraint that is defined in its own file in `grammar/constructs/`."""
 
     def text(self) -> str:
         """The canonical text of the constraint."""

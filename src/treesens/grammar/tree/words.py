@@ -1,6 +1,6 @@
 """The words of the language by role.
 
-All words, including words of constructs, are terminals of the grammar (`keywords` in `grammar/parsing/terminals.py`); words
+All words, including those of constructs, are terminals of the grammar (`keywords` in `grammar/parsing/terminals.py`); words
 without a role here are operators.
 """
 
@@ -31,7 +31,7 @@ QUANTITIES: Final = {
     "changes": "changes(P, Q)",
     "abs": "abs(P.f - Q.f)",
 }
-"""Every function that is a quantity, with its call forms; functions in constraints are in `grammar/constructs/`."""
+"""Every function that denotes a quantity, with its call forms; functions in constraints are in `grammar/constructs/`."""
 
 NORMS: Final = ("l0", "l1", "l2", "linf")
 NEARNESS: Final = ("likelihood", "cavities", "both", "distance")

@@ -1,9 +1,10 @@
 """The best sum of probabilities: a sequence of decisions ("is a given value reachable?") by bisection.
 
-An answer raises the reached value, and a decision without an answer lowers the bound. The next value to decide lies halfway
-between these, or below a value left open, where an answer is easier to find. The decisions use Kelley's cutting planes
-(`probability_rows.py`). A single probability is monotone in its score, and is optimised as a score. A sum begins at the best
-sum of the scores, which is nearly always a good answer. A bound on the difference of two scores yields one on their sigmoids.
+An answer raises the reached value, and a decision without an answer lowers the bound. The next value to decide is halfway
+between the two, or below a value that was left open, where an answer is easier to find. The decisions use Kelley's cutting
+planes (`probability_rows.py`). A single probability is monotone in its score, which is optimised instead. The search for a sum
+starts from the best sum of the scores, which is nearly always a good answer. A bound on the difference of two scores yields a
+bound on the difference of their sigmoids.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from treesens.solve.method import OpenQuestion
 from treesens.values.relations import better_than
 
 _SHARE = 0.25
-"""Maximum share of the remaining time for one decision."""
+"""Maximum share of the remaining time for a decision."""
 _LESS = Fraction(1023, 1024)
-"""The share of the tolerance that is used, so that rounding to doubles does not exceed the tolerance."""
+"""The share of the tolerance that is used, so that the tolerance holds despite rounding to doubles."""
 _ENOUGH = 2
 """Number of consecutive proofs after which the reached value itself is tested."""
 _LEAST = 0.1
@@ -41,7 +42,7 @@ _CLOSE = Fraction(1, 1 << 60)
 
 
 class BestProbability:
-    """One search. Signs are such that more is better: `value` is reached by `best`, `bound` is proved."""
+    """One search. Signs are chosen such that more is better: `best` reaches the value `value`, and `bound` is proved."""
 
     def __init__(self, question: OpenQuestion, budget: Budget) -> None:
         self.question, self.query, self.budget = question, question.query, budget
@@ -60,7 +61,7 @@ class BestProbability:
         self.premises: list[str] = []
 
     def run(self) -> Result:
-        """The answer with value and bound; a verdict `none` or `unknown` is about the question without its objective."""
+        """The answer with value and bound; a verdict `none` or `unknown` applies to the question without its objective."""
         assert self.goal.probability is not None
         score = score_of(self.goal.probability, maximize=self.goal.maximize)
         if score is not None:
@@ -74,7 +75,7 @@ class BestProbability:
         return self._result()
 
     def _by_margins(self, row: ProbabilitySum) -> Result | None:
-        """Starts from the best sum of the scores that the probabilities increase with, or returns None."""
+        """Starts from the best sum of the scores with which the probabilities increase, or returns None."""
         goal = scores_of(row, maximize=self.goal.maximize)
         if goal is None:
             return None
@@ -93,7 +94,7 @@ class BestProbability:
         return found
 
     def _by_score(self, score: Objective) -> Result:
-        """A single probability is optimised as its score."""
+        """A single probability is optimised through its score."""
         found = self._ask(replace(self.query, objective=score), self.budget)
         if self.best is None or self.value is None:
             return found
@@ -110,9 +111,9 @@ class BestProbability:
         return self._result()
 
     def _halve(self) -> None:
-        """Decides values until value and bound are close, or until time runs out.
+        """Decides values until value and bound are close, or until the time is used up.
 
-        Undecided values lie between `below` and `above`: searches alternate between answers below and proofs above.
+        Undecided values are between `below` and `above`: searches alternate between answers below and proofs above.
         """
         below, above, proved = self.bound, self.bound, 0
         while self.value is not None and not self.budget.over:
@@ -190,7 +191,7 @@ class BestProbability:
 
 
 def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
-    """The score that a single probability increases with, or the negative of its exponent, as an objective; None otherwise."""
+    """The score with which a single probability increases, or the negative of its exponent, as an objective; None otherwise."""
     if len(row.terms) != 1:
         return None
     (term,) = row.terms
@@ -203,7 +204,7 @@ def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
 
 
 def scores_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
-    """The weighted sum of the scores that the probabilities increase with; None if some term has no such score."""
+    """The weighted sum of the scores with which the probabilities increase; None if some term has no such score."""
     offset, sums = Fraction(0), dict[tuple[int, int], Fraction]()
     for term in row.terms:
         if (lead := term.lead()) is None:

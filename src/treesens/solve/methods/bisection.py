@@ -1,8 +1,8 @@
 """Finds the best largest distance (linf) by decisions of the native engine: is a given value reachable?
 
-A largest distance is not a sum, and maximising a ladder of levels proves little before it ends. Decisions are fast, and a dozen
-of them enclose the best value. Without relations, the best value is the best distance of a cell or a pair of cells, so each
-decision tests such a distance; with relations and few values, it tests a distance between values.
+A largest distance is not a sum, and the maximisation of a ladder of levels proves little until it ends. Decisions are fast, and
+a dozen of them enclose the best value. Without relations, the best value is the best distance of a cell or a pair of cells, so
+each decision tests such a distance; with relations and few values, each decision tests a distance between values.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from treesens.values.relations import relates_values
 from treesens.values.verify import Witness, verify_cells
 
 MOST_PAIRS = 20_000
-"""Maximum number of values or cells, and of pairs of them, whose distances are listed; for more, the interval is halved."""
+"""Maximum number of values or cells, and of pairs of these, whose distances are listed; beyond it, the interval is halved."""
 
 _SHARE = 0.5
 _LEAST = 1.0
-"""Share of the remaining time for one decision, and its minimum in seconds."""
+"""The share of the remaining time for one decision, and the minimum time of a decision in seconds."""
 
 
 @dataclass
@@ -57,12 +57,12 @@ class Bisection:
         self.best: Result | None = None
         self.reached = Fraction(0)
         self.granted: Fraction | None = None
-        """The best mark reached by the cells of an answer; the values of the answer may be worse."""
+        """The best mark reached by the cells of an answer; the values of the answer may be worse than this mark."""
         self.proofs: list[Result] = []
         self.ceiling: Fraction | None = None
 
     def run(self) -> Result:
-        """The answer with value and bound; the verdict `none` or `unknown` is that of the question without its objective."""
+        """The answer with value and bound; the verdict `none` or `unknown` applies to the question without its objective."""
         first = self.ask(replace(self.query, objective=None), self.left())
         if first.verdict is not Verdict.FOUND:
             return first
@@ -83,7 +83,7 @@ class Bisection:
         return None if ceiling - at_least <= self.close else (at_least + ceiling) / 2
 
     def _top(self) -> Fraction:
-        """An upper bound on the distance: a row may lie outside the domain by more than the domain's width."""
+        """An upper bound on the distance: a row may be outside the domain by more than the domain's width."""
         low, high = objective_range(self.query)
         assert low is not None
         assert high is not None
@@ -103,7 +103,7 @@ class Bisection:
         return found.verdict is not Verdict.UNKNOWN
 
     def _keep(self, found: Result, mark: Fraction | None) -> None:
-        """Keeps the better of two answers, with the best values that its cells allow."""
+        """Keeps the better of two answers, with the best values that the answer's cells allow."""
         assert found.witness is not None
         again = verify_cells(
             self.query, found.witness.cells, near=self.options.near, library_predict=self.options.library_predict

@@ -1,9 +1,9 @@
 """One search over cells, by one backend or by a portfolio.
 
-`auto` is the portfolio: the native engine first, then also the exact solvers, racing it in worker processes.
+`auto` is the portfolio: the native engine first, then also the exact solvers, which race the engine in worker processes.
 
-The first proof or verified witness wins; the losers are killed at once. With an objective, the race continues until a runner
-proves optimality or time runs out, and the best witness of all runners is kept.
+The first proof or verified witness wins; the other runners are killed immediately. With an objective, the race continues until
+a runner proves optimality or time runs out, and the best witness of all runners is kept.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from treesens.solve.options import Options
 from treesens.values.verify import Witness
 
 RACERS = ("cpsat", "highs", "z3")
-"""Solvers of the default installation, in the order in which they are given cores."""
+"""Solvers of the default installation, in the order in which cores are assigned to them."""
 HEAD_START = 2.0
 """Seconds that the native engine runs alone: it answers most questions in milliseconds, while a worker needs half a second to
 start."""
@@ -81,7 +81,8 @@ class EngineRun:
             self.over.set()
 
     def is_set(self) -> bool:
-        """True if the engine has an answer, so the other runners lose; False for an end without an answer (out of memory)."""
+        """True if the engine has an answer, in which case the other runners lose; False if the engine ended without an answer
+        (out of memory)."""
         if not self.over.is_set():
             return False
         return self.outcome is None or self.outcome.termination in _ANSWERS
@@ -95,7 +96,7 @@ class EngineRun:
         return self.outcome
 
     def end(self) -> None:
-        """Requests the engine to stop, and waits until it has stopped.
+        """Requests the engine to stop, and waits until the engine has stopped.
 
         An interruption is raised after the engine has returned or `_COMES_BACK` seconds have passed: Python regards a thread as
         ended if its `join` was interrupted, and a process that exits while the engine runs would abort.
@@ -147,7 +148,7 @@ def race(
 ) -> Result:
     """The portfolio on one question.
 
-    The engine works on the short pipeline `native`; the solvers' pipeline runs only if solvers are needed.
+    The engine uses the short pipeline `native`; the solvers' pipeline runs only if solvers are needed.
     """
     start = time.perf_counter()
     compilation = _compiled(query, pipeline_for("auto", options.pipeline), options, budget)
@@ -208,8 +209,8 @@ class _Race:
         return self._result()
 
     def _go_on(self, engine: EngineRun | None) -> None:
-        """Races the engine against the solvers. Compiling for the solvers and writing their models takes long; a Ctrl-C in that
-        time keeps the engine's answer.
+        """Races the engine against the solvers. Compiling for the solvers and writing their models takes long; a Ctrl-C during
+        this time keeps the engine's answer.
         """
         try:
             self._race_solvers(engine)
@@ -247,7 +248,8 @@ class _Race:
         return self.budget.stopped
 
     def _decided(self) -> bool:
-        """True with an answer, or with a candidate to learn from before the search continues (`solve/methods/refine.py`)."""
+        """True if there is an answer, or a candidate from which the search learns before it continues
+        (`solve/methods/refine.py`)."""
         return self.winner is not None or bool(self.ledger.best.refuted)
 
     def _race_solvers(self, engine: EngineRun | None) -> None:
@@ -291,8 +293,8 @@ class _Race:
         return [b for b in map(get_backend, RACERS) if b.available() is None][:seats]
 
     def _written_for(self, backends: list[Backend], engine: EngineRun | None) -> dict[str, Artifact]:
-        """The solvers' models by solver name: empty if the compiler decides the question, or if the engine answers or time runs
-        out before they are written.
+        """The solvers' models by solver name: empty if the compiler decides the question, or if the models are not written
+        before the engine answers or time runs out.
         """
         try:
             with working_within(self.budget, least=WORTH_A_WORKER, unless=engine):

@@ -1,8 +1,9 @@
-"""Questions about sums of probabilities: linear relaxations that every wrong candidate tightens (Kelley's method).
+"""Questions about sums of probabilities: linear relaxations, tightened by every wrong candidate (Kelley's method).
 
-A backend solves a relaxation without these sums, which the question implies. If the relaxation has no answer, neither has the
-question. A candidate is judged on the question itself, exactly and by the library; if it violates a sum of probabilities, it is
-excluded with all others that the proof covers, and the search continues. The search ends: scores are finitely many.
+A backend solves a relaxation that the question implies and that contains none of these sums. If the relaxation has no answer,
+the question has no answer either. A candidate is checked against the question itself, exactly and by the library; if it
+violates a sum of probabilities, it is excluded with all other candidates that the proof covers, and the search continues. The
+search terminates, because the number of scores is finite.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class _Cutting:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def search(self, query: Query) -> tuple[Result, Rejected | None]:
-        """The answer to `query`, this search's question or a stronger one; and the reason why its last candidate failed."""
+        """The answer to `query` (this search's question or a stronger question), and the reason why the last candidate
+        failed."""
         while True:
             constraints = (*map(relaxed, query.constraints), *self.cuts)
             result = self.ask(replace(query, constraints=constraints), self.options, self.budget.at_least(LEAST))
@@ -78,7 +80,7 @@ class _Cutting:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
     def settle(self, query: Query) -> Result:
-        """The answer; if only the library's rounding rejects it, an answer that clears the numerical band."""
+        """The answer or, if only the library's rounding rejects it, an answer outside the numerical band."""
         result, rejected = self.search(query)
         if rejected is None or not rejected.numerical:
             return result
@@ -91,7 +93,7 @@ class _Cutting:
         return replace(result, reason=f"numerical band: {result.reason}")
 
     def best(self, candidate: Result) -> Result:
-        """The optimum, if time allows; otherwise the known answer with the best bound."""
+        """The optimum, if there is time; otherwise the known answer with the best bound."""
         goal = self.query.objective
         assert goal is not None
         result, _ = self.search(self.query)
@@ -106,7 +108,7 @@ class _Cutting:
         return replace(candidate, objective=replace(shown_objective(goal, value, None), bound=bound))
 
     def done(self, result: Result) -> Result:
-        """A result with all attempts made for it, and the additional evidence of its proof."""
+        """A result with all attempts made for it, and the additional evidence for its proof."""
         note = f"{len(self.cuts)} rows were added to the linear relaxation of its probabilities"
         notes = (*result.notes, note) if self.cuts else result.notes
         lines = any(map(has_float_rows, sums_in(self.query.constraints)))

@@ -1,12 +1,13 @@
 """Refinement: excludes cells without values that satisfy the relations, and refines step objectives, until all is proved.
 
-A search over cells enforces relations between values only through single cells. If the cells of a point contain no values that
-satisfy all relations at once, these cells are excluded, with as many others as the proof covers, and the search repeats. For a
-ladder objective, the steps are refined towards the best answer.
+A search over cells enforces a relation between values only as far as cells decide the relation. If the cells of a point contain
+no values that satisfy all relations at once, these cells are excluded, with all other cells that the proof covers, and the
+search is repeated. For a ladder objective, the steps are refined towards the best answer.
 
 Stronger questions turn a distance between two points into bounds on single features. A sum over all features couples these
-features, so that a local search can hardly move; bounds on single features that imply the same limit leave each feature free in
-its own range. Any answer to a stronger question answers the question; a stronger question without an answer proves nothing.
+features, so that a local search makes little progress; bounds on single features that imply the same limit leave each feature
+free in its own range. Any answer to a stronger question is an answer to the question; a stronger question without an answer
+proves nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from treesens.values.verify import Witness, verify_values
 _SHARE = 0.25
 """Share of the remaining time for stronger questions."""
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
-"""Distances, in widths, to try first: thresholds are crossed between neighbouring floats, or features have few values."""
+"""Distances, in widths, that are tried first: thresholds are crossed between neighbouring floats, or features have few
+values."""
 _NOTE = "found through a stronger question: features bounded one by one"
 _VALUES = ("changes", "features", "distance l0", "distance l1", "distance l2", "distance linf")
 
@@ -94,7 +96,8 @@ class _Refinement:
         return replace(result, objective=replace(shown, bound=None if abs(bound) == inf else bound))
 
     def _seeded(self) -> Result | None:
-        """An answer found through a stronger question, improved if there is an objective; None if no stronger question has one.
+        """An answer found through a stronger question, improved if there is an objective; None if no stronger question has an
+        answer.
 
         For a minimised distance, the limits of `_LIMITS` are tried in increasing order.
         """
@@ -117,8 +120,8 @@ class _Refinement:
         return None
 
     def _at_limit(self, goal: Objective) -> Result | None:
-        """An answer at the limit that constraints or domains set for the objective, so that it is optimal, or None. Domains
-        also limit a sum over features; a limit that values approach without reaching it counts as well.
+        """An optimal answer, at the limit that constraints or domains set for the objective, or None. Domains also limit a sum
+        over features; a limit that values approach but do not reach also counts.
         """
         limit, within = objective_range(self.query)[goal.maximize], [Fraction(0), Fraction(CLOSE) / 2]
         if goal.counts:
@@ -160,8 +163,9 @@ class _Refinement:
     def _search(self, query: Query, seconds: float = inf, *, keep: bool = True) -> Result:
         """The answer after all cells without values have been excluded.
 
-        Without `keep`, cells are excluded only in this search, since its additional constraints may be the reason. A search for
-        answers better than a known one may keep them, since later searches only seek still better answers.
+        Without `keep`, cells are excluded only in this search, since its additional constraints may be the reason for the
+        exclusion. A search for answers better than a known one may keep the excluded cells, since later searches only look for
+        still better answers.
         """
         part = self.budget.within(seconds)
         cuts, proved = list(self.cuts), self.proved
@@ -185,14 +189,14 @@ class _Refinement:
         if proved:
             return result
         if result.verdict is Verdict.NONE:
-            reason = "no values were found in some combinations of cells, and none were proved impossible"
+            reason = "no values were found in some combinations of cells, but it was not proved that none exist"
             return replace(result, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
         if result.objective is not None:
             return replace(result, objective=replace(result.objective, bound=None))
         return result
 
     def _closer(self, result: Result) -> Result:
-        """Closes in on the best answer: finer ladders, then questions for still better values."""
+        """Approaches the best answer: finer ladders, then questions for still better values."""
         goal = self.query.objective
         while goal is not None and self.budget.worthwhile and (objective := _open(result)) is not None:
             if goal.zoom is not None:
@@ -233,7 +237,7 @@ class _Refinement:
 
 
 def _open(result: Result) -> ObjectiveValue | None:
-    """The objective of an answer whose value and bound are not close yet, or None."""
+    """The objective of an answer whose value and bound are not yet close, or None."""
     objective = result.objective
     if result.verdict is not Verdict.FOUND or objective is None or objective.bound is None:
         return None
@@ -273,9 +277,10 @@ def search_refined(question: OpenQuestion, budget: Budget) -> Result:
 
 
 def stronger_questions(query: Query) -> Iterator[Query]:
-    """Stronger questions that bound distances between two points feature by feature: evenly, then by one feature alone.
+    """Stronger questions that distribute a bound on a distance between two points over its features: evenly, then to one
+    feature alone.
 
-    Yields nothing without a distance of that kind.
+    Yields nothing if the question has no distance of that kind.
     """
     sums = [found for constraint in query.constraints for found in _distances(constraint)]
     if not sums:
@@ -316,7 +321,8 @@ def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> C
 
 
 def _bounds(query: Query, relation: ValueSum, terms: Sequence[DistanceTerm], moving: frozenset[int]) -> Constraint:
-    """The points agree on the distance's features, except that each of the `moving` features has an equal share of it."""
+    """The points agree on the distance's features, except that each of the `moving` features has an equal share of the
+    distance."""
     counted = {term.feature for term in terms}
     moving_terms = [term for term in terms if term.feature in moving]
     if not moving_terms or relation.limit < 0:

@@ -1,7 +1,7 @@
-"""All methods of answering, in the order in which they are tried.
+"""All methods for answering questions, in the order in which they are tried.
 
-Only this list decides when a method is tried, and for how long. docs/solving.md is generated from it; `solve/question.py` uses
-it.
+Only this list determines when a method is tried, and for how long. docs/solving.md is generated from this list;
+`solve/question.py` uses it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treesens.solve.options import Options
 METHODS: Final = (
     Method(
         name="contradiction",
-        questions="constraints on one sum that contradict each other; by the tree path also on one score of two points",
+        questions="constraints on one sum that contradict each other; on the tree path also on one score of two points",
         fits=lambda query, _: fits.contradicts_itself(query),
         proves="`none`",
         run="treesens.solve.methods.steps:state_contradiction",
@@ -35,7 +35,7 @@ METHODS: Final = (
         name="best probability",
         questions="the best sum of probabilities that is not linear in scores",
         fits=lambda query, _: fits.wants_probability(query),
-        proves="verdict and bound, by decisions about one value after the other; a single probability by its score",
+        proves="verdict and bound, by successive decisions about single values; a single probability by its score",
         run="treesens.solve.methods.best_probability:search_best_probability",
         always=True,
     ),
@@ -53,7 +53,7 @@ METHODS: Final = (
         name="cases",
         questions="the same questions, if still open",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
-        proves="verdict and optimum, from the answers to one question per alternative, which share the time",
+        proves="verdict and optimum, from the answers to one question per alternative; these questions share the time",
         run="treesens.solve.methods.steps:search_cases",
         stage=Stage.STEP,
         share=0.5,
@@ -62,7 +62,7 @@ METHODS: Final = (
         name="probability rows",
         questions="sums of probabilities that are not linear in scores",
         fits=lambda query, _: names_probabilities(query.constraints),
-        proves="verdict and bound, by linear questions without these sums that get tighter with each wrong candidate",
+        proves="verdict and bound, by linear questions without these sums, tightened by each wrong candidate",
         run="treesens.solve.methods.probability_rows:search_probabilities",
         always=True,
     ),
@@ -70,7 +70,7 @@ METHODS: Final = (
         name="any answer",
         questions="on the tree path, objectives over values with constraints that cells decide",
         fits=lambda query, options: fits.on_trees(options) and fits.is_plain_but_for_values(query),
-        proves="verdict, from the question without its objective; the searches below begin at the answer",
+        proves="verdict, from the question without its objective; the searches below start from the answer",
         run="treesens.solve.methods.steps:search_any_answer",
         stage=Stage.STEP,
         share=1 / 8,
@@ -87,7 +87,7 @@ METHODS: Final = (
         name="trees, large model",
         questions=f"scores of models with at least {fits.MANY_LEAVES:,} leaves",
         fits=lambda query, options: fits.on_trees(options) and fits.is_large(query),
-        proves="verdict, value and bound, exactly; nothing is compiled",
+        proves="exact verdict, value and bound; nothing is compiled",
         run="treesens.solve.methods.trees:search_trees",
         stage=Stage.CELLS,
     ),
@@ -133,9 +133,9 @@ PLUGINS: Final = Registry(
 
 @cache
 def all_methods() -> tuple[Method, ...]:
-    """All methods in their order: built-in methods, each plug-in method before the method it names.
+    """All methods in their order: built-in methods, with each plug-in method before the method that it names.
 
-    Raises UsageError if a plug-in cannot be imported, or names an unknown built-in method.
+    Raises UsageError if a plug-in cannot be imported, or refers to an unknown built-in method.
     """
     listed = list(METHODS)
     for name in PLUGINS.names()[len(METHODS) :]:

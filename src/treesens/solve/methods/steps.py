@@ -30,9 +30,10 @@ def state_contradiction(question: OpenQuestion, _: Budget) -> Result:
 
 
 def search_any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
-    """The answer, or `none`, of the question without its objective, with the objective's value; None if the verdict is unknown.
+    """The answer, or `none`, to the question without its objective, with the value of the objective; None if the verdict is
+    unknown.
 
-    Optimising searches may end without an answer, and all of them profit from a known answer.
+    Optimising searches may end without an answer, and all of them benefit from a known answer.
     """
     query = question.query
     goal = query.objective
@@ -47,7 +48,7 @@ def search_any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def search_briefly(question: OpenQuestion, budget: Budget) -> Result:
-    """One short search on the question."""
+    """One short search for an answer to the question."""
     return ask_methods(replace(question, known=None), budget, searches())
 
 
@@ -59,7 +60,8 @@ def answer_by_cases(query: Query, options: Options, cases: list[Query], search: 
     """The answer from the question's cases, which share the time; time that a case does not use is passed on to the next cases.
 
     A case is often far simpler than the question: `changes(a, b) = 0` merges two points, and `margin(a) <= -9` may be
-    infeasible. The cases cover the question: it has no answer if no case has one, and its optimum is the best of theirs.
+    infeasible. The cases cover the question: it has no answer if no case has an answer, and its optimum is the best optimum of
+    the cases.
     """
     results: list[Result] = []
     for number, case in enumerate(cases):
@@ -74,7 +76,7 @@ def answer_by_cases(query: Query, options: Options, cases: list[Query], search: 
 
 
 def _verified(query: Query, options: Options, result: Result) -> Result:
-    """A case's answer as an answer to the whole question, on which its witness is replayed."""
+    """A case's answer as an answer to the whole question; the witness is replayed on the whole question."""
     if result.witness is None:
         return result
     witness = verify_values(query, result.witness.values, library_predict=options.library_predict)

@@ -1,10 +1,10 @@
-"""Answers questions about scores briefly on the tree path, before anything is compiled.
+"""Answers questions about scores by a brief search on the tree path, before anything is compiled.
 
-Most questions are decided in milliseconds, of which lowering and the passes would take nine tenths. Questions that this short
-search leaves open, and answers that the library's arithmetic does not confirm, take the compiled path.
+Most questions are decided in milliseconds; lowering and the passes would take nine tenths of the time. Questions that this
+short search leaves open, and answers that the library's arithmetic does not confirm, are passed to the compiled path.
 
-In large models, the best value of a sum of scores is searched here: the compiled path takes several times the time and memory.
-Smaller models still take the compiled path, since its passes pay off there.
+In large models, the best value of a sum of scores is searched for here: the compiled path takes several times the time and
+memory. Smaller models still use the compiled path, since its passes pay off for them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from treesens.values.verify import Rejected, Witness
 
 
 def answer_on_trees(query: Query, options: Options, budget: Budget) -> Result | None:
-    """A final answer; None if the question is still open and takes the compiled path.
+    """A final answer; None if the question is still open and must take the compiled path.
 
-    Large models are answered here only: the compiled path takes several times the time and memory, and only the engine could
-    read its output. For large models, an open question is `unknown`.
+    Questions about large models are answered only here: the compiled path takes several times the time and memory, and only the
+    engine could read its output. For large models, an open question is `unknown`.
     """
     start = time.perf_counter()
     large = is_large(query)
@@ -70,7 +70,7 @@ def search_trees(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _wants_clearance(found: TreeOutcome, judged: Result | Rejected) -> bool:
-    """True if only rounding rejects the point: other points may satisfy all constraints clearly."""
+    """True if only rounding rejects the point: other points may satisfy all constraints by a clear margin."""
     return found.reason == "rounding" or (isinstance(judged, Rejected) and judged.numerical)
 
 
@@ -89,7 +89,7 @@ def _ended(found: TreeOutcome) -> str:
 
 
 def _decide(query: Query, options: Options, budget: Budget) -> TreeOutcome | None:
-    """As `decide_on_trees`; a short disjunction is split into cases, which share the time."""
+    """Like `decide_on_trees`; a short disjunction is split into cases, which share the time."""
     # The order of cases decides which of several answers is shown.
     cases = every_case(query)[::-1]
     every: list[TreeOutcome] = []

@@ -1,1 +1,1 @@
-"""Tasks around one answer: rows of tables, second opinions, conjuncts that clash."""
+"""Tasks related to one answer: rows of tables, second opinions, conjuncts that clash."""

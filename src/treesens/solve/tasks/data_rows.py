@@ -1,6 +1,6 @@
 """Answers from a table's rows.
 
-A row that is already a witness is the answer, and promising rows start the search.
+A row that is already a witness is returned as the answer; promising rows seed the search.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HINTS = 32
 
 
 def table_in_play(query: ResolvedQuestion) -> tuple[str, FloatArray] | None:
-    """The table that an answer is compared with: the first table that the question or its domains use."""
+    """The table with which an answer is compared: the first table that the question or its domains use."""
     name = next(iter([*query.tables, *query.rows]), None)
     return None if name is None else (name, query.rows[name])
 
@@ -48,7 +48,7 @@ _LEGAL: WeakKeyDictionary[Space, tuple[FloatArray, Int64Array]] = WeakKeyDiction
 
 
 def legal_rows(query: Query, rows: FloatArray) -> Int64Array:
-    """The indices of the rows that are legal inputs: all values legal, none missing unless allowed."""
+    """The indices of the rows that are legal inputs: all values are legal, and none is missing unless allowed."""
     kept = _LEGAL.get(query.space)
     if kept is not None and kept[0] is rows:
         return kept[1]
@@ -67,7 +67,7 @@ def _legal_rows(query: Query, rows: FloatArray) -> Int64Array:
 
 
 def sweep_rows(query: Query, question: FlipQuestion, rows: FloatArray, *, walks: int) -> Flips:
-    """Extremes of the legal rows over the combinations of the sensitive features' cells, by at most `walks` tree walks.
+    """The extremes of the legal rows over the combinations of the sensitive features' cells, with at most `walks` tree walks.
 
     Only evenly spread rows (at most `MOST_ROWS`) are used and, if even few rows are too many, only evenly spread combinations.
     """
@@ -83,10 +83,10 @@ def sweep_rows(query: Query, question: FlipQuestion, rows: FloatArray, *, walks:
 
 
 class EventRows:
-    """A table's rows for a question about two points: which lie on which side, which flip, and with which partner.
+    """A table's rows for a question about two points: the rows that lie on each side, the rows that flip, and their partners.
 
-    `found` has the extremes of each row over all values of the varied features. `index`, int64[rows], has the legal rows'
-    numbers in `table`, float64[.., features]; `complete` is False if rows that flip may have been missed.
+    `found` contains the extremes of each row over all values of the varied features. `index`, int64[rows], contains the legal
+    rows' numbers in `table`, float64[.., features]; `complete` is False if rows that flip may have been missed.
     """
 
     def __init__(self, query: Query, question: FlipQuestion, found: Flips, table: FloatArray) -> None:
@@ -97,7 +97,8 @@ class EventRows:
         return len(self.index)
 
     def order(self) -> Int64Array:
-        """Positions of the rows that flip: first those that lie on one side unchanged, then those with the largest margins."""
+        """Positions of the rows that flip: first the rows that lie on one side without a change, then those with the largest
+        margins."""
         question, found = self.question, self.found
         places = np.flatnonzero(question.flipping(found))
         clear = question.clearance(found)[places]
@@ -107,7 +108,8 @@ class EventRows:
         return places[np.lexsort((-clear, ~own))]
 
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
-        """Masks, bool[rows]: rows that satisfy the first and the second point unchanged; None if only pairs can be judged."""
+        """Masks, bool[rows]: rows that, without a change, satisfy the first point, and rows that satisfy the second; None if
+        only pairs can be judged."""
         question = self.question
         if question.high is None or question.low is None:
             return None
@@ -115,7 +117,7 @@ class EventRows:
         return (falls, rises) if question.upper == 0 else (rises, falls)
 
     def witness(self, options: Options) -> tuple[int, Witness] | None:
-        """The first of the best rows that satisfies every constraint, with its row number. If both points have to be typical,
+        """The first row, among the best, that satisfies every constraint, with its row number. If both points must be typical,
         the pairs closest to typical inputs come first.
         """
         for place in self._least_untypical(self.order())[:_TRIED]:
@@ -125,8 +127,8 @@ class EventRows:
         return None
 
     def pair(self, place: int) -> FloatArray:
-        """A row with the varied features' values for each of the two points, float64[2, features]: the extremes' cells give the
-        values, and the row itself is one of the points if its own score is on one side.
+        """A row with the varied features' values for each of the two points, float64[2, features]: the cells of the extremes
+        give the values, and the row itself is one of the points if its own score is on one side.
         """
         question, found, space = self.question, self.found, self.query.space
         row = space.grid[0].number_type.cast(self.table[self.index[place]])
@@ -142,7 +144,7 @@ class EventRows:
         return values
 
     def hints(self) -> Int32Array:
-        """Rows that flip come first, then those with the smallest deficit."""
+        """Rows that flip come first, then the rows with the smallest deficit."""
         question, found = self.question, self.found
         places = np.argsort(-question.clearance(found), kind="stable")
         flipping = np.count_nonzero(question.flipping(found))
@@ -195,11 +197,12 @@ class Locations(Protocol):
     def locate(
         self, query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result: Result, options: Options
     ) -> Result:
-        """A found answer with its region and the nearest row of `table`."""
+        """An answer with its region and the nearest row of `table`."""
 
 
 def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
-    """The answer with its region and its nearest row, if the extension is installed, and the objective of the shown point."""
+    """The answer with its region and its nearest row, if the extension is installed, and with the objective of the shown
+    point."""
     if has_extensions():
         locations: Locations = service("location")
         result = locations.locate(query, table_in_play(query), result, options)
@@ -207,7 +210,7 @@ def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
 
 
 def recompute_objective(query: Query, result: Result) -> Result:
-    """The answer with the objective of the displayed point; `unknown` if its bound contradicts this value."""
+    """The answer with the objective of the displayed point; `unknown` if the bound contradicts this value."""
     goal, objective = query.objective, result.objective
     if goal is None or objective is None or result.witness is None:
         return result

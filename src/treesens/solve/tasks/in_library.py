@@ -1,8 +1,9 @@
 """Checks whether a `none` holds in the library's own arithmetic: `--confirm library`.
 
 `none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
-numerical band may satisfy the bound there. The question is repeated, relaxed by the library's maximum rounding error: if the
-relaxed question has no answer, the library has none. The library itself evaluates an answer to the relaxed question.
+numerical band may satisfy the bound in the library. The question is repeated, relaxed by the library's maximum rounding error:
+if the relaxed question has no answer, no input is an answer in the library. An answer to the relaxed question is evaluated by
+the library itself.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LIBRARY = "library"
 def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget], Result], budget: Budget) -> Result:
     """The `none`, confirmed if no rounding of the library can create an answer, and otherwise `unknown`.
 
-    A found input has passed the library's arithmetic already. Other results are returned unchanged.
+    An input that is found has already passed the library's arithmetic. Other results are returned unchanged.
     """
     if first.verdict is Verdict.FOUND and query.explained is not None and first.explanation is not None:
         return _confirm_reason(query, first, first.explanation, ask, budget)
@@ -40,17 +41,18 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
         return replace(joined, notes=(*first.notes, f"the library's arithmetic is open: {second.reason}"))
     if may_hold_in_library(query, second.witness.values):
         reason = (
-            "numerical band: there are no such inputs in exact arithmetic, but the library's rounding may make some"
+            "numerical band: there are no such inputs in exact arithmetic, but the library's rounding may create some"
         )
         return replace(joined, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
-    note = "the library's arithmetic is open: inputs miss a bound by less than it may round; the one tried misses it there, too"
+    note = "the library's arithmetic is open: inputs miss a bound by less than its rounding; the input tried misses it too"
     return replace(joined, notes=(*first.notes, note))
 
 
 def _confirm_reason(
     query: Query, first: Result, explanation: Explanation, ask: Callable[[Query, Budget], Result], budget: Budget
 ) -> Result:
-    """The reason, confirmed if no rounding gives another class to an input with the row's values of its features."""
+    """The reason, confirmed if no rounding gives another class to an input that has the row's values of the reason's
+    features."""
     assert query.explained is not None
     for agreeing_query in agreeing(query.explained, explanation.features or frozenset()):
         second = confirm_in_library(agreeing_query, ask(agreeing_query, budget), ask, budget)

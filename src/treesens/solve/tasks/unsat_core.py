@@ -1,7 +1,7 @@
 """Unsatisfiable cores: a minimal set of a question's conjuncts that no inputs satisfy together.
 
 The core is found by deletion: a conjunct is dropped if the rest is still proved to have no answer, and belongs to the core if
-there is an answer without it. If a search times out, its conjunct stays in the core, which may then not be minimal.
+the rest has an answer. If a search times out, the dropped conjunct stays in the core, which may then not be minimal.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def diagnostic_of(core: Core) -> Diagnostic:
     else:
         message = f"nothing satisfies these {len(core.spans)} constraints together {why}"
     if core.minimal and len(core.spans) > 1:
-        message += "; without any one of them there is an answer"
+        message += "; if any one of them is removed, there is an answer"
     if not core.minimal:
         message += "; perhaps some of them suffice"
     first, *others = core.spans
