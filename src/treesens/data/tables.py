@@ -105,7 +105,7 @@ class Table:
         values, known = self.columns[column], categories or Categories()
         if known.unsure:
             raise DataError(
-                f"column `{column}` may hold codes or names: the model does not state which column its category names belong to",
+                f"column `{column}` may hold codes or names: the model does not say which column its category names belong to",
                 place=f"{self.name}, column `{column}`",
                 remedy=f"write the codes of training, and declare the feature, e.g. {declaration(column, 'integer in [0, 9]')}",
             )

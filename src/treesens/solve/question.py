@@ -386,7 +386,9 @@ def search_cells(
     """One search over cells; `refuted` lists candidates that failed for lack of values."""
 
     def ask(*_: object, **__: object) -> Result:
-        raise InternalError("a search over cells must not run other questions", remedy="please report this with the file")
+        raise InternalError(
+            "a search over cells must not run other questions", remedy="please report this with the file"
+        )
 
     return ask_methods(OpenQuestion(query, options, ask, on_better), budget, cell_searches())
 

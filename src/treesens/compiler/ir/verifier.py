@@ -179,7 +179,7 @@ RULES: tuple[tuple[str, str, Check], ...] = (
 
 
 def verify(module: Module) -> None:
-    """Raises `IRError` with all violated rules. R1, R5 and R6 are checked first, since the other checks index arrays by them."""
+    """Raises `IRError` with all violated rules. R1, R5 and R6 are checked first, since other checks index arrays by them."""
     first = [rule for rule in RULES if rule[0] in {"R1", "R5", "R6"}]
     rest = [rule for rule in RULES if rule not in first]
     for group in (first, rest):

@@ -1,10 +1,12 @@
-"""Fitted scikit-learn estimators with other trees, in the original file format (skops, pickle or joblib) and compression.
+"""Writes fitted scikit-learn estimators with other trees, in the original file format (skops, pickle or joblib) and
+compression.
 
-Changed estimators are copied; the rest of the file is unchanged. In boosters, copies become additional rounds. A forest is a
-mean, so empty trees are added until it has 2^k times its original size, and all leaf values are multiplied by 2^k, which is
-exact in floating point.
+Changed estimators are copied; the rest of the file is unchanged. For boosters, copies of trees become additional rounds. A
+forest predicts a mean, so empty trees are added until the forest has 2^k times its original size, and all leaf values are
+multiplied by 2^k, which is exact in floating point.
 
-A file is opened here only if it was opened before, because the user trusts it or because skops found only plain data in it.
+A file is opened here only if it was already opened before, because the user trusts it or because skops found only plain data in
+it.
 """
 
 from __future__ import annotations
@@ -45,14 +47,14 @@ _FIRST_PROTOCOL = 2
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """The object in a file, and a function that returns the content of such a file for another object."""
+    """The object in a file, and a function that returns the file's content with another object in its place."""
 
     model: Any
     content: Callable[[Any], bytes]
 
 
 def stored(source: ModelSource, data: bytes) -> Store:
-    """The object stored in a trusted file with this content."""
+    """The object stored in a trusted file, where `data` is the file's content."""
     if source.format.startswith("sklearn-skops"):
         return Store(open_skops(data, source.path), _as_skops)
     squeeze: _Way = bytes
@@ -87,7 +89,8 @@ _NO_CHILD, _NO_FEATURE = -1, -2
 
 
 class SklearnWriter:
-    """Writes estimators, and pipelines that end with one. Raises ModelError for repairs that the file cannot express."""
+    """Writes estimators, and pipelines whose last step is an estimator. Raises ModelError for repairs that the file cannot
+    express."""
 
     leaf_type = NumberType.FLOAT64
 
@@ -102,7 +105,7 @@ class SklearnWriter:
             raise ModelError(
                 f"a {type(inside).__name__} cannot be written back",
                 place=ensemble.source.path,
-                remedy=f"estimators that can, also at the end of a pipeline: {', '.join(sorted(_WRITERS))}",
+                remedy=f"supported estimators, also at the end of a pipeline: {', '.join(sorted(_WRITERS))}",
             )
         self._write = _WRITERS[kind]
         self._leaves = leaves_of_trees(ensemble)
@@ -117,7 +120,8 @@ class SklearnWriter:
         return self._store.content(made)
 
     def in_rounds(self, trees: Sequence[Tree]) -> list[list[Tree | None]]:
-        """The trees by round, one per output: first those of the file, then copies. None means a tree that adds nothing."""
+        """The trees by round, one per output: first the trees of the file, then copies. None stands for a tree that adds
+        nothing."""
         outputs = self._ensemble.n_outputs
         first = {tree.source: tree for tree in reversed(trees)}
         rows: list[Tree | None] = [first.get(t) for t in range(self._ensemble.n_trees)]
@@ -128,7 +132,7 @@ class SklearnWriter:
         return [rows[at : at + outputs] for at in range(0, len(rows), outputs)]
 
     def decision_tree(self, members: Sequence[Any], tree: Tree | None, scale: float = 1.0) -> Any:
-        """The tree estimator for a tree to write; `members` are the estimators of the file."""
+        """The tree estimator for one tree of the new file; `members` are the estimators of the file."""
         source = members[0 if tree is None else tree.source]
         if tree is not None and tree.values is None and scale == 1.0:
             return source
@@ -155,7 +159,7 @@ class SklearnWriter:
         return estimator
 
     def predictor(self, members: Sequence[Any], tree: Tree | None) -> Any:
-        """The `TreePredictor` of histogram boosting for a tree to write."""
+        """The `TreePredictor` of histogram boosting for one tree of the new file."""
         source = members[0 if tree is None else tree.source]
         if tree is not None and tree.values is None:
             return source

@@ -1,4 +1,4 @@
-"""The declaration of `repair`: a less sensitive model in its library's file."""
+"""The declaration of `repair`, which writes a less sensitive model in the file format of its library."""
 
 from __future__ import annotations
 
@@ -25,51 +25,54 @@ PromiseKind = Literal["gap", "margin", "swing", "increasing", "decreasing"]
 KINDS: tuple[PromiseKind, ...] = ("gap", "margin", "swing")
 """The kinds of promises that have a size."""
 LEAST_FALL = Fraction(1, 10**6)
-"""The size of a direction, in raw score: it is proved that no score falls (rises) by this amount or more."""
+"""The size of a direction, in raw score: the proof shows that no score falls (rises) by this amount or more."""
 
 SWING = Option(
     Sizes(),
-    "No pair is further apart than this in raw score.",
-    more="With --gap or --margin, the swing is a single number, required in addition.",
+    "The largest allowed difference of raw scores in a pair.",
+    more="With --gap or --margin, the swing is a single number, required in addition to the gap or margin.",
 )
 INCREASING = Option(Names(), "Features, as a,b, in which the score must not fall (by 0.000001), all others equal.")
-DECREASING = Option(Names(), "Features, as a,b, in which the score must not rise, otherwise like --increasing.")
+DECREASING = Option(Names(), "Features, as a,b, in which the score must not rise; otherwise like --increasing.")
 KEEP_ROWS = Option(
     TableFile(),
     "Rows whose raw scores must not change by more than 0.0001.",
-    more="At most 500; not together with --increasing and --decreasing.",
+    more="At most 500 rows; cannot be combined with --increasing and --decreasing.",
 )
 TEST = Option(TableFile(), "Held-out rows, for prices.")
 OUTPUT = Option(
-    OutputPath(), "The repaired model, in the format of MODEL.", short="-o", more="Without it only prices are computed."
+    OutputPath(),
+    "The repaired model, in the format of MODEL.",
+    short="-o",
+    more="Without this, only prices are computed.",
 )
 PAIRS = Option(
     OutputPath(),
-    "A CSV file for retraining: rows that break the promise, each in two versions with its own label.",
-    more="The versions use values of other rows. With several sizes, the smallest is used.",
+    "A CSV file for retraining: rows that break the promise, each in two versions with the label of the row.",
+    more="The versions contain values of other rows. If there are several sizes, the smallest is used.",
 )
-METHOD = Option(Choice(METHODS), "The method; auto selects the method with the least loss on rows set aside.")
-KEEP = Option(Names(), "Features, as a,b, whose trees stay unchanged.")
+METHOD = Option(Choice(METHODS), "The method; auto selects the method with the smallest loss on rows set aside.")
+KEEP = Option(Names(), "Features, as a,b, whose trees must not change.")
 PROOF_TIME = Option(Seconds(), "Seconds for each proof.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepairOptions:
-    """The goals and settings of a repair. `time_limit` limits the search for the best leaves of one size, `proof_time` each
-    proof, both in seconds.
+    """The goals and settings of a repair. `time_limit` limits the search for the best leaves of one size, and `proof_time`
+    limits each proof, both in seconds.
     """
 
     vary: Sequence[Sequence[str]] | None = given(
         shared.VARY,
         None,
         "A feature, or a set as a,b; repeatable.",
-        "Each set keeps the promise by itself.",
+        "The promise applies to each set separately.",
     )
     gap: Sequence[str] = given(
         shared.GAP,
         (),
         "The promise: no pair crosses the cut-off by this probability (regressors: value), e.g. 0.1 or 0.05,0.1.",
-        "Each size gives a file with the size in its name; 0 means any change of the decision.",
+        "Each size produces a file with the size in its name; 0 means any change of the decision.",
     )
     margin: Sequence[str] = given(shared.MARGIN, (), "The promise in raw score.")
     swing: Sequence[str] = given(SWING, ())
@@ -80,7 +83,7 @@ class RepairOptions:
     output: Path | None = given(OUTPUT, None)
     pairs: Path | None = given(PAIRS, None)
     plot: Path | None = given(
-        shared.PLOT, None, "The prices over the sizes as a picture (.svg, .png, .pdf), by matplotlib."
+        shared.PLOT, None, "A plot of the prices over the sizes (.svg, .png, .pdf), made with matplotlib."
     )
     method: Method = given(METHOD, "auto")
     keep: Sequence[str] = given(KEEP, ())
@@ -88,7 +91,7 @@ class RepairOptions:
     decision: ast.Decision | None = given(
         shared.DECISION,
         None,
-        "Not supported: name one cut-off of the decision with --threshold instead.",
+        "Not supported: state one cut-off of the decision with --threshold instead.",
     )
     threshold: Fraction | None = given(shared.THRESHOLD, None)
     classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all.")
@@ -99,34 +102,38 @@ class RepairOptions:
         "Without this file, the promise also covers codes of categories, and missing values of features with missing "
         "values in the tables.",
     )
-    time_limit: float = given(shared.TIME_LIMIT, 120.0, "Seconds per size for the search for the best leaves.")
+    time_limit: float = given(
+        shared.TIME_LIMIT, 120.0, "Time limit in seconds for the search for the best leaves of one size."
+    )
     proof_time: float = given(PROOF_TIME, 60.0)
     seed: int = given(shared.SEED, 0)
     certificates: Path | None = given(
         Option(**{**vars(shared.CERTIFICATE), "door": Door.BOTH}),
         None,
         None,
-        "Certificates are about the written file. A proof needs an accepted certificate, with or without a folder.",
+        "Certificates are about the written file. A proof counts only with an accepted certificate, even without a folder.",
     )
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The sets of features, each with a promise of its own. Raises UsageError if there are neither sets nor directions."""
+        """The sets of features; the promise applies to each set separately. Raises UsageError if there are neither sets nor
+        directions."""
         if not self.vary and not self.directions:
             raise UsageError("no feature is named", remedy="name one: vary=['sex']")
         return tuple(dict.fromkeys(tuple(group) for group in self.vary or ()))
 
     @property
     def directions(self) -> dict[str, PromiseKind]:
-        """The direction of the score for each feature with a direction. Raises UsageError if a feature has both directions."""
+        """The direction of the score for each feature that has a direction. Raises UsageError if a feature has both
+        directions."""
         if both := sorted(set(self.increasing) & set(self.decreasing)):
             raise UsageError(f"`{both[0]}` cannot be both increasing and decreasing", remedy="leave one out")
         return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
 
     @property
     def kind(self) -> PromiseKind:
-        """The meaning of `sizes`: gaps in probability (or a regressor's value), margins on both sides, or swings of raw scores;
-        without any, a direction, which has no size. Raises UsageError for sizes without features, or features without sizes.
+        """The kind of `sizes`: gaps in probability (or a regressor's value), margins on both sides, or swings of raw scores;
+        without sizes, the kind is a direction. Raises UsageError for sizes without features, or features without sizes.
         """
         named = [kind for kind in KINDS if getattr(self, kind)]
         if self.gap and self.margin:
@@ -141,7 +148,8 @@ class RepairOptions:
 
     @property
     def sizes(self) -> tuple[Fraction, ...]:
-        """The sizes, one per repaired model; 0 for directions alone. Raises UsageError for a text that is not a size."""
+        """The sizes, one per repaired model; 0 for directions alone. Raises UsageError for a text that does not state a
+        size."""
         kind = self.kind
         return (
             tuple(dict.fromkeys(_size(kind, text) for text in getattr(self, kind))) if kind in KINDS else (Fraction(0),)
@@ -153,7 +161,7 @@ class RepairOptions:
         if self.kind == "swing" or not self.swing:
             return None
         if len(self.swing) > 1:
-            raise UsageError(f"--swing is a single number with --{self.kind}", remedy="give one, e.g. --swing 1")
+            raise UsageError(f"--swing must be a single number with --{self.kind}", remedy="give one, e.g. --swing 1")
         return _size("swing", self.swing[0])
 
 
@@ -163,7 +171,7 @@ def _size(kind: str, text: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         raise UsageError(f"--{kind}: `{text}` is not a number", remedy="write e.g. 0.1 or 0.05,0.1") from None
     if size < 0:
-        raise UsageError(f"--{kind} {text} is below 0", remedy="write e.g. 0.1; 0 is any change of the decision")
+        raise UsageError(f"--{kind} {text} is below 0", remedy="write e.g. 0.1; 0 means any change of the decision")
     return size
 
 
@@ -179,7 +187,7 @@ class SwingRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PromiseRecord:
-    """A promise that the written file keeps, with its proof; `kind` is the name of the option. A direction has a size too; its
+    """A promise that the written file keeps, with its proof; `kind` is the name of the option. A direction also has a size; its
     largest swing is the largest fall (for `decreasing`, the largest rise).
     """
 
@@ -196,7 +204,7 @@ class PromiseRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PricesRecord:
-    """Prices on the training rows, and on held-out rows."""
+    """Prices on the training rows, and on the held-out rows if there are any."""
 
     train: PriceRecord
     test: PriceRecord | Absent = ABSENT
@@ -204,7 +212,7 @@ class PricesRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesRecord:
-    """The numbers of changed trees and leaves, and the largest change of a leaf."""
+    """The numbers of changed trees and leaves, and the largest change of a leaf value."""
 
     trees: int
     trees_that_ask: int
@@ -218,7 +226,8 @@ class ChangesRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptRowsRecord:
-    """The rows whose raw scores had to stay, and the largest change of a score in the library's own predictions."""
+    """The number of rows whose raw scores had to stay unchanged, and the largest change of a score in the library's own
+    predictions."""
 
     rows: int
     largest_change_of_a_score: float
@@ -226,7 +235,7 @@ class KeptRowsRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairRecord:
-    """The repaired model of one size; `file` is its path, `unwritten` the reason if a proved model was not written."""
+    """The repaired model of one size; `file` is its path, and `unwritten` is the reason why a proved model was not written."""
 
     size: float
     method: str
@@ -269,30 +278,28 @@ def document(asked: Asking[RepairOptions], found: Found[RepairRecord]) -> Repair
 STUDY = Study(
     name="repair",
     title="repaired models: treesens repair --json",
-    text="""Changes the trees that split on the features of --vary, as little as possible, until no pair of inputs
-    breaks the promise, and proves this for the written file. Each size gives a file, and --plot draws a curve of their
-    prices. The score can also be made increasing or decreasing in features.
+    text="""Changes the trees that split on the features of --vary, as little as possible, until no pair of inputs breaks the
+    promise, and proves the promise for the written file. Each size produces a file, and --plot draws the curve of prices. The
+    score can also be made increasing or decreasing in features.
 
-    Exit codes: 0 proved and written, 5 not proved (then there is no file), 1 usage, 2 unreadable input, 130 interrupted
-    (proved files are written).
-    """,
+    Exit codes: 0 proved and written, 5 not proved (no file is written), 1 usage, 2 unreadable input, 130 interrupted (proved
+    files are written). """,
     call="""\
     Repairs a model so that it is less sensitive to the features of `vary`, like `treesens repair`. The model is written to
-    `output` in the format of its library (one file per size), and only with a proof about the file.
+    `output` in its library's format (one file per size), and only if the file is proved to keep the promise.
 
-    `data` contains the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
-    `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
-    In the features of `increasing` the score does not fall, in features of `decreasing` it does not rise. The raw scores of
-    `keep_rows`, a table, stay to 0.0001. Times are in seconds. Raises UsageError for a promise that the kept features and
-    rows rule out.
-    """,
+    `data` contains the training rows, and `test` the held-out rows; `label` names the column of labels in both. The promise is
+    one of `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in
+    addition. The score does not fall in the features of `increasing`, and does not rise in the features of `decreasing`. The
+    raw scores of the rows in the table `keep_rows` change by at most 0.0001. Times are in seconds. Raises UsageError if the
+    kept features and rows make the promise impossible. """,
     options=RepairOptions,
     ask="treesens.extensions.repair.run:ask",
     record=RepairRecord,
     picture="treesens.extensions.studies.report.plots:prices_plot",
     document=document,
     table="CSV or Parquet: the training rows.",
-    label="The column of labels, in both tables.",
+    label="The label column in both tables.",
     needs_table=True,
     needs_label=True,
     domains_of_table=False,

@@ -1,4 +1,4 @@
-"""Training within a budget from Python, by callbacks of the libraries."""
+"""Training within a sensitivity budget in Python, with callbacks for the libraries."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from treesens.python.settings import check_seconds, path_of
 
 
 class SwingBudget:
-    """Limits the sensitivity of a model during training: after every round it is proved that no two inputs that differ only in
-    `vary` are further than `swing` apart in raw score.
+    """Limits the sensitivity of a model during training: after every round, a proof shows that the raw scores of two inputs
+    that differ only in `vary` are at most `swing` apart.
 
-    A round that exceeds the limit is repeated with a half and a quarter of the learning rate, and then without the features.
-    `vary` names features; the features of a set, as in `[("race", "age")]`, change together. The proof is about all inputs,
-    with missing values of all features (except categories with names), or about the inputs that the `.sens` file `domain`
-    allows. A proof that takes longer than `time_limit` seconds fails. Raises UsageError for features that the rows do not have,
-    and for boosters whose rounds change earlier rounds (DART, random forests).
+    A round that exceeds the limit is repeated with a half and a quarter of the learning rate, and finally without the features.
+    `vary` names features; the features of a set, as in `[("race", "age")]`, change together. The proof covers all inputs,
+    including missing values of all features (except categories with names), or only the inputs that the `.sens` file `domain`
+    allows. A proof that takes longer than `time_limit` seconds fails. Raises UsageError for features that are missing from the
+    rows, and for boosters whose rounds change earlier rounds (DART, random forests).
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class SwingBudget:
         except (ValueError, ZeroDivisionError):
             raise UsageError(f"`swing` is {swing!r}, which is not a number", remedy="write e.g. 0.8") from None
         if size <= 0:
-            raise UsageError(f"`swing` is {swing!r}", remedy="for 0, leave the features out of the rows")
+            raise UsageError(f"`swing` is {swing!r}", remedy="for a swing of 0, leave the features out of the rows")
         groups = tuple(tuple(group) for group in sets_of(vary))
         declared = read_domain(None if domain is None else path_of("domain", domain))
         self._within = Within(groups, size, declared, float(time_limit))
@@ -60,7 +60,7 @@ class SwingBudget:
 
     @property
     def rounds(self) -> dict[str, int]:
-        """The numbers of rounds of the last training by outcome: rounds that split on `other features`, stayed `as it was`,
-        became `smaller`, or were repeated `without` the features of `vary`.
+        """The numbers of rounds of the last training by outcome: rounds that split only on `other features`, rounds kept `as it
+        was`, rounds made `smaller`, and rounds repeated `without` the features of `vary`.
         """
         return dict(Counter(self._trainings[-1].made)) if self._trainings else {}

@@ -1,4 +1,4 @@
-"""XGBoost files with other trees: the original document with the arrays of its trees replaced.
+"""Writes XGBoost files with other trees: the original document with the arrays of its trees replaced.
 
 Copies of a tree are placed in the round of that tree, so that round numbers, such as `best_iteration`, stay valid.
 """
@@ -22,7 +22,7 @@ _NO_PARENT = 2147483647
 
 
 class XGBoostWriter:
-    """Writes JSON or UBJSON, like the original file. Raises ModelError for repairs that the file cannot express."""
+    """Writes JSON or UBJSON, whichever the original file uses. Raises ModelError for repairs that the file cannot express."""
 
     leaf_type = NumberType.FLOAT32
 
@@ -136,7 +136,7 @@ class XGBoostWriter:
 
 
 def _categories(document: Mapping[str, Any], ids: Sequence[int], copy: Copy) -> dict[str, Any]:
-    """The category sets of some nodes, stored under their new numbers."""
+    """The category sets of some nodes, stored under the new node numbers."""
     starts, sizes = document["categories_segments"], document["categories_sizes"]
     sets = {
         int(node): document["categories"][start : start + size]
@@ -173,7 +173,7 @@ def _booster_of(data: bytes) -> Any:
         import xgboost
     except ImportError:
         raise MissingPackageError(
-            "a file in UBJSON is repaired through the library, which is not installed",
+            "repairing a UBJSON file requires the library, which is not installed",
             remedy="pip install 'treesens[xgboost]', or save the model as .json",
         ) from None
     booster = xgboost.Booster()

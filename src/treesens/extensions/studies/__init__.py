@@ -1,1 +1,1 @@
-"""Studies of one model by many questions: the audit, and the largest certified gap."""
+"""Studies that ask many questions about one model: the audit, and the largest certified gap."""

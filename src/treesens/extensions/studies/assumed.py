@@ -1,7 +1,7 @@
-"""The defaults that a study assumes if nothing else is stated: labels, possible inputs, cut-off, class, sizes and measures.
+"""The defaults that a study assumes unless they are stated: labels, possible inputs, cut-off, class, sizes and measures.
 
-Every output lists the defaults on which a result depends: the lines and the JSON of a command, the notes of a call, and the
-page of an audit. The options of a study determine which defaults apply; choices made by the caller are not listed.
+Every output lists the defaults on which a result depends: the output lines and the JSON of a command, the notes of a call, and
+the page of an audit. The options of a study determine which defaults apply; choices made by the caller are not listed.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ class Assumed:
 
 
 def assumed_of(study: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> list[Assumed]:
-    """The defaults that the study assumes, in the order of this module's first line; `warnings` are the study's warnings."""
+    """The defaults that the study assumes, in the order of the list at the start of this module; `warnings` are the study's
+    warnings."""
     return [one for choice in _CHOICES for one in choice(study, asked, warnings)]
 
 
 def without_assumed(warnings: Iterable[str]) -> tuple[str, ...]:
-    """The warnings, except those that only repeat an assumption."""
+    """The warnings, except warnings that only repeat an assumption."""
     return tuple(warning for warning in warnings if not _WHOLE.match(warning))
 
 
@@ -92,7 +93,7 @@ def _domain(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Ite
 
 
 def _whole(_: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> Iterator[Assumed]:
-    """The features assumed to take whole numbers only, according to the notes of the binder."""
+    """The features assumed to take only whole numbers, according to the binder's notes."""
     for warning in warnings:
         if found := _WHOLE.match(warning):
             value = f"whole numbers for {found[1]}"
@@ -104,7 +105,7 @@ def _whole(_: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> I
 
 
 def _threshold(_: Study[Any, Any], asked: Asking[Any], __: Sequence[str]) -> Iterator[Assumed]:
-    """The rule by which a model with two classes decides."""
+    """The decision rule of a model with two classes."""
     from treesens.binder.terms import predicts_probabilities
     from treesens.extensions.studies.decisions import cut_of
 
@@ -117,7 +118,7 @@ def _threshold(_: Study[Any, Any], asked: Asking[Any], __: Sequence[str]) -> Ite
 
 
 def _class(_: Study[Any, Any], asked: Asking[Any], __: Sequence[str]) -> Iterator[Assumed]:
-    """The class whose score is used, if there are two classes."""
+    """The class whose score is used if there are two classes."""
     if not _silent(asked, "classes") or not _has_one_score(asked.model.ensemble):
         return
     label = str(asked.model.ensemble.classes[1])
@@ -162,7 +163,7 @@ def _stated(what: str, value: str, option: str) -> Assumed:
 
 
 def _silent(asked: Asking[Any], name: str) -> bool:
-    """True if the study has an option about scores, and the caller did not give it."""
+    """True if the study has an option about scores that the caller did not set."""
     options = asked.options
     return hasattr(options, name) and not getattr(options, name) and getattr(options, "decision", None) is None
 
@@ -178,7 +179,7 @@ def _named(item: ast.Declaration) -> list[str]:
 
 
 def _lacks(columns: Any, name: str) -> bool:
-    """True if a feature's value is missing in some row."""
+    """True if a feature's value is missing in at least one row."""
     column: NDArray[Any] | None = next((columns[n] for n in columns if name in (n, n.replace(" ", "_"))), None)
     if column is None:
         return False

@@ -30,7 +30,7 @@ UNITS = ("raw score", "lead of one class", "value", "probability")
 
 @dataclass(frozen=True, kw_only=True)
 class NearestRowRecord:
-    """The row nearest to the pair; distances are Euclidean, and `bound_l2` is the proved lower bound."""
+    """The row nearest to the pair; distances are Euclidean, and `bound_l2` is the proved lower bound on the distance."""
 
     data: str
     index: int
@@ -42,7 +42,7 @@ class NearestRowRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class NearMissRecord:
-    """The best attempt of a search without a pair: the best slack, and the bound on the slack."""
+    """The best attempt of a search that found no pair: its slack, and the bound on the slack."""
 
     best_slack: float | Absent = ABSENT
     slack_bound: float | Absent = ABSENT
@@ -58,7 +58,7 @@ class ScoredPoints:
 
 @dataclass(frozen=True, kw_only=True)
 class TypicalPart:
-    """The answer to the record's question among typical inputs."""
+    """The answer to the record's question for typical inputs."""
 
     percent: float
     way: str
@@ -74,7 +74,7 @@ class TypicalPart:
 
 @dataclass(frozen=True, kw_only=True)
 class SharePart:
-    """The affected share of a measure."""
+    """The share of affected inputs under a measure."""
 
     measure: str
     lower: float
@@ -109,7 +109,7 @@ class ModelRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditRecord:
-    """The answer for one set of features, decision and gap; points are in the user's own labels."""
+    """The answer for one set of features, decision and gap; the values of points are in the user's own labels."""
 
     varied: list[str] = column()
     protected: bool | Absent = ABSENT
@@ -201,8 +201,8 @@ class DomainRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ProxyRecord:
-    """A feature that acts as a proxy for a protected one: `told` is the part of the entropy of `of` that the feature
-    explains in the table; the other numbers are the known facts about the feature's largest swing in the model.
+    """A feature that acts as a proxy for a protected one: `told` is the fraction of the entropy of `of` that the feature
+    explains in the table; the other fields state the feature's largest swing in the model.
     """
 
     of: str
@@ -277,11 +277,11 @@ class AuditDocument:
 SHAPE = Option(
     Flag(),
     "Also report whether the score is increasing or decreasing in each feature (`treesens shape`).",
-    more="The result is `shape` in the records of single features, and takes up to a second more for each.",
+    more="The result is the field `shape` in the records of single features, and takes up to one extra second per feature.",
 )
 REPAIR_GAP = Option(
     Sizes(single=True),
-    "Price a repair of the model to this gap, for protected features or else all features with a pair; needs --label.",
+    "Compute the price of a repair to this gap, for protected features or else for all features with a pair; needs --label.",
     more="The price, on rows held out from the repair, is `mending` in the record; each set takes up to three times the time"
     " limit ([repair](repair.md)).",
 )
@@ -289,13 +289,13 @@ REPORT = Option(
     OutputPath(needs="jinja2"),
     "Write a self-contained HTML page, and all records next to it: NAME.audit.json.",
     door=Door.COMMAND,
-    more="The page names the SHA-256 of the records.",
+    more="The page states the SHA-256 of the records.",
 )
 FORCE = Option(Flag(), "Replace an existing NAME.audit.json next to the page.", door=Door.COMMAND)
 PDF = Option(OutputPath(), "Print the page to PDF with Chromium or Chrome.", door=Door.COMMAND)
 CARD = Option(
     OutputPath(),
-    "Write a section of a model card in Markdown, between its marks if FILE has them.",
+    "Write a section of a model card in Markdown; if FILE contains marks, the section is written between them.",
     more="Marks are the lines `<!-- treesens: begin -->` and `<!-- treesens: end -->`; a file without them is never replaced.",
     door=Door.COMMAND,
 )
@@ -308,7 +308,7 @@ class AuditOptions(shared.Certifying):
     """The settings of an audit; `time_limit` is the time for each set of features, in seconds.
 
     With a `measure`, records contain the affected share, which takes up to another `time_limit` for every gap; with `typical`,
-    they contain the answer among typical inputs, which takes up to another `time_limit` for every set.
+    records contain the answer for typical inputs, which takes up to another `time_limit` for every set.
     """
 
     gap: Sequence[str] = given(shared.GAP, ())
@@ -317,7 +317,7 @@ class AuditOptions(shared.Certifying):
         shared.MEASURE,
         None,
         "Add the share of inputs that flip, by this measure (docs/measures.md).",
-        "It is `share` in every record ([measures.md](measures.md)), and takes up to the time limit once more for every gap.",
+        "The result is `share` in every record ([measures.md](measures.md)), and takes up to one more time limit per gap.",
     )
     shape: bool = given(SHAPE, False)
     repair_gap: Sequence[str] = given(REPAIR_GAP, ())
@@ -330,7 +330,7 @@ class AuditOptions(shared.Certifying):
     typical: str | None = given(
         shared.TYPICAL,
         None,
-        "Repeat the audit for inputs typical of the data, e.g. 95%: a region that contains this part of fresh inputs.",
+        "Repeat the audit for inputs typical of the data, e.g. 95%: a region that contains this percentage of fresh inputs.",
         "The result is `typical` in every record, with the pair of the largest swing in `worst`, and takes up to the "
         "time limit once more for every set. See [typical inputs](language.md#typical-inputs).",
     )
@@ -353,12 +353,12 @@ class AuditOptions(shared.Certifying):
 
     @property
     def near_enough(self) -> Tolerance:
-        """The allowed distance between the value of a largest swing and its bound."""
+        """The allowed difference between the value of a largest swing and its bound."""
         return Tolerance(0.0, 0.0) if self.optimal else Tolerance(self.tolerance, self.absolute_tolerance)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of the search that a reader needs to know."""
+        """The search settings that a reader needs to know."""
         from treesens.grammar.printing.printer import identity
 
         return {
@@ -391,25 +391,24 @@ def document(asked: Asking[AuditOptions], found: Found[AuditRecord]) -> AuditDoc
 STUDY = Study(
     name="audit",
     title="an audit: treesens audit --json, and the JSON next to its page",
-    text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair and its
-    nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have a question per pair of
-    classes, regressors a question about their value, and --decision has a question per pair of outcomes.
+    text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair with its
+    nearest row, and the largest swing with its proved bound. Classifiers with more than two classes have one question per pair
+    of classes, regressors have a question about their value, and --decision has one question per pair of outcomes.
 
     Exit codes: 0 every question decided, 5 some inconclusive, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130
     interrupted.
     """,
     call="""\
-    An audit of a model over rows (files, live objects, frames), as by `treesens audit`.
+    An audit of a model over rows (files, live objects, frames), like `treesens audit`.
 
     `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
-    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes between which
-    changes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a `.sens` file with
-    declarations of features. Features named in `real` may be fractions although their columns contain whole numbers. `measure`
-    (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of the rows;
-    `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap. `time_limit` is
-    in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C returns the results so
-    far.
-    """,
+    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes; then only
+    changes between these classes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is
+    a `.sens` file with declarations of features. Features named in `real` may have fractional values although their columns
+    contain whole numbers. `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, adds the results
+    for inputs typical of the rows; `shape` adds the direction of the score; `repair_gap`, with labelled rows, adds the price of
+    a `repair` to that gap. `time_limit` is the number of seconds for each set. A largest swing may differ from its bound by the
+    relative `tolerance`. Ctrl-C returns the results so far. """,
     options=AuditOptions,
     ask="treesens.extensions.studies.audit_search:ask",
     record=AuditRecord,

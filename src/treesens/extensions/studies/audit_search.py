@@ -1,13 +1,13 @@
-"""Audits a model over a table: every feature (or set of features) at every gap, without a question file.
+"""Audits a model over a table, without a question file: every feature (or set of features) at every gap.
 
-For a set of features, rows are tried first: a row that flips is a verified pair at distance 0 from the data. If no row flips,
-searches run from the smallest gap upwards, because a proof at one gap also answers all larger gaps. The remaining time is used
-to search for the largest swing, whose bound may answer further gaps. If one score decides, one exact sweep over the rows
-answers all gaps at once, and promising rows seed the searches. Outcomes of a decision, votes and averaged probabilities are
-audited in the same way, but every event is tried on the rows separately (`rows.py`).
+For each set of features, the rows are tried first: a row that flips is a verified pair at distance 0 from the data. If no row
+flips, searches run from the smallest gap upwards, because a proof at one gap also answers all larger gaps. The remaining time
+is used to search for the largest swing, whose bound may answer further gaps. If one score decides, a single exact sweep over
+the rows answers all gaps at once, and promising rows seed the searches. Outcomes of a decision, votes and averaged
+probabilities are audited in the same way, except that the rows are tried for each event separately (`rows.py`).
 
-The study `repair` computes the price of a repair, for one set of features at a time; its files are not kept. Every second row
-is a training row; the price is computed on the other rows, which are held out.
+The study `repair` computes the price of a repair, for one set of features at a time; the repaired files are not kept. Every
+second row is a training row; the price is computed on the other rows, which are held out.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
     options = asked.options
     check_options(asked.model, options)
     if options.shape and len(outputs_of(asked.model.ensemble, ())) > 1:
-        raise UsageError("the shape of one score is shown in an audit", remedy="run `treesens shape` for every class")
+        raise UsageError("an audit shows the shape of one score only", remedy="run `treesens shape` for every class")
     check_mending(asked.table, options)
     found = audit(
         asked.model,
@@ -108,7 +108,7 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
 
 
 def _evidence(record: dict[str, Any], found: Audit) -> Iterator[Evidence]:
-    """The evidence of a record: its answer, the bound on the largest swing, and the share."""
+    """The evidence for a record: its answer, the bound on the largest swing, and the share."""
     title, made = f"{', '.join(record['varied'])} {size_of_record(record)}", certified_of(record)
     if not made:
         yield Open(title, record["reason"] or "nothing is proved")
@@ -127,7 +127,7 @@ def _evidence(record: dict[str, Any], found: Audit) -> Iterator[Evidence]:
 def _share_evidence(title: str, record: dict[str, Any], found: Audit) -> Evidence:
     share, unit = record["share"], found.questions.get(key_of(record))
     if unit is None:
-        return Open(title, "rows decided by several scores are not proved one by one")
+        return Open(title, "rows decided by several scores are not proved individually")
     reason = share.get("reason") or ""
     if share["measure"] != "rows":
         measure = measure_of(share["measure"], unit)
@@ -139,7 +139,7 @@ def _share_evidence(title: str, record: dict[str, Any], found: Audit) -> Evidenc
 
 
 def size_of_record(record: dict[str, Any]) -> str:
-    """The gap of a record, or its outcomes, in words."""
+    """The gap of a record, or its outcomes, as text."""
     if "outcomes" in record:
         return f"from {' to '.join(record['outcomes'])}"
     return next(f"at {kind} {record[kind]}" for kind in ("gap", "margin") if kind in record)
@@ -182,7 +182,8 @@ def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
 
 
 def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOptions, *, bounded: bool) -> dict[str, Any]:
-    """The fields about the largest swing of a record: the maximum of its own swing, the largest fall and the largest rise."""
+    """A record's fields about the largest swing, which is the maximum of the swing found, the largest fall and the largest
+    rise."""
     reached = (record["max_swing"], shape.largest_fall, shape.largest_rise)
     values = [one for one in reached if one is not None]
     bounds = [one for one in (record["max_swing_bound"],) if one is not None]
@@ -195,7 +196,7 @@ def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOption
 
 
 def total(asked: Asking[AuditOptions]) -> int:
-    """The number of records to expect."""
+    """The expected number of records."""
     options, gaps, model = asked.options, _gaps(asked), asked.model.ensemble
     sets = len(options.vary) if options.vary is not None else model.n_features
     if options.decision is not None:
@@ -231,7 +232,7 @@ def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
 
 
 def check_options(model: LoadedModel, options: AuditOptions) -> None:
-    """Raises UsageError for options that do not apply to decisions with outcomes, averaged probabilities or votes."""
+    """Raises UsageError for options that do not support outcomes of decisions, averaged probabilities or votes."""
     sizes = [(word, getattr(options, word)) for word in ("gap", "margin", "threshold", "classes")]
     refuse_beside(options.decision, sizes)
     several = model.ensemble.link.several
@@ -292,7 +293,8 @@ def audit(
     stop: threading.Event | None = None,
     on_record: Callable[[dict[str, Any]], None] | None = None,
 ) -> Audit:
-    """Runs the audit; if the event `stop` is set, it ends with the records so far. `on_record` receives finished records."""
+    """Runs the audit; if the event `stop` is set, the audit ends and returns the records so far. `on_record` receives finished
+    records."""
     start = time.perf_counter()
     table = align_table(model, table)
     groups = sets_of(model, varied)
@@ -322,11 +324,11 @@ def audit(
 
 
 _MOMENT = 0.2
-"""Minimum number of seconds for one search of an audit."""
+"""Minimum time in seconds for one search of an audit."""
 _ROWS_SHARE, _SEARCH_SHARE = 0.4, 0.6
-"""Shares of the remaining time for the rows and for the search of one event; the rest is left for later events."""
+"""Fractions of the remaining time for the rows and for the search of one event; the rest is left for later events."""
 _EXACT = ("native", "compiler")
-"""Backends whose bounds are exact, apart from the rounding of the displayed value."""
+"""Backends whose bounds are exact, apart from the rounding of the reported value."""
 _ROUNDINGS, _BITS = Fraction(1, 1 << 48), 128
 LISTED = 100
 """Maximum number of flipping rows listed in a record, the clearest first."""
@@ -409,7 +411,7 @@ class SetAudit:
         return records
 
     def lost(self, reason: str) -> list[dict[str, Any]]:
-        """The records of a set whose audit failed: every answer is open, and nothing is known about rows."""
+        """The records of a set whose audit failed: every answer is open, and the fields about rows are empty."""
         return [
             self._put(one, unknown(one.query.query, reason), unknown(one.query.query, reason), 0.0, NO_ROWS)
             for one in self.questions.asked
@@ -423,7 +425,8 @@ class SetAudit:
         return self.sweep.of(query, asked.event.size)
 
     def _audited(self, asked: EventQuestion, before: Sequence[Result]) -> Audited:
-        """The rows of an event, and its answer; a pair found by a search is moved as near to a row as time allows."""
+        """The rows of an event, and its answer; if a search found the pair, the pair is brought as near to a row as time
+        allows."""
         rows = self._rows(asked)
         if len(rows) == 0:
             raise DataError("no row of the table lies in the domain", place=self.name)
@@ -434,7 +437,7 @@ class SetAudit:
         return Audited(asked, rows, result)
 
     def _answer(self, asked: EventQuestion, rows: EventRows, before: Sequence[Result]) -> Result:
-        """Tries the rows first, then the results of easier events, and then a search."""
+        """Tries the rows first, then reuses the results of easier events, and finally searches."""
         query, pair = asked.query, rows.witness(self.base)
         if pair is not None:
             bare = leave_open(query.name, witness=pair[1], backend="rows")
@@ -448,7 +451,7 @@ class SetAudit:
         return located(query, answer(query.query, options, part), options)
 
     def _nearer(self, query: ResolvedQuestion, result: Result) -> Result:
-        """The nearest pair found in a share of the time, if it is nearer than the known pair."""
+        """The nearest pair that a search finds in a fraction of the time, if it is nearer than the known pair."""
         part = self.budget.share(_SEARCH_SHARE).at_least(_MOMENT)
         found = located(query, answer(query.query, self.base, part), self.base)
         if found.nearest is None or (result.nearest is not None and result.nearest.distance <= found.nearest.distance):
@@ -458,7 +461,7 @@ class SetAudit:
         )
 
     def _most(self) -> Result:
-        """The largest swing: of a score by a search or from a row, bounded by the leaves; of a probability by halving."""
+        """The largest swing: for a score, from a search or a row, bounded by the leaves; for a probability, by bisection."""
         assert self.questions.swing is not None
         query = self.questions.swing.query
         return answered("largest swing", partial(self._swing, query), partial(unknown, query))
@@ -477,8 +480,8 @@ class SetAudit:
         return replace(result, objective=replace(known, bound=bound))
 
     def _swing_of_rows(self, query: Query, rows: EventRows, bound: float, result: Result) -> Result:
-        """The largest swing if the search found no pair in its time: for one score, the swing of the row with the largest
-        swing, and the bound from the leaves.
+        """The largest swing if the search found no pair in its time: for one score, the largest swing of a row, and the bound
+        from the leaves.
         """
         if isinstance(self.score, Between):
             return result
@@ -493,7 +496,7 @@ class SetAudit:
         return replace(result, witness=pair, objective=known)
 
     def _settled(self, asked: EventQuestion, result: Result, swing: Result, sweep: ScoreSweep) -> Result:
-        """Settles an open event by the largest swing: its bound may be a proof, and its pair an answer."""
+        """Decides an open event by the largest swing: the bound may be a proof, and the pair may be an answer."""
         if result.verdict is not Verdict.UNKNOWN or swing.objective is None:
             return result
         query, bound = asked.query, exact_bound(swing, sweep.swing_bound())
@@ -527,7 +530,7 @@ class SetAudit:
 
     @staticmethod
     def _untold(answers: list[Audited], notes: list[str], reason: str) -> list[dict[str, Any]]:
-        """Empty parts about typical inputs, if their computation failed; the reason is added to `notes`."""
+        """Empty parts about typical inputs, for the case that their computation failed; the reason is added to `notes`."""
         notes.append(reason)
         return [{} for _ in answers]
 
@@ -542,7 +545,8 @@ class SetAudit:
         return [{"typical": {**self.level.record(), **self._left(one, budget), **swing}} for one in answers]
 
     def _left(self, one: Audited, budget: Budget) -> dict[str, Any]:
-        """The answer among typical inputs: `none` if no input at all is an answer; otherwise from a row or a search."""
+        """The answer among typical inputs: `none` if no input at all is an answer; otherwise the result of a row or a
+        search."""
         question = one.asked.typical
         assert question is not None
         if one.result.verdict is Verdict.NONE:
@@ -564,8 +568,8 @@ class SetAudit:
         return answer(question.query, replace(self.base, hints=rows.hints()), budget)
 
     def _share(self, one: Audited) -> dict[str, Any]:
-        """The affected share: 0 if a proof excludes all pairs, otherwise searched for. If no single score decides, the result
-        is the share of rows that flip, which is open if not all values were tried.
+        """The affected share: 0 if a proof excludes all pairs; otherwise a search computes the share. If no single score
+        decides, the result is the share of rows that flip; this share is open if not all values were tried.
         """
         if self.measure is None:
             return {}
@@ -584,7 +588,7 @@ class SetAudit:
     def _put(
         self, asked: EventQuestion, result: Result, swing: Result | None, seconds: float, of_rows: dict[str, Any]
     ) -> dict[str, Any]:
-        """A record: the answer for the set of features, with its rows and the largest swing."""
+        """A record: the answer for the set of features, with the rows of the event and the largest swing."""
         query = asked.query
         data = record(query.query, result)
         for name in ("query", "expect", "as_expected", "objective", "attempts", "size", "query_sha256"):
@@ -610,12 +614,13 @@ class SetAudit:
 
 
 def unknown(query: Query, reason: str) -> Result:
-    """An open answer with `reason`, which remains as a note if the largest swing settles the answer."""
+    """An open answer with `reason`, which is kept as a note if the largest swing decides the question."""
     return Result(query.name, Verdict.UNKNOWN, reason, notes=(reason,))
 
 
 def _of_rows(rows: EventRows) -> dict[str, Any]:
-    """The fields of a record about rows that flip. A row flips down if it is the first point unchanged, up if the second."""
+    """The record's fields about rows that flip. A row flips down if the unchanged row is the first point, and up if the
+    unchanged row is the second."""
     order, sides = rows.order(), rows.sides()
     known = {
         "rows": len(rows),
@@ -650,8 +655,8 @@ def _swing_part(question: ResolvedQuestion, result: Result) -> dict[str, Any]:
 def exact_bound(swing: Result, leaves: float) -> Fraction:
     """An upper bound on all swings: the bound of the leaves, rounded upwards, or the bound of an exact search.
 
-    A search reports its bound as a float after a few roundings of half a unit each, which are added. Bounds of rounding solvers
-    are not used, because they prove nothing without a tolerance.
+    A search reports its bound as a float after a few roundings of half a unit each; these are added to the bound. Bounds of
+    rounding solvers are not used, because they prove nothing without a tolerance.
     """
     bound = None if swing.objective is None or swing.backend not in _EXACT else swing.objective.bound
     return (
@@ -662,7 +667,7 @@ def exact_bound(swing: Result, leaves: float) -> Fraction:
 
 
 def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> Fraction:
-    """A lower bound, almost tight, on the swing of the margin that the question requires."""
+    """An almost tight lower bound on the swing of the margin that the question requires."""
     average = query.query.models[shape.model].ensemble.average
     if shape.swing is not None:
         return shape.swing.enclose(_BITS)[0] / average
@@ -677,14 +682,16 @@ _TOLD = ("rows", "loss", "loss_before", "loss_after", "auc_before", "auc_after",
 
 
 def check_mending(table: Table, options: AuditOptions) -> None:
-    """Raises UsageError if prices of repairs are requested on rows without labels."""
+    """Raises UsageError if prices of repairs are requested but the rows have no labels."""
     if options.repair_gap and table.label is None:
-        raise UsageError("--repair-gap computes prices on labelled rows", remedy="name the column of labels: --label y")
+        raise UsageError(
+            "--repair-gap computes prices, which need labelled rows", remedy="name the label column: --label y"
+        )
 
 
 def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The prices of repairs: a record for every set of features with a verified pair, or only for the protected sets among
-    these, if there are any. If a repair fails, its record states the reason.
+    """The prices of repairs: one record for every set of features with a verified pair; if some of these sets are protected,
+    only for the protected sets. If a repair fails, its record states the reason.
     """
     assert asked.table is not None
     found = [tuple(one["varied"]) for one in records if one["verdict"] == "found"]
@@ -708,7 +715,8 @@ def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> l
 def _mended(
     model: LoadedModel, tables: tuple[Table, Table], varied: tuple[str, ...], audit: AuditOptions, stop: threading.Event
 ) -> dict[str, Any]:
-    """The price of a repair for one set of features, within the time limit; the repaired file is proved again."""
+    """The price of a repair for one set of features, within the time limit; the promise is proved again for the repaired
+    file."""
     repair = study_of("repair")
     options = repair.options(
         vary=[varied],

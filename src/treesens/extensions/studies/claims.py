@@ -1,4 +1,4 @@
-"""Turns evidence into claims, whose parts can have certificates: one method per kind of result."""
+"""Converts evidence into claims, whose parts can have certificates: one method per kind of result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treesens.solve.question import answer
 
 
 def claims_of(asked: Asking[Any], found: Found[Any]) -> Iterator[Claim]:
-    """The claims of every record, in the order of the records, each with the index of its record."""
+    """The claims of all records, in the order of the records, each with the index of its record."""
     options = asked.options
     maker = _Claims(options.time_limit, options.seed, options.certificates)
     for number, pieces in enumerate(found.evidence):
@@ -36,7 +36,7 @@ def claims_of(asked: Asking[Any], found: Found[Any]) -> Iterator[Claim]:
 
 @dataclass(frozen=True)
 class _Claims:
-    """Makes claims. Inputs missing from an answer are searched for again, within the time limit of one answer per claim."""
+    """Makes claims. Inputs missing from an answer are searched for again; each claim has the time limit of one answer."""
 
     seconds: float
     seed: int
@@ -115,7 +115,7 @@ class _Claims:
             yield each(f"{piece.title}: no input of another class", [lacking(bare)])
         else:
             limit = form_limit(goal, piece.bound)
-            yield each(f"{piece.title}: none is nearer than its bound", [not_beyond(piece.query, limit)])
+            yield each(f"{piece.title}: no input is nearer than the bound", [not_beyond(piece.query, limit)])
 
     @of.register
     def claim_counted(self, piece: kinds.Counted) -> Iterator[Claim]:
@@ -146,7 +146,7 @@ class _Claims:
         asked = [pinned(query, cells, kept) for query in piece.queries]
         shown = next((having(query, w) for query in asked if (w := ask(query).witness) is not None), None)
         if shown is None:
-            yield open_claim(piece.title, "no input was found that shows it")
+            yield open_claim(piece.title, "no input was found that shows the change")
         elif not piece.minimal:
             yield each(piece.title, [shown])
         else:

@@ -15,7 +15,7 @@ Record = dict[str, Any]
 class Shown:
     """A column of a table. `title` is the heading, in which `{unit}` is the unit of all records, or None if tables have no such
     column. `text` writes a cell; with `hide_if_empty`, a column of empty cells is left out. Columns are ordered by `place`,
-    then by field. `frame` is True if frames in Python have the column; a `spare` column is left out if space is short.
+    then by field order. `frame` is True if frames in Python have the column; a `spare` column is left out if space is short.
     """
 
     title: str | None

@@ -1,8 +1,8 @@
-"""TreeSHAP values for the features of a row, to be shown next to a proof.
+"""TreeSHAP values for the features of a row, shown next to a proof.
 
 The package `shap` computes the values (interventional TreeSHAP: Lundberg et al., Nature Machine Intelligence 2, 2020), with
 rows of the table as the background. TreeSHAP distributes the difference between the score of a row and the mean score of the
-background over the features, and proves nothing about other inputs.
+background over the features, but proves nothing about other inputs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Contributions:
         return int(self._ensemble.tree_output[tree]) in (-1, output)
 
     def _tree(self, tree: int, output: int) -> dict[str, Any]:
-        """A tree in the format of shap: an input goes left if its value is at most the threshold."""
+        """A tree in the format of shap, where an input goes left if its value is at most the threshold."""
         e = self._ensemble
         start, end = int(e.tree_offset[tree]), int(e.tree_offset[tree + 1])
         leaf = e.node_leaf[start:end] >= 0

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 EPSILON_OPTION = Option(Number(1e-6, 0.5), "The relative error of an estimate.")
 DELTA_OPTION = Option(Number(1e-12, 0.5), "The probability that an estimate has a larger error.")
-NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "No estimate for a share that is proved to be at most this.")
+NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "No estimate is made if a proof shows that the share is at most this.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountOptions(shared.Certifying):
-    """The settings of shares: the questions, the measure, and the precision; `time_limit` is in seconds for every question."""
+    """The settings of a count: the questions, the measure, and the precision; `time_limit` limits each question, in seconds."""
 
     measure: MeasureName = given(shared.MEASURE, "uniform")
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
@@ -143,20 +143,19 @@ def document(asked: Asking[CountOptions], found: Found[CountRecord]) -> CountDoc
 STUDY = Study(
     name="count",
     title="shares of inputs: treesens count --json",
-    text="""For every feature and gap the share of inputs for which changing that feature alone flips the decision: a proved
+    text="""For every feature and gap, the share of inputs for which changing only that feature flips the decision: a proved
     interval, and an estimate whose error is bounded with a probability of 1 - DELTA. Sets, gaps, cut-offs and classes are as in
     `treesens audit`.
 
     Exit codes: 0 every share is known precisely enough, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    The share of inputs for which changing some features alone flips the decision, as `treesens count` computes it: a proved
+    The share of inputs for which changing only some features flips the decision, as `treesens count` computes it: a proved
     interval, and an estimate whose relative error exceeds `epsilon` with a probability of at most `delta`.
 
-    `measure` is the measure of shares: `uniform` on the domain, `cells`, or from `data`: `marginals`, `chow-liu`, `rows`.
-    Sets, gaps, cut-offs, classes and domains are as in `audit`. `time_limit` is in seconds for each question. Ctrl-C
-    returns the results so far.
-    """,
+    `measure` is the measure of shares: `uniform` on the domain, `cells`, or from `data`: `marginals`, `chow-liu`, `rows`. Sets,
+    gaps, cut-offs, classes and domains are as in `audit`. `time_limit` limits each question, in seconds. Ctrl-C returns the
+    results so far. """,
     options=CountOptions,
     ask="treesens.extensions.studies.count_search:ask",
     record=CountRecord,

@@ -1,4 +1,4 @@
-"""Computes the share of inputs for which changing some features alone flips the decision.
+"""Computes the share of inputs for which changing only some features flips the decision.
 
 An input is affected if, with all other features fixed, some values of the varied features put its score above the gap and
 others below it. A pair for `sensitive M to F` and a flipping row of the audit satisfy the same condition.
@@ -78,7 +78,7 @@ def units_of(
     options: CountOptions,
     diagnostics: Diagnostics | None = None,
 ) -> list[Unit]:
-    """The questions, bound together: they share one space of cells and one table, if any."""
+    """The questions, bound together so that they share one space of cells and, if given, one table."""
     decisions = decisions_of(model.ensemble, Asked(gaps[0].kind, options.threshold, tuple(options.classes)))
     for decision in decisions:
         for gap in gaps:
@@ -103,7 +103,7 @@ def share_record(unit: Unit, options: CountOptions, stop: threading.Event) -> di
 
 
 def check_countable(question: ResolvedQuestion, measure: MeasureName) -> None:
-    """Raises UsageError if shares of a question cannot be counted, or its domain does not permit the measure."""
+    """Raises UsageError if shares of a question cannot be counted, or if the question's domain does not permit the measure."""
     counted_of(question.query)
     if measure == "uniform":
         measure_of(measure, question)
@@ -130,7 +130,7 @@ def count_unit(unit: Unit, options: CountOptions, stop: threading.Event) -> Coun
 
 
 def _counted(unit: Unit, options: CountOptions, budget: Budget) -> dict[str, Any]:
-    """The bounds on a share when the budget ends. Raises OutOfTime if the search could not begin."""
+    """The bounds on a share when the budget ends. Raises OutOfTime if the search could not start."""
     with working_within(budget.at_least(FIRST_MOMENT)):
         counted = _counted_of(unit)
         measure = measure_of(options.measure, unit.question)
@@ -156,7 +156,7 @@ def _unknown_share(reason: str) -> dict[str, Any]:
 
 
 def _of_rows(unit: Unit, counted: Counted, search: ShareSearch, measure: Measure) -> dict[str, Any]:
-    """The share of rows, which are counted one by one."""
+    """The share of affected rows; rows are counted one by one."""
     table = table_in_play(unit.question)
     assert table is not None
     groups = counted.groups
@@ -171,7 +171,7 @@ def _of_rows(unit: Unit, counted: Counted, search: ShareSearch, measure: Measure
         "upper": maybe / len(cells),
         "estimate": None,
         "closed": sure == maybe,
-        "reason": "" if sure == maybe else "scores are too long for exact sums",
+        "reason": "" if sure == maybe else "the scores have too many bits for exact sums",
         "rows": len(cells),
         "rows_outside": len(table[1]) - len(cells),
         "rows_concerned": sure,
@@ -246,14 +246,14 @@ def _evidence(unit: Unit, record: CountRecord) -> Evidence:
 
 
 def total(asked: Asking[CountOptions]) -> int:
-    """The number of shares to expect."""
+    """The expected number of shares."""
     options = asked.options
     sets = len(options.vary) if options.vary is not None else asked.model.ensemble.n_features
     return len(sizes_for(asked.model, options)) * sets
 
 
 _LEAST_DIFFERENCE = 0.03
-"""The smallest difference of shares that is worth a line."""
+"""The smallest difference of shares that is reported."""
 _LISTED = 6
 
 
@@ -301,7 +301,7 @@ def traits_of(
 
 
 def _statements(space: Space, f: int, mine: FloatArray, everyone: FloatArray) -> Iterator[Trait]:
-    """All statements about a feature: one for missing, one per category, or two per threshold of an ordered feature."""
+    """All statements about a feature: one for missing values, one per category, or two per threshold of an ordered feature."""
     name, grid = space.names[f], space.grid[f]
     legal = np.flatnonzero(space.legal[f])
     if grid.missing and space.legal[f][grid.missing_cell]:

@@ -32,9 +32,10 @@ def label_of_class(ensemble: Ensemble, index: int) -> ast.Label:
 
 @dataclass(frozen=True)
 class Around:
-    """One score on both sides of a cut-off: at least `centre` + g for one point, at most `centre` - g for the other.
+    """One score on opposite sides of a cut-off: at least `centre` + g for one point, at most `centre` - g for the other.
 
-    At g = 0 the second point lies below the cut-off. If `own` is True, no cut-off was given and the model's own rule decides.
+    At g = 0, the second point is strictly below the cut-off. If `own` is True, no cut-off was given and the model's own rule
+    decides.
     """
 
     ensemble: Ensemble
@@ -56,7 +57,7 @@ class Around:
         return ast.Margin(point)
 
     def event(self, gap: Gap, *, harder: bool = False) -> Event:
-        """The event of one point on each side of the cut-off, both at a distance of the gap."""
+        """The event that there is one point on each side of the cut-off, each at least the gap away."""
         size = gap.size
         if size == 0 and self.own:
             one, other = (label_of_class(self.ensemble, i) for i in (self.positive, 1 - self.positive))
@@ -66,12 +67,12 @@ class Around:
         return _event(self, gap, (above,), (below,), harder=harder)
 
     def widest(self) -> Event:
-        """The event of one point on each side of the cut-off, where the cut-off itself belongs to both sides."""
+        """The event that there is one point on each side of the cut-off, where the cut-off itself belongs to both sides."""
         centre = ast.Number(self.centre)
         return Event((ast.Comparison(self.score(_A), ">=", centre),), (ast.Comparison(self.score(_B), "<=", centre),))
 
     def difference(self) -> ast.Expression:
-        """The quantity whose largest swing is searched for: the difference of raw scores, or of probabilities for a forest."""
+        """The objective of the search for the largest swing: the difference of raw scores, or of probabilities for a forest."""
         label = label_of_class(self.ensemble, self.positive) if self.ensemble.n_outputs > 1 else None
         return _minus(ast.Margin(_A, label), ast.Margin(_B, label))
 
@@ -91,19 +92,19 @@ class Around:
             )
 
     def words(self, size: Fraction) -> str:
-        """The text of the question, with its numbers."""
+        """The question as text, with its numbers."""
         name = f"P({self.ensemble.classes[self.positive]})" if self.kind == "gap" else "raw score"
         low = "<" if size == 0 else "<="
         return f"{name} >= {_text(self.centre + size)} for one input, {low} {_text(self.centre - size)} for the other"
 
     def record(self) -> dict[str, Any]:
-        """Further fields of records, next to the gap."""
+        """Fields of records in addition to the gap."""
         return {} if self.own else {"threshold": float(self.centre), "classes": [self.ensemble.classes[self.positive]]}
 
 
 @dataclass(frozen=True)
 class Apart:
-    """One score that moves by at least g: the value of a regressor, or the score of a chosen class."""
+    """One score that changes by at least g: the value of a regressor, or the score of a chosen class."""
 
     ensemble: Ensemble
     kind: Kind
@@ -128,25 +129,25 @@ class Apart:
         return ast.Margin(point, label_of_class(self.ensemble, self.chosen))
 
     def event(self, gap: Gap, *, harder: bool = False) -> Event:
-        """The event of two points whose scores are at least the gap apart."""
+        """The event that the scores of the two points are at least the gap apart."""
         apart = ast.Comparison(self.difference(), ">=", ast.Number(gap.size))
         return _event(self, gap, both=(apart,), harder=harder)
 
     def widest(self) -> Event:
-        """The event of any two points."""
+        """The event that every two points satisfy."""
         return Event()
 
     def difference(self) -> ast.Expression:
-        """The quantity whose largest swing is searched for: the difference of the score between the two points."""
+        """The objective of the search for the largest swing: the difference of the score between the two points."""
         return _minus(self.score(_A), self.score(_B))
 
     def check(self, size: Fraction) -> None:
         """Raises UsageError for a gap of 0, which every pair satisfies."""
         if size == 0:
-            raise UsageError("every two inputs are at least 0 apart", remedy=f"give a --{self.kind} above 0")
+            raise UsageError("any two inputs are at least 0 apart", remedy=f"give a --{self.kind} above 0")
 
     def words(self, size: Fraction) -> str:
-        """The text of the question, with its numbers."""
+        """The question as text, with its numbers."""
         if self.chosen is None:
             name = "predictions" if self.kind == "gap" else "raw scores"
         else:
@@ -155,7 +156,7 @@ class Apart:
         return f"{name} of the two inputs at least {_text(size)} apart"
 
     def record(self) -> dict[str, Any]:
-        """Further fields of records, next to the gap."""
+        """Fields of records in addition to the gap."""
         return {} if self.chosen is None else {"classes": [self.ensemble.classes[self.chosen]]}
 
 
@@ -179,14 +180,15 @@ class Between:
         return self.first
 
     def event(self, gap: Gap, *, harder: bool = False) -> Event:
-        """The event of the first class for one point and the second for the other, each with a lead of the gap."""
+        """The event that the first class is predicted for one point and the second for the other, each with a lead of the
+        gap."""
         lead = ast.Number(gap.size) if gap.size else None
         first, second = (label_of_class(self.ensemble, i) for i in self.classes)
         one, other = ast.ClassIs(_A, first, margin=lead), ast.ClassIs(_B, second, margin=lead)
         return _event(self, gap, (one,), (other,), harder=harder)
 
     def widest(self) -> Event:
-        """The event in which both classes lead by 0 or more, whichever wins a tie: one row for each of the other classes."""
+        """The event that both classes lead by 0 or more, whichever class wins a tie: one row for each of the other classes."""
         one, other = (
             tuple(
                 ast.Comparison(self._ahead(point, wanted, other), ">=", ast.Number(Fraction(0)))
@@ -202,17 +204,17 @@ class Between:
         return _minus(ast.Margin(point, one), ast.Margin(point, two))
 
     def difference(self) -> ast.Expression:
-        """The quantity whose largest swing is searched for: the lead of the first class over the second."""
+        """The objective of the search for the largest swing: the lead of the first class over the second."""
         return _minus(self._ahead(_A, self.first, self.second), self._ahead(_B, self.first, self.second))
 
     def check(self, size: Fraction) -> None:
-        """Raises UsageError for a positive lead in votes, which have no leads. Other models permit every lead from 0."""
+        """Raises UsageError for a positive lead in votes, which have no leads. Other models permit every lead of at least 0."""
         if size and self.ensemble.link.votes:
             what = "calibrated scores of classes" if self.ensemble.link.compares_members else "votes"
             raise UsageError(f"{what} have no margin", remedy="give --margin 0: any change of the class")
 
     def words(self, size: Fraction) -> str:
-        """The text of the question, with its numbers."""
+        """The question as text, with its numbers."""
         lead = ""
         if size:
             unit = "of probability" if predicts_probabilities(self.ensemble) else "in raw score"
@@ -221,7 +223,7 @@ class Between:
         return f"class {first} for one input, class {second} for the other{lead}"
 
     def record(self) -> dict[str, Any]:
-        """Further fields of records, next to the gap."""
+        """Fields of records in addition to the gap."""
         return {"classes": [self.ensemble.classes[i] for i in self.classes]}
 
 
@@ -273,7 +275,7 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
     if asked.kind == "gap":
         raise UsageError(
             "a gap needs a single probability, and the model has more than two classes",
-            remedy="give --margin M: by how much each class leads (0: any change of the class); or one class: --classes C",
+            remedy="give --margin M, the lead of each class (0: any change of the class), or one class: --classes C",
         )
     if ensemble.link.averages:
         raise UsageError(
@@ -326,7 +328,7 @@ def cut_of(ensemble: Ensemble) -> Fraction | None:
 def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Sequence[str]) -> tuple[Kind, list[str]]:
     """The default gaps of an audit. Raises UsageError for regressors, whose values have units of their own."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
-        raise UsageError("a regressor has no gap of its own", remedy="give --gap in units of its value, e.g. --gap 10")
+        raise UsageError("a regressor has no default gap", remedy="give --gap in units of its value, e.g. --gap 10")
     threshold = threshold or cut_of(ensemble)
     if ensemble.link.votes or (len(ensemble.classes) > 2 and len(classes) != 1):
         return "margin", ["0"]
@@ -354,7 +356,7 @@ def _of_votes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> list[D
     """Any change of the class, for each pair of classes."""
     if asked.kind == "gap" or asked.threshold is not None:
         raise UsageError(
-            "the calibrated scores of classes are compared, and have no gap"
+            "the model compares the calibrated scores of classes, which have no gap"
             if ensemble.link.compares_members
             else "votes for classes are counted, and there are no probabilities",
             remedy="give --margin 0: any change of the class",
@@ -460,7 +462,7 @@ def _text(number: Fraction) -> str:
 
 
 def favourable_clause(ensemble: Ensemble, favourable: int, threshold: Fraction | None) -> ast.Formula:
-    """The formula that gives the point `a` the favourable decision."""
+    """The formula stating that the point `a` gets the favourable decision."""
     point, label = ast.Name("a"), label_of_class(ensemble, favourable)
     if threshold is None:
         return ast.ClassIs(point, label)

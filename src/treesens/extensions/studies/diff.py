@@ -22,14 +22,16 @@ CHANGES = ("appears", "goes", "unknown", "stays", "never")
 
 @dataclass(frozen=True, kw_only=True)
 class DiffOptions(shared.Certifying):
-    """The settings of a comparison; `time_limit` (seconds) is for every search, `set_limit` for every set and model."""
+    """The settings of a comparison; `time_limit` limits each search, and `set_limit` each set and model, both in seconds."""
 
     gap: Sequence[str] = given(
         shared.GAP,
         (),
         "Also compare the sensitivities at these gaps in probability, e.g. 0.1,0.2; needs --data.",
     )
-    margin: Sequence[str] = given(shared.MARGIN, (), "Also at these gaps in raw score, e.g. 0.5,1.")
+    margin: Sequence[str] = given(
+        shared.MARGIN, (), "Also compare the sensitivities at these gaps in raw score, e.g. 0.5,1."
+    )
     decision: ast.Decision | None = given(
         shared.DECISION,
         None,
@@ -46,7 +48,7 @@ class DiffOptions(shared.Certifying):
         RELATIVE,
         "The relative gap at which a largest difference counts as proved. Equality is proved exactly.",
     )
-    optimal: bool = given(shared.OPTIMAL, False, "Prove largest differences to the last unit: the tolerance is 0.")
+    optimal: bool = given(shared.OPTIMAL, False, "Prove largest differences exactly: the tolerance is 0.")
     seed: int = given(shared.SEED, 0)
 
     @property
@@ -61,7 +63,7 @@ def status_words(record: Record) -> str:
 
 
 def input_words(record: Record) -> str:
-    """The values of the input; empty without a difference."""
+    """The values of the input; empty if there is no difference."""
     from treesens.report.tables import value_text
 
     values = (record["input"] or {}).items() if record["largest"] else ()
@@ -190,14 +192,13 @@ STUDY = Study(
     --fail-on, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of
-    every raw score at one input, reached and bounded. `data` gives the domain and the rows that change. `label`, the column of
-    labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in probability, or as
-    `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and disappear; `decision`, a
-    `.sens` file, the changes of outcomes. `time_limit` is in seconds for every search, `set_limit` for every set of features
-    and model. A largest difference may differ from its bound by `tolerance` (relative). UsageError for models with different
-    kinds of scores. Ctrl-C returns the results so far.
-    """,
+    Compares two models (files, live objects) as `treesens diff` does: the models are proved equal, or the largest difference of
+    every raw score is reached by an input and bounded by a proof. `data`, a table, gives the domain and the rows to compare.
+    `label`, the column of labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in
+    probability, or as `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and disappear;
+    `decision`, a `.sens` file, adds the changes of outcomes. `time_limit` limits every search, and `set_limit` every set of
+    features and model, both in seconds. A largest difference may differ from its bound by the relative `tolerance`. Raises
+    UsageError for models with different kinds of scores. Ctrl-C returns the results so far. """,
     options=DiffOptions,
     ask="treesens.extensions.studies.diff_search:ask",
     record=DiffRecord,

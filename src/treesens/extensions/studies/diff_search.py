@@ -84,7 +84,8 @@ class Largest(Optimum):
 
     @property
     def is_shown(self) -> bool:
-        """True if the scores at the input also differ in the arithmetic of the library, whose rounding may make them equal."""
+        """True if the scores at the input also differ in the arithmetic of the library, which may round different scores to the
+        same number."""
         witness = self.witness
         if witness is None or self.value is None or self.value <= 0:
             return False
@@ -174,7 +175,7 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
     """Compares two models. A largest difference may differ from its bound by the relative `tolerance`; equality is always
     proved exactly. Raises UsageError for models whose outputs cannot be compared.
 
-    If the table has a label column, the price of the new model on its rows is added, over all rows and by the groups of
+    If the table has a label column, the price of the new model on the table's rows is added, overall and for each group of
     `price_by`. With gaps, both models are also audited over the table, and their sensitivities are compared.
     """
     options, (old, new), table = asked.options, asked.models, asked.table
@@ -221,7 +222,8 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
 
 
 def _evidence(found: Difference, models: tuple[Ensemble, ...]) -> Iterator[Evidence]:
-    """The evidence for equality, or for the largest difference of every score in both directions; and for all changes."""
+    """The evidence for equality, or for the largest difference of every score in both directions, and the evidence for all
+    changes."""
     if found.same_trees:
         yield Equal("the models are equal", models, ())
     elif found.verdict == "equal" and not any(one.of_probability for one in found.largest):
@@ -285,7 +287,7 @@ def compare_rows(found: Difference, question: ResolvedQuestion) -> None:
 def labels_of_rows(
     old: LoadedModel, table: Table | None, price_by: Sequence[Sequence[str]]
 ) -> tuple[Labelled | None, tuple[str, ...]]:
-    """The labels of a table with their groups, or a note that explains missing prices. Raises UsageError or DataError if groups
+    """The labels of a table with their groups, or a note on why prices are missing. Raises UsageError or DataError if groups
     are given but prices are impossible.
     """
     if table is None or table.label is None:
@@ -459,7 +461,7 @@ def changed_outcomes(
     *,
     same: bool,
 ) -> list[ChangedOutcome]:
-    """The changes of outcome that were answered before a stop. `same` is True if the models are equal."""
+    """The changes of outcome that were answered before the study was stopped. `same` is True if the models are equal."""
     found = []
     for (before, after), question in zip(changes_of(decision), questions, strict=True):
         if stop.is_set():
@@ -513,7 +515,7 @@ def _of_point(decided: Sequence[DecidedPoint], point: int) -> DecidedPoint:
 
 @dataclass(frozen=True)
 class ChangedSensitivity:
-    """The change for one set of features at one gap: the records of both audits, and a question of each."""
+    """The change for one set of features at one gap: the records of both audits, and one question of each audit."""
 
     old: dict[str, Any]
     new: dict[str, Any]
@@ -552,8 +554,8 @@ def changed_sensitivities(
     options: DiffOptions,
     stop: threading.Event,
 ) -> list[ChangedSensitivity]:
-    """The audits of both models over one table: the questions that both audits answered before a stop. By default, every
-    feature that a tree of one of the models splits on is audited.
+    """The audits of both models over one table: the questions that both audits answered before the study was stopped. By
+    default, every feature that a tree of one of the models splits on is audited.
     """
     mine = AuditOptions(
         time_limit=options.set_limit,

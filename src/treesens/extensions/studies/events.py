@@ -146,13 +146,14 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
 
 @dataclass(frozen=True)
 class TypicalLevel:
-    """The percentage of fresh inputs that are typical, and the method (`way`) that learns the test from the table `d`."""
+    """The percentage of fresh inputs that are typical, and the method (`way`) that learns the test for typical inputs from the
+    table `d`."""
 
     percent: Fraction
     way: str = TYPICAL_WAYS[0]
 
     def clause(self) -> ast.Formula:
-        """The clause that both points of a study's question are typical."""
+        """The constraint that both points of a study's question are typical."""
         points = ast.Name("a"), ast.Name("b")
         return Typical(points, ast.Name("d"), ast.Number(self.percent), self.way)
 

@@ -47,7 +47,7 @@ class Answered(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Best(Evidence):
-    """An optimum: a reached value and a bound. `bound`, if given, replaces the bound of the result; 0 is then exact."""
+    """An optimum: a reached value and a bound. If `bound` is given, it replaces the bound of the result; 0 is then exact."""
 
     query: Query
     result: Result | None
@@ -98,7 +98,8 @@ class Share(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Reason(Evidence):
-    """Features whose values alone keep the class of the row `cells`, int32[features]; `others` has a question per class."""
+    """Features whose values alone keep the class of the row `cells`, int32[features]; `others` contains one question per
+    class."""
 
     others: Sequence[Query]
     cells: Int32Array
@@ -108,8 +109,8 @@ class Reason(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Change(Evidence):
-    """Features of the row with `cells`, int32[features], whose change alone answers one of the questions. If `minimal` is True,
-    none of the features can be left out, and there is one question.
+    """Features of the row with `cells`, int32[features], such that changing only these features answers one of the questions.
+    If `minimal` is True, every one of the features is needed, and there is one question.
     """
 
     queries: Sequence[Query]
@@ -120,8 +121,8 @@ class Change(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Border(Evidence):
-    """The sets of features among `every` that have a pair (searched for again if there is no witness), and the sets proved to
-    have no pair. `complete` is True if these sets decide every set.
+    """The sets of features among `every` that have a pair (the pair is searched for again if no witness is known), and the sets
+    proved to have no pair. `complete` is True if these sets decide every set.
     """
 
     every: Sequence[int]

@@ -24,7 +24,7 @@ CLOSE = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class GapOptions(shared.Certifying):
-    """The settings of the search for gaps; `time_limit` is in seconds for each set of features."""
+    """The settings of the search for gaps; `time_limit` limits the search for each set of features, in seconds."""
 
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
     threshold: Fraction | None = given(shared.THRESHOLD, None)
@@ -69,7 +69,7 @@ class GapRecord:
 
 
 def total(asked: Asking[GapOptions]) -> int:
-    """The number of gaps to expect."""
+    """The expected number of gaps."""
     from treesens.extensions.studies.decisions import check_votes, decisions_of, natural_question
 
     model, options = asked.model.ensemble, asked.options
@@ -81,18 +81,17 @@ def total(asked: Asking[GapOptions]) -> int:
 STUDY = Study(
     name="gap",
     title="largest gaps: treesens gap --json",
-    text="""For every feature the greatest margin g such that changing that feature alone takes some input from g above the
-    cut-off to g below it: reached by a verified pair, and bounded by a proof. Between two of several classes g is the lead of
-    each, and for regressors the largest difference of two values. With --typical both inputs are typical of the data.
+    text="""For every feature, the greatest margin g such that changing only this feature takes some input from g above the
+    cut-off to g below it: reached by a verified pair, and bounded by a proof. Between two of several classes, g is the lead of
+    each class; for regressors, g is the largest difference of two values. With --typical, both inputs are typical of the data.
 
     Exit codes: 0 every gap closed, 5 some open, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a
-    verified pair and bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is
-    within `close` of the value, or after `time_limit` seconds for each set. `typical`, a percentage, restricts inputs to inputs
-    typical of the rows.
-    """,
+    The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair and
+    bounded by a proof. With `data`, the domains are the ranges of its columns. A search ends when the bound is within `close`
+    of the value, or after `time_limit` seconds per set. `typical`, a percentage, restricts the question to inputs typical of
+    the rows. """,
     options=GapOptions,
     ask="treesens.extensions.studies.gap_search:ask",
     record=GapRecord,

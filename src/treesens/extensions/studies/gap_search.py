@@ -1,5 +1,6 @@
 """Finds the largest certified gap of every set of features (`optima.largest_gap`). Gaps up to the value are `found`, gaps
-beyond the bound are `none`. For regressors and a chosen class, the gap is the largest difference of a score, an objective.
+beyond the bound are `none`. For regressors and a chosen class, the gap is the largest difference of a score, which is maximised
+as an objective.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def ask(asked: Asking[GapOptions]) -> Found[GapRecord]:
 
 
 def _widest(varied: tuple[str, ...], decision: Decision, typical: TypicalLevel | None) -> ast.Find:
-    """The question for two points on both sides of the decision, or as far apart as possible."""
+    """The question for two points on opposite sides of the decision, or as far apart as possible."""
     only = () if typical is None else (typical.clause(),)
     goal = ast.Objective("maximize", decision.difference()) if isinstance(decision, Apart) else None
     return pair_of(varied, (*decision.widest().clauses, *only), goal)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 FOUR_FIFTHS = 0.8
 """The rule of thumb of the Uniform Guidelines on Employee Selection Procedures (1978), 29 CFR 1607.4 D."""
 SMALLEST = 0.02
-"""Groups with less than this part of all rows are not compared: 29 CFR 1607.15 A (2)."""
+"""Groups with less than this fraction of all rows are not compared: 29 CFR 1607.15 A (2)."""
 
 BY = Option(
     Groups(),
-    "A column whose values are groups, or several as a,b for their intersections; repeatable.",
+    "A column whose values define the groups, or several columns as a,b for their intersections; repeatable.",
     short="-b",
     more="A column need not be a feature of the model, unless the measure is `uniform` or `cells`.",
 )
@@ -45,7 +45,7 @@ SMALLEST_OPTION = Option(
 
 @dataclass(frozen=True, kw_only=True)
 class GroupOptions(shared.Certifying):
-    """The groups, and the decisions to count; `time_limit` is in seconds for every group."""
+    """The groups, and the decisions to count; `time_limit` limits each group, in seconds."""
 
     by: Sequence[Sequence[str]] = given(BY, REQUIRED)
     favourable: str | None = given(FAVOURABLE, None)
@@ -54,7 +54,7 @@ class GroupOptions(shared.Certifying):
         shared.MEASURE,
         "rows",
         "The measure of shares: the rows of a group, or a measure learnt from them (docs/measures.md).",
-        "`uniform` and `cells` cover the whole domain, with the value of the group.",
+        "`uniform` and `cells` cover the whole domain, restricted to the group's values.",
     )
     ratio: float = given(RATIO, FOUR_FIFTHS)
     smallest: float = given(SMALLEST_OPTION, SMALLEST)
@@ -75,8 +75,8 @@ class GroupOptions(shared.Certifying):
 class GroupRecord:
     """One group, with its values in the order of the columns.
 
-    The share of favourable decisions is proved to lie between `lower` and `upper`, and its ratio to the share of the best group
-    between `ratio_lower` and `ratio_upper` (null if it is not compared, or no group has a favourable decision).
+    The share of favourable decisions is proved to be between `lower` and `upper`, and its ratio to the share of the best group
+    between `ratio_lower` and `ratio_upper` (null if the group is not compared, or no group has a favourable decision).
     """
 
     by: list[str]
@@ -123,19 +123,18 @@ STUDY = Study(
     name="groups",
     title="favourable decisions by group: treesens groups --json",
     text="""For every group of the rows, by the columns of --by: the share of favourable decisions, and its ratio to the share
-    of the best group (four-fifths rule), each as a proved interval. Over rows, the library decides, and shares are exact; over
-    a measure learnt from the rows of a group, shares are of all similar inputs.
+    of the best group (four-fifths rule), each as a proved interval. Over rows, the library makes the decisions, and shares are
+    exact; over a measure learnt from the rows of a group, shares refer to all similar inputs.
 
     Exit codes: 0 every share is known precisely enough, 5 some are not, 10 a condition of --fail-on, 1 usage, 2 unreadable
     input, 130 interrupted.
     """,
     call="""\
-    The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval,
-    and an interval of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be
-    features. `favourable` is a class (default: from `treesens.toml` or the model), predicted, or with a probability of at
+    The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval, and an
+    interval of its ratio to the best group. `by` lists columns, or sets of columns for intersections; columns need not be
+    features. `favourable` is a class (default: from `treesens.toml` or the model) that is predicted or has a probability of at
     least `threshold`. `measure` is the measure of shares: `rows`, or a measure learnt from the rows of each group. `time_limit`
-    is in seconds for each group.
-    """,
+    limits each group, in seconds. """,
     options=GroupOptions,
     ask="treesens.extensions.studies.groups_search:ask",
     record=GroupRecord,

@@ -99,7 +99,7 @@ class Counter:
 
     @cached_property
     def counted(self) -> Counted:
-        """The question in the form for counting inputs, unused if the decisions of rows are counted."""
+        """The question in the form for counting inputs; not used if the library's decisions on rows are counted."""
         try:
             return counted_of(self.question.query)
         except UsageError:
@@ -137,7 +137,7 @@ class Counter:
         return CountedRows(title, query, self.rows[group.rows], "d", count, record.reason, among=record.rows)
 
     def _by_library(self, group: Group) -> Counts:
-        """The share of rows that the library decides favourably, bit for bit, row by row."""
+        """The share of rows with a favourable decision by the library, computed row by row and bit for bit."""
         rows = self.rows[group.rows]
         margins = np.asarray(self.ensemble.margins_emulated(rows), dtype=np.float64)
         number = int((self.ensemble.predicted_classes(margins, rows) == self.positive).sum())
@@ -145,31 +145,31 @@ class Counter:
         return Counts(share, share, None, True, "", number)
 
     def _by_rows(self, group: Group, search: ShareSearch) -> Counts:
-        """The share of rows beyond the cut-off in exact arithmetic, row by row."""
+        """The share of rows beyond the cut-off, computed row by row in exact arithmetic."""
         query, groups = self.question.query, self.counted.groups
         cells = rows_of_domain(query, self.rows[group.rows], groups, "d")
         answers = search.answers(groups.folded_rows(cells))
         sure, maybe = int((answers == CONCERNED).sum()), int((answers != NONE).sum())
-        reason = "" if sure == maybe else "scores are too long for exact sums"
+        reason = "" if sure == maybe else "the scores have too many bits for exact sums"
         count = len(cells)
         return Counts(Fraction(sure, count), Fraction(maybe, count), None, sure == maybe, reason, sure)
 
     def measure(self, group: Group) -> Measure:
-        """The measure of a group: learnt from its rows, or restricted to its values."""
+        """The measure of a group: learnt from the group's rows, or restricted to the group's values."""
         name, query, groups = self.options.measure, self.question.query, self.counted.groups
         if name in LEARNT:
             return measure_by(name, query, groups, rows_of_domain(query, self.rows[group.rows], groups, "d"))
         return self._within(measure_by(name, query, groups, None), group)
 
     def _within(self, measure: Measure, group: Group) -> Measure:
-        """A measure of independent features, restricted to the group's values of its columns."""
+        """A measure of independent features, restricted to the group's column values."""
         names, folded = self.ensemble.feature_names, self.counted.groups.members
         weights, error = list(measure.weights), measure.error
         for column in group.by:
             if column not in names:
                 raise UsageError(
                     f"`{column}` is not a feature, so `{self.options.measure}` cannot measure its groups",
-                    remedy="leave --measure out, or learn one from the rows: --measure marginals",
+                    remedy="leave out --measure, or learn a measure from the rows: --measure marginals",
                 )
             feature = names.index(column)
             if feature in folded:
@@ -215,7 +215,7 @@ def _compared(
 
 
 def _ratio(mine: Counts, others: Sequence[Counts]) -> tuple[Fraction, Fraction] | None:
-    """The interval of the ratio of a share to the greatest of this share and `others`. None if all shares may be 0."""
+    """The interval of a share's ratio to the greatest share among this share and `others`. None if all shares may be 0."""
     best_lower, best_upper = max(one.lower for one in others), max(one.upper for one in others)
     if max(mine.lower, best_lower) == 0:
         return None
@@ -263,7 +263,7 @@ def groups_of_rows(table: Table, by: Sequence[str]) -> list[Group]:
     if len(places) > _MOST_GROUPS:
         raise UsageError(
             f"{' and '.join(f'`{name}`' for name in by)} makes {len(places)} groups",
-            remedy="name columns of few values; put ages or amounts into classes first",
+            remedy="name columns with few values; put ages or amounts into classes first",
         )
     ordered = sorted(places, key=lambda values: [(value is None, str(type(value)), value or 0) for value in values])
     return [Group(tuple(by), values, np.array(places[values], dtype=np.int64)) for values in ordered]

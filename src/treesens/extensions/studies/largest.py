@@ -41,7 +41,7 @@ class Largest:
 
     @classmethod
     def of(cls, value: float | None, bound: float | None) -> Largest:
-        """The fact that follows from a value and a bound: the largest value is proved if they agree within the tolerance."""
+        """The fact that a value and a bound imply: the largest value is proved if they agree within the tolerance."""
         if bound is not None and USUAL.closeness(value or 0.0, bound) is not Closeness.OPEN:
             return cls(value or 0, bound, Status.PROVED)
         reached = value or None
@@ -66,7 +66,7 @@ class Largest:
 
 NOT_AUDITED = Largest(None, None, Status.NOT_AUDITED)
 NOT_USED = Largest(0, 0, Status.NOT_USED)
-"""The largest value for a feature on which no tree of the model splits."""
+"""The largest value for a feature that no tree of the model splits on."""
 
 
 def swing_of_record(record: Mapping[str, Any]) -> Largest:

@@ -13,19 +13,21 @@ from treesens.records.plain import SCHEMA_VERSION, OneOf
 
 EXCEPTIONS = Option(
     Number(0.0, 0.5),
-    "The share of a rule's rows that may break it.",
+    "The share of a rule's rows that may break the rule.",
     more="A one-hot group never has exceptions.",
 )
 ROWS = Option(Whole(1), "The least support, in rows.")
 SHARE = Option(
-    Number(0.0, 1.0), "The least support, as a share of the rows.", more="Of the table; for a dependency, of the whole."
+    Number(0.0, 1.0),
+    "The minimum support, as a share of the rows.",
+    more="Of the table's rows; for a dependency, in total.",
 )
 OUTPUT = Option(OutputPath(), "A file for the text (or the JSON).", short="-o", door=Door.COMMAND)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions:
-    """The thresholds of a rule; `time_limit` is in seconds for everything except the domains."""
+    """The thresholds of a rule; `time_limit` limits everything except the domains, in seconds."""
 
     exceptions: float = given(EXCEPTIONS, 0.0)
     rows: int = given(ROWS, 30)
@@ -33,7 +35,7 @@ class LearnOptions:
     time_limit: float = given(
         shared.TIME_LIMIT,
         600.0,
-        "Seconds for rules; domains are always computed.",
+        "Time limit in seconds for rules; domains are always computed.",
         "`unfinished` names the unfinished searches.",
     )
     output: Path | None = given(OUTPUT, None)
@@ -50,7 +52,7 @@ class FeatureRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleRecord:
-    """A rule about two columns; `exceptions` are numbers of rows, from 0."""
+    """A rule about two columns; `exceptions` are row indices, starting at 0."""
 
     kind: Annotated[str, OneOf(("implication", "equivalence", "order", "equal"))]
     columns: list[str]
@@ -92,11 +94,10 @@ STUDY = Study(
     Exit codes: 0 done, 5 time ran out before all kinds of rules were mined, 1 usage, 2 unreadable input.
     """,
     call="""\
-    The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules,
-    each with its support and the numbers of the rows that break it; `text` states all rules in the language. `exceptions` is
-    the share of a rule's rows that may break it, `rows` and `share` are the least support. `time_limit` is in seconds for all
-    but the domains; `unfinished` names the unfinished searches.
-    """,
+    The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each with
+    its support and the indices of the rows that break the rule; `text` states all rules in the language. `exceptions` is the
+    share of a rule's rows that may break the rule; `rows` and `share` are the minimum support. `time_limit` limits everything
+    except the domains, in seconds; `unfinished` names the unfinished searches. """,
     call_name="learn_rules",
     options=LearnOptions,
     ask="treesens.extensions.studies.learn_search:ask",
@@ -107,6 +108,6 @@ STUDY = Study(
     by_position=("label",),
     table="A table (CSV or Parquet).",
     needs_table=True,
-    label="The label column; no rule is about it.",
+    label="The label column, which is excluded from all rules.",
     work="mining",
 )

@@ -42,19 +42,22 @@ def rules_text(mined: Mined) -> str:
     `# rule:`; the text up to the next `#` is a constraint on a point `a`.
     """
     table = mined.table
-    lines = [f"# mined from {table.rows:,} rows; to approve a rule, write it into a query, for each of its points"]
+    lines = [
+        f"# mined from {table.rows:,} rows; to approve a rule, write the rule into a query, for each point of the query"
+    ]
     lines += [_declaration(domain) for domain in mined.domains]
     lines += [f"onehot {{{', '.join(_name(name) for name in group)}}}" for group in mined.one_hot]
     lines += [f"# rule: {constraint_text(rule, mined)}  # {_support(rule)}" for rule in mined.rules]
     if mined.unfinished:
         lines.append(f"# the time ran out before these searches were complete: {', '.join(mined.unfinished)}")
     if mined.left_out:
-        lines.append(f"# {len(mined.left_out)} columns were not searched for relations: too many values in all")
+        lines.append(f"# {len(mined.left_out)} columns were not searched for relations: too many values in total")
     return "\n".join(lines) + "\n"
 
 
 def first_look(table: Table) -> Mined:
-    """The findings about the columns of a table. Relations are not used, so their search ends after one second."""
+    """The findings about the columns of a table. Relations are not used here, so the search for relations ends after one
+    second."""
     with working_within(Budget.of(1.0)):
         return mine(table, RuleOptions())
 
@@ -127,8 +130,8 @@ def _name(name: str) -> str:
         return name_text(ast.Name(name))
     except Unwritable:
         raise DataError(
-            f"no text of the language can hold the name of the column {name[:60]!r}",
-            remedy="rename the column, or drop it from the table; a name is one line without backquotes, and not empty",
+            f"the language cannot express the name of the column {name[:60]!r}",
+            remedy="rename the column, or drop it from the table; a name must be one non-empty line without backquotes",
         ) from None
 
 
@@ -141,7 +144,7 @@ def _declaration(domain: ColumnDomain) -> str:
     missing = " or missing" if domain.missing else ""
     match domain.kind:
         case "other":
-            return f"# {name}: no domain (text of many values, no value, or infinite ones)"
+            return f"# {name}: no domain (text with many values, no values, or infinite values)"
         case "category":
             return f"feature {name}: category {{{', '.join(map(_value, domain.values))}}}{missing}"
         case "integer":
@@ -183,14 +186,15 @@ def surprising(expected: float, observed: int) -> bool:
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """A rule needs a support of `rows` rows and of a `share` of all rows; a part `exceptions` of its support may break it."""
+    """A rule needs a support of `rows` rows and of a `share` of all rows; a fraction `exceptions` of the support may break the
+    rule."""
 
     exceptions: float = 0.0
     rows: int = 30
     share: float = 0.01
 
     def least(self, rows: int) -> float:
-        """The least support of a rule in a table of `rows` rows."""
+        """The minimum support of a rule in a table of `rows` rows."""
         return max(self.rows, self.share * rows)
 
 
@@ -252,7 +256,7 @@ class _Stages:
 def mine(table: Table, options: RuleOptions | None = None) -> Mined:
     """Mines the rules of a table; its label column is left out. Each rule holds on all rows except its exceptions.
 
-    In a block with a time limit (base/budget.py) the domains of the columns are always complete; groups, implications and
+    In a block with a time limit (base/budget.py), the domains of the columns are always complete; groups, implications and
     orders are returned if their search ended in time.
     """
     asked = options or RuleOptions()
@@ -386,7 +390,7 @@ class Implications:
     ) -> Iterator[Rule]:
         """Implications from single values, without those that forbid nothing new.
 
-        Implications from which others may follow are added first: those to a single value, from many rows, to few rows.
+        Implications that may imply others are added first: implications to a single value, from many rows, to few rows.
         """
         found, known = [], Known(self.table)
         for x, y in steadily(dependencies):
@@ -423,7 +427,7 @@ class Implications:
         return steps.get((y, 1 - conclusion[0], x), value) != value
 
     def _conclusion(self, x: int, value: int, y: int) -> list[int]:
-        """The smallest set of values of y that a value of x leaves; empty if the set is large or may be due to chance."""
+        """The smallest set of values to which a value of x restricts y; empty if the set is large or may be due to chance."""
         counts, total = self.table.row(x, value, y), self.table.count(x, value)
         if total < self._least():
             return []
@@ -458,7 +462,8 @@ def mine_orders(table: Table, few: list[FewValues], related: set[frozenset[str]]
 
 
 def _numbers(table: Table, few: list[FewValues]) -> list[str]:
-    """The columns of finite numbers; a column with few values must have more than two, all whole (others may be codes)."""
+    """The columns of finite numbers; a column with few values must have more than two, all whole (other columns may contain
+    codes)."""
     kept = []
     values = {column.name: column.values for column in few}
     for name in table.inputs:
@@ -567,10 +572,10 @@ class Contingency:
         return pairs
 
     def dependencies(self, exceptions: float, least: float) -> set[tuple[int, int]]:
-        """Pairs of columns (x, y) in which each value of x leaves one value of y, except in a share of its rows.
+        """Pairs of columns (x, y) in which each value of x determines one value of y, except in a share of the value's rows.
 
-        A pair is left out if chance alone would hardly break it. Suppose all rows but the first of each value of x drew their
-        value of y at random: at least 16 of them must be expected to differ from the most frequent value of y.
+        A pair is left out if chance alone would rarely cause an exception. Suppose all rows but the first of each value of x
+        drew their value of y at random: at least 16 of them must be expected to differ from the most frequent value of y.
         """
         counts = self._premises()
         best = np.maximum.reduceat(self._conclusions(), self.start[:-1], axis=1)
@@ -670,7 +675,8 @@ _DECIMALS = 4
 
 
 def column_domains(table: Table, few: Sequence[FewValues], unscaled: frozenset[str]) -> list[ColumnDomain]:
-    """The domain of every input column; the numbers of columns in `unscaled` are never read as steps of a scaled interval."""
+    """The domain of every input column; the numbers of columns in `unscaled` are never interpreted as steps of a scaled
+    interval."""
     known = {column.name: column for column in few}
     return [_domain(name, table.columns[name], known.get(name), name not in unscaled) for name in table.inputs]
 
@@ -742,7 +748,7 @@ class _Cover:
     left: list[int]
 
     def extend(self, chosen: list[int], covered: BoolArray, free: BoolArray) -> list[int]:
-        """A cover that extends the chosen columns by free ones; empty if none exists or the steps are used up."""
+        """A cover that extends the chosen columns by free columns; empty if none exists or the step limit is reached."""
         if covered.all():
             return chosen
         row = int(np.argmin(covered))

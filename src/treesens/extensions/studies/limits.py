@@ -33,7 +33,7 @@ class Range:
 
 
 Permission = Range | tuple[str | Fraction, ...]
-"""Permitted values of a feature: a range of numbers or a list of values, according to the notation, not to the feature."""
+"""Permitted values of a feature: a range of numbers or a list of values, depending on the notation and not on the feature."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Limits:
             if isinstance(permission, Range):
                 _check_range(space, name, permission)
             elif not permission:
-                raise UsageError(f"no value of `{name}` is permitted", remedy="name it in `fixed` if it cannot change")
+                raise UsageError(f"no value of `{name}` is permitted", remedy="list it in `fixed` if it cannot change")
 
     def formulas(self, space: Space, row: int, values: NDArray[np.float64]) -> Iterator[ast.Formula]:
         """The constraints on a change of a row with these `values`, float64[features], where NaN means missing."""
@@ -100,7 +100,7 @@ def _feature(name: str) -> ast.FeatureOf:
 
 
 def _as_row(row: int, but: Iterable[str]) -> ast.Formula:
-    """Builds the formula that the input equals the row in all features except those in `but`."""
+    """Builds the formula stating that the input equals the row in all features except the features in `but`."""
     varied = tuple(map(ast.Name, but))
     return ast.PointIsRow(_A, ast.Row(ast.Whole(row), ast.Name("d")), ast.Features(varied) if varied else None)
 
@@ -113,7 +113,7 @@ def _check_range(space: Space, name: str, permitted: Range) -> None:
 
 
 def _inside(space: Space, name: str, allowed: Permission) -> ast.Formula:
-    """Builds the formula that a number lies in its range, or that a feature has one of the values."""
+    """Builds the formula stating that a number is in its range, or that a feature has one of the values."""
     if isinstance(allowed, Range):
         return InInterval(_feature(name), ast.Interval(ast.Number(allowed.low), ast.Number(allowed.high)))
     domain = space.domains[space.names.index(name)]

@@ -48,13 +48,13 @@ def loss_name(ensemble: Ensemble) -> LossName:
 
 
 def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence[str]] = ()) -> Labelled:
-    """The rows and labels of an aligned table, with the groups of some columns. Raises DataError for an invalid label, naming
-    its row, and for a table without rows; raises UsageError for columns that form no groups.
+    """The rows and labels of an aligned table, with the groups of some columns. Raises DataError for an invalid label (with its
+    row) and for a table without rows; raises UsageError for columns that form no groups.
     """
     ensemble = model.ensemble
     if label not in table.columns:
         raise DataError(
-            f"the table has no column `{label}`", place=table.name, remedy="name the column of labels: --label NAME"
+            f"the table has no column `{label}`", place=table.name, remedy="name the label column: --label NAME"
         )
     if table.rows == 0:
         raise DataError("the table has no rows", place=table.name, remedy="give the rows that the model was trained on")
@@ -88,7 +88,7 @@ def rows_of(model: LoadedModel, table: Table) -> FloatArray:
 
 
 def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
-    """The categories with which columns of categorical features are read."""
+    """The categories by which columns of categorical features are read."""
     return {
         feature.name: Categories(
             {str(label): float(code) for code, label in enumerate(feature.labels or ())},

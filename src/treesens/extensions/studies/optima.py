@@ -5,9 +5,9 @@ to `sensitive m to F margin g` is `found`: for a pair, g is the smaller distance
 smaller lead of the two classes. One search of the native engine maximises this slack (`Solver(mode="slack")`). Whenever the
 search stops, a verified pair reaches `value`, and no pair reaches more than `bound` (proved).
 
-For probabilities that are not functions of one score, the interval between value and bound is halved. The answer `found` raises
-the value, and `none` lowers the bound. The next question is about the midpoint or, after an open answer, about a smaller gap,
-for which a pair is easier to find.
+For probabilities that are not functions of one score, the interval between value and bound is bisected. The answer `found`
+raises the value, and `none` lowers the bound. The next question is about the midpoint or, after an open answer, about a smaller
+gap, for which a pair is easier to find.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ CLOSE = 1e-6
 _SHARE = 0.5
 """Share of the remaining time for one question."""
 _FIRST_SHARE = 0.4
-"""Share of the time for the first question: is there any difference at all?"""
+"""Share of the time for the first question, whether there is any difference at all."""
 _LEAST = Fraction(1, 1 << 20)
 _LEAST_PROBABILITY = Fraction(1, 1 << 24)
 """The precision of the search for the end of a probability."""
-_NO_CERTIFICATE = Certified("bound", reason="it rests on many questions about a mean of several models")
+_NO_CERTIFICATE = Certified("bound", reason="the bound depends on many questions about a mean of several models")
 _BITS = 128
 """Bits to which a logarithm is computed for the gap of a pair, which is then rounded to float64."""
 
@@ -138,7 +138,7 @@ def best(query: Query, options: Options, budget: Budget, *, end: tuple[int, Sens
 
 @dataclass(frozen=True)
 class Halved:
-    """The result of halving: the witness reaches `value`, no pair exceeds `bound`; `empty` is True if no pair exists."""
+    """The result of bisection: the witness reaches `value`, and no pair exceeds `bound`; `empty` is True if no pair exists."""
 
     empty: bool
     value: float | None
@@ -209,7 +209,7 @@ def _reached(query: Query, witness: Witness, asked: Fraction, bound: Fraction, l
 def largest_difference(query: Query, options: Options, budget: Budget) -> Result:
     """The largest value of the only sum of probabilities in a question, which requires the sum to be at least 0.
 
-    A first question proves, if possible, that the sum is never above 0, because halving alone cannot prove this.
+    If possible, a first question proves that the sum is never above 0, because bisection alone cannot prove this.
     """
     sums = [c for c in query.constraints if isinstance(c, ProbabilitySum)]
     if [c.bound for c in sums] != [0]:
@@ -336,7 +336,7 @@ def _judged(
     near = 1e-9 * (1 + abs(value))
     if not (result.level + least - more) * unit - near <= value <= (result.level + most + less) * unit + near:
         # The smallest slack belongs to a row that is not about scores, so neither the slack nor its bound is about the gap.
-        reason = "the least slack of the search is not the gap of its pair"
+        reason = "the smallest slack of the search differs from the gap of its pair"
         return Optimum(question=question, result=conclude_found(pair, reason), value=value)
     bound = bound if bound is None else max(bound, value)
     # Even a finished search may leave the bound above the value: by a part of a unit if a cut-off lies between two whole
@@ -345,7 +345,7 @@ def _judged(
     near_enough = bound is not None and allowed.closeness(value, bound) is not Closeness.OPEN
     closed = result.status != "open" and near_enough
     why = "scores are rounded because of a large leaf" if adapted.relaxed else "the cut-off lies between two scores"
-    reason = open_reason or ("" if closed else f"{why}, and the bound is at the next one")
+    reason = open_reason or ("" if closed else f"{why}, and the bound is at the next score")
     return Optimum(question=question, result=conclude_found(pair, reason), value=value, bound=bound, closed=closed)
 
 
@@ -355,7 +355,7 @@ def _score_rows(query: Query) -> list[AtLeast]:
 
 
 def _leaves_summed(query: Query) -> int:
-    """The maximum number of units by which rounding moves a row of scores: one for each added leaf, one for the bound."""
+    """The maximum number of units by which rounding changes a row of scores: one for each added leaf, one for the bound."""
     sizes = [
         sum(query.models[query.points[term.point].model].ensemble.n_trees + 1 for term in row.form.scores)
         for row in _score_rows(query)

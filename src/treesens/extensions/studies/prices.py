@@ -79,7 +79,7 @@ def _of_scores(
 
 
 def _rates(ensemble: Ensemble, old: FloatArray, new: FloatArray, rows: Int64Array) -> dict[str, float]:
-    """The share of some rows for which each model predicts the second of two classes."""
+    """For each model, the share of the given rows for which it predicts the second of two classes."""
     if len(ensemble.classes) != 2:
         return {}
     one, two = (float((ensemble.predicted_classes(m[rows]) == 1).mean()) for m in (old, new))
@@ -97,7 +97,7 @@ def _score(margins: FloatArray) -> FloatArray:
 
 
 def _spread(rows: FloatArray, most: int) -> FloatArray:
-    """All rows, or `most` of them, evenly spread."""
+    """All rows, or `most` evenly spread rows."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
 
 

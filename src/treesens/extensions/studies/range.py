@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RangeOptions(shared.Certifying):
-    """The settings of the search for ends; `time_limit` is in seconds for each end."""
+    """The settings of the search for the ends of the range; `time_limit` limits each end, in seconds."""
 
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
     classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all classes.")
@@ -75,7 +75,7 @@ STUDY = Study(
     name="range",
     title="smallest and largest scores: treesens range --json",
     text="""The smallest and the largest score of MODEL (of every class, if there are several), each reached by a verified
-    input, and with a proof that no input is beyond.
+    input, and with a proof that no input is beyond this score.
 
     Exit codes: 0 every end is closed, 5 some are open, 1 usage, 2 unreadable input, 130 interrupted.
     """,

@@ -1,7 +1,7 @@
 """Finds the smallest and the largest score of a model over all possible inputs: two optima per score, with their proofs.
 
-Scores are raw scores, one per class if there are several; forests have probabilities, regressors values. A monotone link
-function does not change where the optima are.
+Scores are raw scores, one per class if there are several; forests have probabilities, and regressors have values. A monotone
+link function does not change where the optima are.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RangeEnd(Optimum):
         """The reason why the end is open; empty for a closed end."""
         if self.closed or self.result.objective is None:
             return "" if self.closed else self.reason
-        return "open: not closed in the time given, or by the whole numbers that count scores"
+        return "open: not closed in the time given, or because scores are counted in whole units"
 
     def record(self) -> RangeRecord:
         """The end as a record; the input is in the user's own labels."""
@@ -138,5 +138,5 @@ def _one(
 
 
 def total(asked: Asking[RangeOptions]) -> int:
-    """The number of ends to expect."""
+    """The expected number of ends."""
     return len(ends_of(asked.model.ensemble, asked.options.classes))

@@ -6,8 +6,8 @@ Phrases and codes of reasons are read from a TOML file that the user writes, wit
     code = "3"
     phrase = "Income insufficient for amount of credit requested"
 
-`["*"]` means every other feature. Codes depend on the reader of the letters: HMDA has 1 to 9, while the sample forms of
-Regulation B have only phrases (12 CFR 1002, Appendix C).
+`["*"]` means every other feature. Codes depend on the recipient of the letters: HMDA uses the codes 1 to 9, while the sample
+forms of Regulation B use only phrases (12 CFR 1002, Appendix C).
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ CODES = Option(
     "A TOML file with the phrase and the code of every feature.",
     more="Without this file, features have the model's names.",
 )
-MOST_OPTION = Option(Whole(1, 20), "The largest number of reasons of a denial.", metavar="K")
+MOST_OPTION = Option(Whole(1, 20), "Maximum number of reasons for a denial.", metavar="K")
 WAYS = ("change", "values")
 WAY = Option(
     Choice(WAYS),
-    "The kind of reason: features whose change alone makes the decision favourable, or whose values alone keep it.",
-    more="The values take more features and more time.",
+    "The kind of reason: features whose change alone makes the decision favourable, or whose values alone keep the decision.",
+    more="Reasons by values need more features and more time.",
 )
-SHAP = Option(Flag(), "Add the features of the greatest TreeSHAP against the decision.")
+SHAP = Option(Flag(), "Add the features with the greatest TreeSHAP values against the decision.")
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReasonOptions(shared.Certifying):
-    """The denials to explain, and the possible reasons; `time_limit` is in seconds for each denial."""
+    """The denials to explain, and the possible reasons; `time_limit` limits each denial, in seconds."""
 
     rows: Sequence[int] | None = given(ROWS, None)
     protected: Sequence[str] = given(PROTECTED, ())
@@ -92,10 +92,11 @@ class PrincipalReason:
 class DenialRecord:
     """The reasons of one denial, the greatest rise first.
 
-    With `change`, `suffice` is `yes` if changing the reasons alone makes the decision favourable (a verified input), and none
-    of them can be left out (proved). `suffice` is `no` if no `most` features suffice (proved); the reasons then have the
-    greatest rise in a set that does, and at least `needed` features have to change (null if no change helps). With `values`,
-    `suffice` is `yes` if no input with the same values has the favourable decision (proved), whatever protected features are.
+    With `change`, `suffice` is `yes` if changing the reasons alone makes the decision favourable (a verified input), and every
+    reason is needed (proved). `suffice` is `no` if no set of `most` features suffices (proved); the reasons are then the
+    features with the greatest rise in a sufficient set, and at least `needed` features have to change (null if no change
+    helps). With `values`, `suffice` is `yes` if no input with the same values has the favourable decision (proved), for any
+    values of the protected features.
     """
 
     row: int
@@ -129,7 +130,7 @@ class ReasonsDocument:
 
 
 def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> ReasonsDocument:
-    """The document of the denials, with the numbers of those for which `most` reasons suffice or do not."""
+    """The document of the denials, with the numbers of denials for which `most` reasons suffice or do not suffice."""
     words, required = [one.suffice for one in found.records], asked.options.require_certificate
     return ReasonsDocument(
         model=asked.file(),
@@ -150,19 +151,18 @@ STUDY = Study(
     name="reasons",
     title="principal reasons of denials: treesens reasons --json",
     text="""The principal reasons of every row without the favourable decision: at most four features, ranked, whose change
-    alone would make it favourable (a verified input), all of which are needed (proved). Protected features are never reasons.
-    --codes gives each reason its phrase and its code, as letters need them (12 CFR 1002.9).
+    alone would make the decision favourable (a verified input), all of which are needed (proved). Protected features are never
+    reasons. --codes gives each reason the phrase and the code that letters need (12 CFR 1002.9).
 
     Exit codes: 0 every denial is settled, 5 some are open, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130
     interrupted.
     """,
     call="""\
     The principal reasons of the rows of `data` without the favourable decision, as `treesens reasons` finds them: at most
-    `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), all of which are
-    needed (proved). With `way="values"` the reasons are features whose values alone keep the decision (proved). `codes` is a
-    TOML file with the phrase and the code of every feature. `time_limit` is in seconds for each denial. Ctrl-C returns the
-    results so far.
-    """,
+    `most` features, none of them `protected`, whose change alone would make the decision favourable (a verified input), all of
+    which are needed (proved). With `way="values"` the reasons are features whose values alone keep the decision (proved).
+    `codes` is a TOML file with the phrase and the code of every feature. `time_limit` limits each denial, in seconds. Ctrl-C
+    returns the results so far. """,
     options=ReasonOptions,
     ask="treesens.extensions.studies.reasons_search:ask",
     record=DenialRecord,
@@ -187,8 +187,8 @@ class Words:
 
 
 def read_codes(path: Path | None, features: Sequence[str], needed: Sequence[str]) -> dict[str, Words]:
-    """The wording for every `needed` feature; without a file, its name. Raises UsageError if the file cannot be read, names an
-    unknown feature, or lacks a needed feature.
+    """The wording for every `needed` feature; without a file, the feature's name. Raises UsageError if the file cannot be read,
+    names an unknown feature, or lacks a needed feature.
     """
     if path is None:
         return {name: Words(name, None) for name in needed}

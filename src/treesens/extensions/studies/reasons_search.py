@@ -95,11 +95,13 @@ class _Denials:
         check_features(model, [protected])
         self.favourable = favourable_class(model.ensemble, options.favourable, model.meaning)
         if len(model.ensemble.classes) != 2:
-            raise UsageError("principal reasons are about models of two classes", remedy="ask `treesens why`")
+            raise UsageError(
+                "principal reasons are supported only for models of two classes", remedy="ask `treesens why`"
+            )
         if options.shap and model.ensemble.link.of_several:
             raise UsageError(
-                "--shap divides one score among the features, and this model has several",
-                remedy="leave out --shap, or ask about the models inside one by one",
+                "--shap divides one score among the features, but this model has several scores",
+                remedy="leave out --shap, or ask about each inner model separately",
             )
         used = set(model.ensemble.used_features)
         self.usable = frozenset(f for f, n in enumerate(names) if n in used and n not in protected)
@@ -135,8 +137,8 @@ class _Denials:
         self.shap = Contributions(self.ensemble, self.rows) if options.shap and self.denied else None
 
     def _denied(self, count: int) -> list[int]:
-        """The requested rows without the favourable decision: by the library's own class, bit for bit, or by the cut-off in
-        exact arithmetic.
+        """The requested rows without the favourable decision, which is the library's own class, bit for bit, or is determined
+        by the cut-off in exact arithmetic.
         """
         wanted = list(range(count)) if self.options.rows is None else list(self.options.rows)
         for row in wanted:
@@ -200,7 +202,7 @@ class _Denials:
         return Open(title, f"that {record.reason.removesuffix(' (proved)')} has no certificate")
 
     def _settled(self, judge: RowDecisions, place: int) -> Known:
-        """The finding of a minimal set of features whose change suffices, or of the proof that no `most` features suffice."""
+        """The finding: a minimal set of features whose change suffices, or the proof that no `most` features suffice."""
         query, known = self.question.query, Known()
         if self.options.way == "values":
             return self._deciding(judge)
@@ -232,7 +234,7 @@ class _Denials:
         return freed, found
 
     def _fewest(self, judge: RowDecisions, known: Known) -> Known:
-        """The finding of a smallest set of features that suffices, or of the proof that no `most` features suffice."""
+        """The finding: a smallest set of features that suffices, or the proof that no `most` features suffice."""
         to_hit: list[Features] = []
         while (chosen := hitting_set(to_hit, lambda: judge.budget.over)) is not None:
             if len(chosen) > self.options.most:
@@ -249,7 +251,8 @@ class _Denials:
         return known
 
     def _deciding(self, judge: RowDecisions) -> Known:
-        """The fewest features whose values alone keep the decision: a hitting set of all sets whose change ends it."""
+        """A smallest set of features whose values alone keep the decision: a hitting set of all sets whose change can end the
+        decision."""
         to_hit: list[Features] = []
         try:
             if judge.other(self.usable) is not None:
@@ -342,8 +345,9 @@ def sweep_denials(
     """Changes up to `most` usable features of each row of `start`, int32[rows, features], greedily: each step changes the
     feature that raises the score most, until the query's decision is reached. Rows `outside` the domain stay unchanged.
 
-    The sweep is only a guide: its results are verified, and what it misses is searched for. The rises of features that the time
-    budget does not reach are unknown; so are all rises for means of models and for votes, which have no single score.
+    The sweep is only a heuristic: its results are verified, and rows that it does not solve are searched. The rises of features
+    that the time budget does not reach are unknown; so are all rises for means of models and for votes, which have no single
+    score.
     """
     model, legal, (count, features) = query.models[0], query.space.legal, start.shape
     rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()
@@ -379,7 +383,7 @@ def sweep_denials(
 
 
 def _goal(query: Query, favourable: int) -> tuple[int, int, Callable[[int], int]]:
-    """The output, the direction (1 or -1) in which its score has to move, and the least score as a function of the shift."""
+    """The output, the direction (1 or -1) in which its score has to change, and the least score as a function of the shift."""
     for constraint in query.constraints:
         if isinstance(constraint, AtLeast) and isinstance(constraint.form, LinearForm):
             terms = constraint.form.scores

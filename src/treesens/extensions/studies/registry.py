@@ -1,7 +1,7 @@
 """The studies: built-in studies, and studies of other distributions (entry points of the group `treesens.studies`).
 
 A study is a module that defines `STUDY`, listed in `treesens/builtin.py` or as an entry point, and imported on first use. The
-core reaches studies through the functions of this module.
+core accesses studies through the functions of this module.
 """
 
 from __future__ import annotations

@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from treesens.extensions.studies.robust_search import Robustness
 
 NORMS = ("linf", "l2", "l1", "l0")
-ROWS = Option(RowNumbers(), "Numbers and ranges of rows, as 0,5,10-19. Default: all.")
+ROWS = Option(RowNumbers(), "Row numbers and ranges, as 0,5,10-19. Default: all.")
 NORM = Option(Choice(NORMS), "The norm of distances.")
 RADIUS = Option(
-    Numbers(), "Radii of the curve, as 0.01,0.05. Default: ten up to the greatest distance.", door=Door.COMMAND
+    Numbers(), "Radii of the curve, as 0.01,0.05. Default: ten radii up to the greatest distance.", door=Door.COMMAND
 )
 TARGETED = Option(
     Flag(),
     "The nearest input of every other class, each with its bound.",
-    more="The row itself has the values of the nearest input.",
+    more="The fields of the row itself describe the nearest of these inputs.",
 )
 OUT = Option(OutputPath(), "A CSV file for the nearest inputs of another class.", door=Door.COMMAND)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RobustOptions(shared.Certifying):
-    """The rows and the distances; `time_limit` is in seconds for each row. `range` is the domain of every number, by default
-    the ranges of the table's columns. Distances are in widths of the domains.
+    """The rows and the distances; `time_limit` limits each row, in seconds. `range` is the domain of every number, by default
+    the ranges of the table's columns. Distances are measured in widths of the domains.
     """
 
     rows: Sequence[int] | None = given(ROWS, None)
@@ -87,7 +87,7 @@ class RobustRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedPart:
-    """The part of the rows that is proved robust at a radius."""
+    """The share of the rows that is proved robust at a radius."""
 
     radius: float
     part: float
@@ -95,7 +95,7 @@ class CertifiedPart:
 
 @dataclass(frozen=True, kw_only=True)
 class RobustDocument:
-    """All rows, and the curve of the certified part."""
+    """All rows, and the curve of the certified share."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -106,7 +106,7 @@ class RobustDocument:
 
 
 def total(asked: Asking[RobustOptions]) -> int:
-    """The number of rows to expect."""
+    """The expected number of rows."""
     assert asked.table is not None
     return asked.table.rows if asked.options.rows is None else len(asked.options.rows)
 
@@ -128,17 +128,15 @@ def document(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> Robust
 STUDY = Study(
     name="robust",
     title="least distances of rows: treesens robust --json",
-    text="""For every row the nearest input of another class, verified, with a proof that no input is nearer, and the certified
-    part of the rows at each radius.
+    text="""For every row, the verified nearest input of another class with a proof that no input is nearer, and the certified
+    share of the rows at each radius.
 
-    Distances are in widths of the features' domains. Exit codes: 0 every row is closed, 5 some are open, 1 usage, 2 unreadable
-    input, 130 interrupted.
-    """,
+    Distances are measured in widths of the features' domains. Exit codes: 0 every row is closed, 5 some are open, 1 usage, 2
+    unreadable input, 130 interrupted. """,
     call="""\
-    The distance of rows (default: all) of `data` to another class, as in `treesens robust`: reached by a verified
-    input, and bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`
-    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns the results so far.
-    """,
+    The distance of rows (default: all) of `data` to another class, as in `treesens robust`: reached by a verified input, and
+    bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`, every other
+    class has a separate distance. `time_limit` limits each question, in seconds. Ctrl-C returns the results so far. """,
     options=RobustOptions,
     ask="treesens.extensions.studies.robust_search:ask",
     record=RobustRecord,
@@ -146,7 +144,7 @@ STUDY = Study(
     document=document,
     table="CSV or Parquet with the rows.",
     needs_table=True,
-    label="The label column, with which wrong rows do not count as certified.",
+    label="The label column; wrongly predicted rows do not count as certified.",
     by_position=("rows",),
     work="searching",
     total=total,

@@ -61,7 +61,7 @@ class Nearest:
 
     @property
     def closed(self) -> bool:
-        """True if value and bound agree (up to a millionth for sums of costs), or no such input exists."""
+        """True if value and bound agree (up to a millionth for sums of costs), or if no such input exists."""
         if self.verdict is Verdict.NONE:
             return True
         if self.distance is None or self.bound is None:
@@ -132,7 +132,7 @@ class RowRobustness:
 
     @property
     def closed(self) -> bool:
-        """True if value and bound agree for all questions about the row, or no such input exists."""
+        """True if value and bound agree for all questions about the row, or if no such input exists."""
         if self.verdict is None:
             return False
         whole = Nearest(None, self.verdict, self.distance, self.bound, self.point, self.reason)
@@ -166,13 +166,13 @@ class Robustness:
     rows: list[RowRobustness] = field(default_factory=list)
 
     def certified(self, radius: float) -> float:
-        """The part of the rows with a prediction that are proved robust at a radius; wrongly predicted rows do not count."""
+        """The share of the rows with a prediction that is proved robust at a radius; wrongly predicted rows do not count."""
         judged = [row for row in self.rows if row.verdict is not None]
         good = [row for row in judged if row.certified(radius) and row.correct is not False]
         return len(good) / len(judged) if judged else 0.0
 
     def curve(self) -> list[tuple[float, float]]:
-        """Every radius at which the certified part drops, ascending from 0, with the part from this radius on."""
+        """Every radius at which the certified share drops, ascending from 0, with the share from this radius on."""
         bounds = {row.bound for row in self.rows if row.bound is not None and math.isfinite(row.bound)}
         return [(radius, self.certified(radius)) for radius in sorted({0.0, *bounds})]
 
@@ -213,7 +213,7 @@ class RowQuestions:
         self.rows = self._bound(self._find(0, 0)).rows["d"]
 
     def _is(self, index: int) -> ast.Formula:
-        """The formula that the point `a` has a class, or an outcome."""
+        """The formula stating that the point `a` has a class, or an outcome."""
         if self.decision is not None:
             return is_decided("a", self.decision, self.labels[index])
         return ast.ClassIs(_A, label_of_class(self.model.ensemble, index))
@@ -232,7 +232,8 @@ class RowQuestions:
         norm: str | None = None,
         more: Sequence[ast.Formula] = (),
     ) -> ast.Find:
-        """The question for the nearest input that satisfies `more` and has a class other than `index`, or the `target`."""
+        """The question for the nearest input that satisfies `more` and has a class other than `index` or, if given, the class
+        `target`."""
         other = self._is_not(index) if target is None else self._is(target)
         to_row = ast.Distance(_A, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
         return ast.Find((ast.Point(_A),), (other, *more), ast.Objective("minimize", to_row))
@@ -260,7 +261,7 @@ class RowQuestions:
         norm: str | None = None,
         more: Sequence[ast.Formula] = (),
     ) -> ResolvedQuestion:
-        """The question for the nearest input with another class than `predicted` or, if given, with the class `target`."""
+        """The question for the nearest input with a class other than `predicted` or, if given, with the class `target`."""
         return self._bound(self._find(predicted, row, target=target, norm=norm, more=more))
 
     def others(self, predicted: int, more: Sequence[ast.Formula]) -> list[ResolvedQuestion]:
@@ -284,7 +285,7 @@ def _declarations(model: LoadedModel, given: tuple[Fraction, Fraction] | None) -
         return named
     low, high = given
     if low >= high:
-        raise UsageError("the range is empty", remedy="give --range its lower end first")
+        raise UsageError("the range is empty", remedy="give the lower end of --range first")
     domain = ast.Numeric("real", ast.Interval(ast.Number(low), ast.Number(high)))
     numbers = [f.name for f in model.ensemble.features if not f.categories]
     kept = tuple(d for d in named if not isinstance(d, ast.DomainFrom | ast.Feature))
@@ -343,12 +344,15 @@ def nearest_input(
     more: Sequence[ast.Formula] = (),
     stop: threading.Event | None = None,
 ) -> Nearest:
-    """The findings about the nearest input that satisfies `more` and has another class than the row, or the class `target`."""
+    """The findings about the nearest input that satisfies `more` and has a class other than the row's class or, if given, the
+    class `target`."""
     asked = questions.question(row, predicted, target, norm, more)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:
         # Combined with the answers for other classes, this answer would mix two arithmetics (solve/combine.py).
-        result = replace(result, verdict=Verdict.UNKNOWN, reason="numerical band: exact arithmetic knows such inputs")
+        result = replace(
+            result, verdict=Verdict.UNKNOWN, reason="numerical band: such inputs exist in exact arithmetic"
+        )
     goal, none = result.objective, result.verdict is Verdict.NONE
     return Nearest(
         None if target is None else str(questions.model.ensemble.classes[target]),

@@ -2,8 +2,8 @@
 
 A row flips if, with its other features fixed, one value of the varied features makes it the first point of the event and
 another value the second point. If the sides are two cut-offs of one score, the engine computes the score for all cells of a
-feature. Every combination of cells of the varied features is judged by sums of integers for leads of classes, which are minima
-of several differences, and for rules between features; and by exact arithmetic if sides are not bounds on scores.
+feature. For leads of classes (minima of several differences) and for rules between features, every combination of cells of the
+varied features is judged by sums of integers; if sides are not bounds on scores, by exact arithmetic.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from treesens.extensions.studies.decisions import Between, Decision
 from treesens.solve.tasks.data_rows import EventRows, legal_rows
 
 WALKS_PER_SECOND = 60_000_000
-"""Number of walks through a tree for every second of the time limit: several times those of a sweep over all rows."""
+"""Number of tree traversals per second of the time limit: several times the number that a sweep over all rows needs."""
 LEAST_COMBINATIONS = 16
 """Minimum number of combinations of values of several features that are tried for every row."""
 _CHUNK = 4096
@@ -131,8 +131,8 @@ class ScoreSweep:
         return flips(model, cells, self.features, legal, index=index, output=self.decision.output, limit=limit)
 
     def _judge(self, cells: Int32Array, scores: Scores, asking: Int32Array, *, ties: bool) -> Judge:
-        """Judges rows by their score or, for two classes, by the leads of these (see `leads`). Trees without splits on varied
-        features are added up once per row. Inputs that violate a `onehot` rule do not count.
+        """Judges rows by their score or, for two classes, by the leads of the two classes (see `leads`). Trees without splits
+        on varied features are added up once per row. Inputs that violate a `onehot` rule do not count.
         """
         model, rules = self.query.models[0], rules_of(self.query)
         known = _add_up(model, scores, cells, _trees_about(model, self.features)[0]) + scores.base
@@ -201,7 +201,8 @@ def _scores_of_leaves(model: CellEnsemble) -> Scores:
 
 
 def leads(scores: Int64Array, classes: Sequence[int], slack: int, *, ties: bool) -> tuple[Int64Array, Int64Array]:
-    """The leads of two classes over all others for `scores`, int64[rows, outputs]; the second is negated: it has to be low.
+    """The leads of two classes over all others for `scores`, int64[rows, outputs]; the second lead is negated, so that the
+    event requires a low value.
 
     With `ties`, a tie counts for the class that comes first, because libraries predict the first of several best classes.
     """
@@ -247,7 +248,7 @@ def _obeys(rules: Sequence[OneHot], cells: Int32Array) -> BoolArray:
 def event_rows(query: Query, table: FloatArray, budget: Budget) -> EventRows:
     """Rows for a question in which each constraint is about one point: exact arithmetic judges every combination of cells.
 
-    No row flips if values decide a constraint, or if a constraint relates both points.
+    No row flips if a constraint depends on values within a cell, or relates both points.
     """
     varied, index = varied_of(query), legal_rows(query, table)
     mine = [c for c in query.constraints if not isinstance(c, SameExcept)]
@@ -272,7 +273,8 @@ def event_rows(query: Query, table: FloatArray, budget: Budget) -> EventRows:
 def decided_rows(
     query: Query, rows: FloatArray, wanted: Sequence[tuple[DecidedPoint, str]]
 ) -> tuple[Int64Array, list[BoolArray]]:
-    """The indices of the legal rows in `rows`, float64[rows, features], and for each decision those with the outcome."""
+    """The indices of the legal rows in `rows`, float64[rows, features], and for each decision the indices of the rows with its
+    outcome."""
     index = legal_rows(query, rows)
     values = query.space.grid[0].number_type.cast(rows[index])
     cells = cells_of_rows(query.space.grid, rows[index])

@@ -90,7 +90,7 @@ def library_of(model: LoadedModel, replay: str) -> list[LibraryReplay] | None:
 
 
 def with_study_certificates(query: Query, result: Result, options: Options, seconds: float) -> Result:
-    """Like `with_certificates`, but for a claim of a study: it is proved after its question, with a time limit of its own."""
+    """Like `with_certificates`, but for a claim of a study, which is proved after its question, with a separate time limit."""
     from treesens.extensions.certify.produce import proof_budget
 
     return with_certificates(query, result, options, proof_budget(seconds))

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 GAP = Option(
     Sizes(single=True),
-    "The gap in probability (of a regressor: in its value); 0 is any change of the decision.",
+    "The gap in probability (for a regressor, in its value); 0 means any change of the decision.",
     short="-g",
 )
-MARGIN = Option(Sizes(single=True), "The gap in raw score; between classes the lead of each.", short="-m")
+MARGIN = Option(Sizes(single=True), "The gap in raw score; between classes, the lead of each class.", short="-m")
 VARY = Option(
     Names(),
     "The features, as a,b,c, whose sets are tried. Default: all features that the model uses.",
@@ -36,7 +36,7 @@ MOST = Option(Whole(1), "Stop after this number of sets that flip.")
 
 @dataclass(frozen=True, kw_only=True)
 class SetOptions(shared.Certifying):
-    """The gap and the features; `time_limit` is in seconds for each set."""
+    """The gap and the features; `time_limit` limits each set, in seconds."""
 
     gap: Sequence[str] = given(GAP, ())
     margin: Sequence[str] = given(MARGIN, ())
@@ -132,18 +132,17 @@ def document(asked: Asking[SetOptions], found: Found[SetsRecord]) -> SetsDocumen
 STUDY = Study(
     name="sets",
     title="minimal sensitive sets: treesens sets --json",
-    text="""The sets of features that can take some input from a gap above the decision to a gap below it: all minimal sets,
-    each with a verified pair, and all maximal sets that cannot, proved. Every other set contains a minimal set or is part of a
-    maximal set.
+    text="""The sets of features that can take some input from a gap above the decision to a gap below it: all minimal sets that
+    can, each with a verified pair, and all maximal sets that cannot, each with a proof. Every other set contains a minimal set
+    or is part of a maximal set.
 
     Exit codes: 0 all sets are decided, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
     The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal sets that can, each
-    with a verified pair, and all maximal sets that cannot, proved. `vary` are the features whose sets are tried (default: all
-    that the model uses); `most` stops after this number of sets that flip. `time_limit` is in seconds per set. Ctrl-C returns
-    the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
-    """,
+    with a verified pair, and all maximal sets that cannot, each with a proof. `vary` are the features whose sets are tried
+    (default: all features that the model uses); the search stops after `most` sets that flip. `time_limit` limits each set, in
+    seconds. Ctrl-C returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score. """,
     options=SetOptions,
     ask="treesens.extensions.studies.sets_search:ask",
     record=SetsRecord,

@@ -1,8 +1,9 @@
 """Finds all minimal sets of features that can flip a decision by a gap, and all maximal sets that cannot.
 
-More varied features only add pairs, so flipping is a monotone property, and these two families decide every set. They are found
-like minimal unsatisfiable and maximal satisfiable subsets (`Lattice`): each step queries a large undecided set. If a pair
-flips, the features in which it differs are reduced one by one to a minimal set; a proof that no pair flips covers every subset.
+More varied features only add pairs, so flipping is a monotone property, and these two families decide every set. The sets are
+found like minimal unsatisfiable and maximal satisfiable subsets (`Lattice`): each step queries a large undecided set. If a pair
+flips, the features in which its points differ are reduced one by one to a minimal set; if it is proved that no pair flips, the
+proof covers every subset.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class MinimalSets:
 
 
 def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
-    """Finds the sets among the features (by default, all that the model uses) for every decision of the model.
+    """Finds the sets among the features (by default, all features that the model uses) for every decision of the model.
 
     If the event `stop` is set, the sets decided so far are returned; `say` is called with every answer.
     """
@@ -107,7 +108,9 @@ def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
     chosen = list(model.ensemble.used_features if options.vary is None else dict.fromkeys(options.vary))
     check_features(model, [chosen])
     if len(chosen) > _MOST_FEATURES:
-        raise UsageError(f"{len(chosen)} features have too many sets", remedy="name some of them: --features a,b,c")
+        raise UsageError(
+            f"{len(chosen)} features have too many sets", remedy="select some of the features: --features a,b,c"
+        )
     decisions = decisions_of(model.ensemble, Asked(gap.kind, options.threshold, tuple(options.classes)))
     for decision in decisions:
         decision.check(gap.size)
@@ -257,11 +260,11 @@ class Lattice:
         return any(one <= known for known in self.lacking)
 
     def is_minimal(self, one: Set) -> bool:
-        """For a set with the property: True if every smaller set inside it is known to lack the property."""
+        """For a set with the property: True if every smaller subset is known to lack the property."""
         return all(self.is_lacking(one - {x}) for x in one)
 
     def is_maximal(self, one: Set) -> bool:
-        """For a set without the property: True if every larger set is known to have the property."""
+        """For a set without the property: True if every larger superset is known to have the property."""
         return all(self.is_having(one | {x}) for x in self.every - one)
 
     def unexplored(self, over: Callable[[], bool] = lambda: False) -> Set | None:

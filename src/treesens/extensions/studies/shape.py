@@ -27,7 +27,7 @@ DECREASING = Option(Names(), "Features, as a,b, in which the score is claimed to
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeOptions(shared.Certifying):
-    """The features, and the claims about them; `time_limit` is in seconds for each feature and score."""
+    """The features, and the claims about them; `time_limit` limits each feature and score, in seconds."""
 
     features: Sequence[str] = given(FEATURES, ())
     increasing: Sequence[str] = given(INCREASING, ())
@@ -43,7 +43,7 @@ class ShapeOptions(shared.Certifying):
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeRecord:
-    """The shape of one score in one feature, with all other features equal; missing values have no place in the order.
+    """The shape of one score in one feature, with all other features equal; missing values are not part of the order.
 
     `largest_fall` is the largest fall of the score as the feature rises: the verified pair `fall` reaches it (`a` has the
     smaller value), and no pair exceeds its bound. `largest_rise` and `rise` describe rises of the score in the same way.
@@ -71,20 +71,20 @@ class ShapeRecord:
 STUDY = Study(
     name="shape",
     title="shapes of scores: treesens shape --json",
-    text="""For every feature: is the score increasing or decreasing, with all other features fixed? The answer is a
-    proof, or two pairs that refute both, with the largest fall and the largest rise, each with its proved bound. Constraints
-    that the model declares (LightGBM, CatBoost, scikit-learn; XGBoost if the model is a live object), or that
-    --increasing and --decreasing claim, are proved or refuted by a pair.
+    text="""For every feature: is the score increasing or decreasing, with all other features fixed? The answer is a proof, or
+    two pairs that refute both directions, with the largest fall and the largest rise, each with its proved bound. Constraints
+    that the model declares (LightGBM, CatBoost, scikit-learn; XGBoost if the model is a live object), or that --increasing and
+    --decreasing claim, are proved or refuted by a pair.
 
     Exit codes: 0 every shape is known, 5 some are not, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130
     interrupted.
     """,
     call="""\
-    The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides:
-    `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
-    proved bounds. A direction that the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a
-    pair), or is open (None). `time_limit` is in seconds for each feature and score. Ctrl-C returns the results so far.
-    """,
+    The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides: `increasing`,
+    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
+    For a direction that the model declares, or that `increasing` or `decreasing` claims, `holds` is True (proved), False
+    (refuted by a pair) or None (open). `time_limit` limits each feature and score, in seconds. Ctrl-C returns the results so
+    far. """,
     options=ShapeOptions,
     ask="treesens.extensions.studies.shape_search:ask",
     record=ShapeRecord,

@@ -55,7 +55,7 @@ _LARGEST = 1 << 61
 
 
 def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
-    """The scores to examine: with two classes the score of the second class, with more classes one score per class. Raises
+    """The scores to examine: with two classes, the score of the second class; with more classes, one score per class. Raises
     UsageError for a class that the model does not have.
     """
     check_votes(ensemble, "a shape")
@@ -73,7 +73,8 @@ def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
 
 
 def declared_of(model: LoadedModel, options: ShapeOptions) -> dict[str, int]:
-    """The declared or claimed direction of each feature, 1 or -1. Raises UsageError if the claims contain both."""
+    """The declared or claimed direction of each feature, 1 or -1. Raises UsageError if both directions are claimed for a
+    feature."""
     check_features(model, [options.increasing, options.decreasing, options.features])
     if both := sorted(set(options.increasing) & set(options.decreasing)):
         raise UsageError(f"`{both[0]}` is claimed to be increasing and decreasing", remedy="leave one out")
@@ -118,7 +119,7 @@ def ask(asked: Asking[ShapeOptions]) -> Found[ShapeRecord]:
 
 
 def total(asked: Asking[ShapeOptions]) -> int:
-    """The number of records to expect."""
+    """The expected number of records."""
     ensemble = asked.model.ensemble
     return len(asked.options.features or ensemble.used_features) * len(outputs_of(ensemble, asked.options.classes))
 
@@ -336,7 +337,7 @@ class Reversal:
 
     @property
     def is_shown(self) -> bool:
-        """True if the pair is a reversal also in the library's arithmetic, in which rounded sums may be equal."""
+        """True if the pair is also a reversal in the library's arithmetic, in which rounded sums may be equal."""
         witness = None if self.result is None else self.result.witness
         if witness is None:
             return False

@@ -28,7 +28,7 @@ MOST_SEED = 2**31 - 1
 MOST_JOBS = 4096
 
 VARY = Option(Groups(), "A feature, or a set as a,b; repeatable. Default: every feature alone.", short="-v")
-GAP = Option(Sizes(), "Gaps in probability, e.g. 0.1,0.2 (for a regressor: in its value).")
+GAP = Option(Sizes(), "Gaps in probability, e.g. 0.1,0.2 (for a regressor, in its value).")
 MARGIN = Option(Sizes(), "Gaps in raw score, e.g. 0.5,1.")
 MEASURE = Option(
     Choice(MEASURES),
@@ -37,7 +37,7 @@ MEASURE = Option(
 )
 TYPICAL = Option(
     Percent(),
-    "Restrict inputs to inputs typical of the data, e.g. 95%: a region that contains this part of fresh inputs.",
+    "Restrict inputs to inputs typical of the data, e.g. 95%: a region that contains this percentage of fresh inputs.",
     metavar="LEVEL",
     more="See [typical inputs](language.md#typical-inputs).",
 )
@@ -57,17 +57,18 @@ DECISION = Option(
 )
 BUDGET = Option(
     Budgets(),
-    "The number of rows that may flip by a feature, as sex=0,age=10: exit with 10 if more do.",
+    "The number of rows that may flip by a feature, as sex=0,age=10: exit with 10 if more rows flip.",
     metavar="NAME=ROWS",
     door=Door.COMMAND,
 )
 PROTECTED = Option(
     Names(repeated=True),
-    "Protected features, as a,b: first in every table, never proposed for a change. Default: as in treesens.toml.",
+    "Protected features, as a,b: listed first in every table, and never proposed for a change. Default: as in treesens.toml.",
     more="See [protected features](protected.md).",
 )
 REAL = Option(
-    Names(repeated=True), "Features, as a,b, that may be fractions although their columns contain whole numbers."
+    Names(repeated=True),
+    "Features, as a,b, whose values may be fractions although their columns contain whole numbers.",
 )
 RANGE = Option(Ends(), "The domain of every number. Default: the ranges of the table's columns.", metavar="LOW HIGH")
 PRICE_BY = Option(
@@ -84,7 +85,7 @@ THREADS = Option(Whole(1, MOST_JOBS), "Threads of one search.")
 JOBS = Option(Whole(1, MOST_JOBS), "Sets at a time.", short="-j")
 REPLAY = replace(
     asked.REPLAY,
-    sentence="Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic.",
+    sentence="Replay witnesses in the library itself (auto: if the library is installed), or in its arithmetic.",
     at_command="auto",
     more="",
 )

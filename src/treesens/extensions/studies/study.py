@@ -110,7 +110,7 @@ class Study(Generic[OptionsT, RecordT]):
     command's first argument, and `call_name` is the name of the call if different from `name`. `by_position` are the options
     that Python also takes by position. `table` is the help of the option for its table, or None without a table; with
     `needs_table` the option is required. `fails` maps the words of --fail-on to conditions on the records. `work` is the label
-    of a progress bar, and `total` returns the number of records to expect. `ask` and `total` may be texts `MODULE:FUNCTION`, so
+    of a progress bar, and `total` returns the expected number of records. `ask` and `total` may be texts `MODULE:FUNCTION`, so
     that a declaration does not import its search.
     """
 
@@ -154,7 +154,7 @@ class Study(Generic[OptionsT, RecordT]):
         return replace(found, warnings=without_assumed(found.warnings), assumed=assumed)
 
     def expected(self, asking: Asking[OptionsT]) -> int | None:
-        """The number of records to expect, or None."""
+        """The expected number of records, or None."""
         return None if self.total is None else int(_function(self.total)(asking))
 
     def drawn(self, records: Sequence[dict[str, Any]], result: Any, axes: Any = None) -> Any:

@@ -22,10 +22,10 @@ ALSO = ("box", "radius", "recourse", "shap")
 """Additions to a reason: the box in which the class holds, the distance to another class in linf, the cheapest change in l1,
 and TreeSHAP.
 """
-ROWS = Option(RowNumbers(), "The row, several as 0,5,10-19, or all. Default: all.", name="row")
-SMALLEST = Option(Flag(), "As few features as possible, instead of a minimal set.")
+ROWS = Option(RowNumbers(), "The row, several rows as 0,5,10-19, or all. Default: all.", name="row")
+SMALLEST = Option(Flag(), "A smallest set of features, instead of a minimal set.")
 MOST = Option(Whole(1), "The K smallest reasons.", name="all", metavar="K")
-WITHOUT = Option(Names(), "Features, as a,b, that no reason and no change may use, such as protected ones.")
+WITHOUT = Option(Names(), "Features, as a,b, that reasons and changes must not use, such as protected features.")
 FIXED = Option(Names(repeated=True), "Features, as a,b, that cannot change.")
 DIRECTION = Option(
     Directions(),
@@ -46,14 +46,14 @@ BESIDE = Option(
     metavar="box,radius,recourse,shap",
 )
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
-PLOT_WORDS = "The part of the rows that needs each feature, as a picture (.svg, .png, .pdf)."
+PLOT_WORDS = "The share of the rows whose reason needs each feature, as a plot (.svg, .png, .pdf)."
 
 
 @dataclass(frozen=True, kw_only=True)
 class WhyOptions(shared.Certifying):
-    """The rows, and the reasons to find: a `smallest` reason or the `most` smallest ones, in which features of `without` are
-    not used. `fixed`, `direction` and `permitted` limit changes; `also` names additional results. `time_limit` is in seconds
-    per row, and once more for each distance.
+    """The rows, and the reasons to find: a `smallest` reason or the `most` smallest reasons, which use no features of
+    `without`. `fixed`, `direction` and `permitted` limit changes; `also` names additional results. `time_limit` limits each
+    row, and again each distance, in seconds.
     """
 
     rows: Sequence[int] | None = given(ROWS, None)
@@ -96,8 +96,8 @@ class ShapRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyRecord:
-    """The reason for the class of one row, or for its outcome of a `decision`. `changeable` is True if a permitted change gives
-    another class, when some changes are not permitted.
+    """The reason for the class of one row, or for its outcome of a `decision`. If some changes are not permitted, `changeable`
+    is True if a permitted change gives another class.
     """
 
     row: int = column()
@@ -131,7 +131,7 @@ class WhyDocument:
 
 
 def total(asked: Asking[WhyOptions]) -> int:
-    """The number of rows to expect."""
+    """The expected number of rows."""
     assert asked.table is not None
     return asked.table.rows if asked.options.rows is None else len(asked.options.rows)
 
@@ -150,14 +150,13 @@ STUDY = Study(
     Exit codes: 0 every row has its reason, 5 some are open, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
-    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
-    `most` is the number of smallest reasons. Features of `without` are in no reason and no change. Changes keep features of
+    Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone decide
+    the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class. `most`
+    is the number of smallest reasons. Features of `without` are not used in reasons and changes. Changes keep features of
     `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
-    "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1),
-    and TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` is in seconds
-    per row, and once more for each distance. Ctrl-C returns the results so far.
-    """,
+    "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
+    TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` limits each row, and
+    again each distance, in seconds. Ctrl-C returns the results so far. """,
     options=WhyOptions,
     ask="treesens.extensions.studies.why_search:ask",
     record=WhyRecord,

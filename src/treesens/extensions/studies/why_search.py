@@ -42,9 +42,10 @@ from treesens.values.verify import Witness, verify_cells
 @dataclass(frozen=True)
 class Reason:
     """The reason for the class of a row. `features` decide the class (None if the usable features do not); `minimal` is True if
-    every feature is needed, `smallest` if no smaller set decides it. `contrast` names features whose change gives another
-    class, at `point`; `changeable` is True if a permitted change does, when some are not permitted. `several` are the smallest
-    reasons if several are requested, `complete` is True if no others exist, `also` contains additional results.
+    every feature is needed, and `smallest` is True if no smaller set decides the class. `contrast` names features whose change
+    gives another class, at `point`; if some changes are not permitted, `changeable` is True if a permitted change gives another
+    class. `several` are the smallest reasons if several are requested, `complete` is True if no other reasons exist, and `also`
+    contains additional results.
     """
 
     row: int
@@ -63,7 +64,7 @@ class Reason:
     class_name: str | None = None
     also: dict[str, Any] | None = None
     decision: str | None = None
-    """The name of the decision if `predicted` is its outcome, and not a class."""
+    """The name of the decision if `predicted` is an outcome of the decision instead of a class."""
     others: Sequence[Query] = ()
     """One question for each of the other classes."""
     cells: Int32Array | None = None
@@ -132,7 +133,8 @@ class _Study:
                 raise UsageError(f"`{word}` cannot be shown with a reason", remedy="use " + ", ".join(ALSO))
         if "shap" in wanted.also and questions.decision is not None and self.ensemble.n_outputs > 1:
             raise UsageError(
-                "TreeSHAP explains one score, and this decision is about a model of several", remedy="leave out `shap`"
+                "TreeSHAP explains one score, but this decision is about a model with several",
+                remedy="leave out `shap`",
             )
         if "shap" in wanted.also:
             self.contributions.of(questions.rows[0], 0)  # errors are raised before the first row
@@ -257,7 +259,7 @@ class _Study:
         )
 
     def _shap(self, known: RowReason, row: int, predicted: int) -> ShapRecord:
-        """TreeSHAP values, and the part of the reason's n features that is among the n features with the greatest values."""
+        """TreeSHAP values, and the share of the reason's n features that is among the n features with the greatest values."""
         output = predicted if self.ensemble.n_outputs > 1 else 0
         values = self.contributions.of(self.questions.rows[row], output)
         order = np.argsort(-np.abs(values), kind="stable")

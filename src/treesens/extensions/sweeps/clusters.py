@@ -48,7 +48,7 @@ class Cluster(ABC):
 
     @abstractmethod
     def outcomes(self, bundle: Any) -> list[Outcome]:
-        """The outcomes of a finished bundle. Raises the error that killed its worker."""
+        """The outcomes of a finished bundle. Raises the error that killed the bundle's worker."""
 
     @abstractmethod
     def cancel(self, bundle: Any) -> None:
@@ -96,7 +96,7 @@ def dask_cluster(address: str) -> Iterator[Cluster]:
     except (OSError, ValueError) as error:
         raise UsageError(
             f"no Dask scheduler answers at {address}: {error}",
-            remedy="start one: dask scheduler; dask worker HOST:8786",
+            remedy="start a scheduler: dask scheduler; dask worker HOST:8786",
         ) from None
     try:
         try:
@@ -188,7 +188,8 @@ def _last_line(error: Exception) -> str:
 
 
 class _Ray(Cluster):
-    """A Ray cluster, whose workers persist between questions. (joblib's backend for Ray starts new ones per list of jobs.)"""
+    """A Ray cluster, whose workers persist between questions. (joblib's backend for Ray starts new workers for every list of
+    jobs.)"""
 
     def __init__(self) -> None:
         import ray

@@ -1,11 +1,11 @@
 """Solves one hard question in many processes: workers decide parts of the question, and undecided parts are split further.
 
 The whole question also runs in this process until either side ends, so the answer is never worse than without parts. A part
-gets a few seconds, or more while enough other parts wait to keep every worker busy, because splitting it would gain nothing. Up
-to sixteen smaller parts replace an undecided part. A part proved to have no answer is closed for good; an answer ends the
-question or, with an objective, sets the value on which other parts have to improve. A lost worker loses only its current part,
-which is retried. Closed and split parts are written to a journal, from which the search can be resumed. Every process reads the
-question itself, so only cuts and answers are sent.
+gets a few seconds, or more while enough other parts wait to keep every worker busy, because splitting the part would then gain
+nothing. Up to sixteen smaller parts replace an undecided part. A part proved to have no answer is closed for good; an answer
+ends the question or, with an objective, sets the value that other parts have to improve on. If a worker is lost, only its
+current part is lost, and the part is retried. Closed and split parts are written to a journal, from which the search can be
+resumed. Every process reads the question itself, so only cuts and answers are sent.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ MOST_LOSSES = 5
 MOST_LONGER = 4**5
 LEAST_SLICE, MOST_SLICE = 0.5, 60.0
 MOST_WAITING = 8
-"""Maximum factor on a part's seconds while other parts wait."""
+"""Maximum factor by which a part's time limit may grow while other parts wait."""
 
 
 def can_be_parted(question: ResolvedQuestion) -> str:
     """The reason why a question runs in one process; empty if it can be split into parts."""
     query = question.query
     if query.rows is not None or query.explained is not None or query.top > 1 or query.share is not None:
-        return "counts, reasons, lists and shares have no parts"
+        return "counts, reasons, lists and shares cannot be split into parts"
     goal = query.objective
     if goal is None:
         return ""
@@ -97,10 +97,11 @@ class Coordinator:
         self.journal = journal
         self.lock = threading.Lock()
         self.offered: deque[Witness] = deque()
-        """Answers of the whole question, on which parts have to improve; only the thread that writes the journal takes them."""
+        """Answers of the whole question, which parts have to improve on; only the thread that writes the journal takes them."""
 
     def _key(self) -> str:
-        """The key of the parts in a journal: the question, the tolerance, and all that decides when a part is closed."""
+        """The key of the parts in a journal: the question, the tolerance, and everything that determines when a part is
+        closed."""
         o, close = self.options, self.options.closeness
         how = [o.backend, o.pipeline, close.relative, close.absolute, o.replay]
         asked = [self.shipment.document.digest, self.question.name, *how]
@@ -188,7 +189,7 @@ class Coordinator:
             self._improve(self.offered.popleft())
 
     def _as_a_whole(self, budget: Budget) -> Result:
-        """The result of one process after a short time, because most questions need no parts."""
+        """The result of running the whole question in one process for a short time, because most questions need no parts."""
         if self.first_seconds <= 0:
             return leave_open(self.question.name)
         options = replace(self.options.uncertified, time_limit=self.first_seconds)

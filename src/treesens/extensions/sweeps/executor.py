@@ -49,7 +49,7 @@ class Executor:
 
         `take` may be called from other threads, one at a time, and must not wait. Local processes call it again after every
         outcome, even after it has returned None. `limit` is the time for one question, in seconds. If `stop` is set, local
-        questions end at once; clusters only start no new ones.
+        questions end immediately, and clusters start no new questions.
         """
         if self.kind == "inline":
             while (task := take()) is not None:

@@ -85,7 +85,7 @@ class Instance:
 
 
 def read_instances(path: Path) -> list[Instance]:
-    """The instances of a JSON lines file. Raises DataError, with the line, if one is malformed."""
+    """The instances of a JSON lines file. Raises DataError, with the line, if an instance is malformed."""
     instances = []
     for number, line in enumerate(_lines(path), 1):
         if not line.strip():
@@ -139,7 +139,7 @@ def class_of(value: Any) -> ast.Label:
 
 
 def model_path(name: str, folder: Path) -> Path:
-    """The path of the model with this name. Raises DataError if there is none."""
+    """The path of the model with this name. Raises DataError if no such model exists."""
     for suffix in SUFFIXES:
         path = folder / f"{name}{suffix}"
         with suppress(OSError, ValueError):  # the name is too long for a path
@@ -193,7 +193,7 @@ def run(
     facts: Callable[[Instance], dict[str, Any]] = lambda _instance: {},
     tell: Callable[[str], None] = lambda _warning: None,
 ) -> list[dict[str, Any]]:
-    """Answers every instance on every setting, except for answers in the journal, and returns all records.
+    """Answers every instance with every setting, unless the journal has the answer, and returns all records.
 
     Each record is written to `output` as a line as soon as it exists; the journal is the file `output` with `.sqlite` appended.
     `facts` returns further fields for the record of an instance; for `tell` see `Journal`. Raises UsageError if `output` has
@@ -203,7 +203,7 @@ def run(
     if output.exists() and not journal_file.exists():
         raise UsageError(
             f"there are results without their journal, {journal_file.name}", place=str(output),
-            remedy="name another file with --output, or remove this one",
+            remedy="choose another file with --output, or remove this file",
         )  # fmt: skip
     questions = questions_of(instances, folder)
     listed = [questions[x.key] for x in instances]
@@ -239,7 +239,7 @@ def _write_line(file: TextIO, record: dict[str, Any], tell: Callable[[str], None
     except OSError as error:
         with suppress(OSError):
             file.close()
-        tell(f"warning: {file.name} can no longer be written ({error}): it lacks the records from here on")
+        tell(f"warning: {file.name} can no longer be written ({error}): later records are not written")
 
 
 def _record(instance: Instance, setting: Settings, outcome: Outcome) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_ta
 
 _LOOK_SECONDS = 0.05
 _LAST_WORDS_SECONDS = 0.3
-"""Seconds that answers in transit have to arrive after Ctrl-C, before processes are killed."""
+"""Seconds for answers in transit to arrive after Ctrl-C, before processes are killed."""
 
 _idle: list[Worker] = []
 _lock = threading.Lock()

@@ -2,7 +2,7 @@
 
 This is cube and conquer (Heule, Kullmann, Wieringa and Biere, HVC 2011).
 
-A part is cut in the feature whose splits in the box move leaf values the most, at the weighted middle of these splits.
+A part is cut in the feature whose splits in the box change leaf values the most, at the weighted middle of these splits.
 
 `Conquest` is the state of a question in parts: the tree of cuts with open and closed parts, and the best answer. A journal has
 one line for every closed or split part, under the key of the question.

@@ -42,10 +42,10 @@ OnAnswer = Callable[[Question, Entry], None]
 
 @dataclass(frozen=True)
 class Measurement:
-    """Settings to compare. Each question runs with all of them in succession, so that other load affects all of them.
+    """Settings to compare. Each question runs with all settings in succession, so that other load affects all settings.
 
     Questions run in the given order, on the engine or solver alone. `record` makes the record of an answer. Records of sweeps
-    differ from it, so their questions must have other digests.
+    differ from this record, so questions of sweeps must have other digests.
     """
 
     settings: Sequence[Settings]

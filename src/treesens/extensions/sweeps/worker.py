@@ -1,5 +1,5 @@
 """Answers one question, or one part of it, in a worker process. Documents are opened once per process; only the most recently
-used ones are kept. The task for a part asks for an answer (with a known answer, for a better one) or for a certificate.
+used documents are kept. The task for a part asks for an answer (with a known answer, for a better one) or for a certificate.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ class Packed:
 
 
 def part_of(query: Query, task: PartTask) -> tuple[Query, tuple[AtLeast, ...]]:
-    """The question about a part, and the row that requires an improvement on the known answer, if there is one."""
+    """The question about a part, and the row that requires an improvement on the known answer, if an answer is known."""
     bare, rows = (replace(query, objective=None), ()) if task.beyond is None else beyond(query, task.beyond)
     return within(replace(bare, objective=None), task.part), rows
 

@@ -44,7 +44,9 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
             "numerical band: there are no such inputs in exact arithmetic, but the library's rounding may create some"
         )
         return replace(joined, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
-    note = "the library's arithmetic is open: inputs miss a bound by less than its rounding; the input tried misses it too"
+    note = (
+        "the library's arithmetic is open: inputs miss a bound by less than its rounding; the input tried misses it too"
+    )
     return replace(joined, notes=(*first.notes, note))
 
 

@@ -99,7 +99,9 @@ class CatBoostFrontend:
             except sys.modules["catboost"].CatBoostError as error:
                 reason = str(error).splitlines()[0].rpartition(": ")[2]
                 raise ModelError(
-                    f"catboost does not save the model as JSON: {reason}", place=place, remedy="use numbers and categories"
+                    f"catboost does not save the model as JSON: {reason}",
+                    place=place,
+                    remedy="use numbers and categories",
                 ) from None
             return self._read(path.read_bytes(), place, "model")
 
@@ -324,7 +326,9 @@ def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Ques
     said = _said(split, kind, inputs)
     agree = isinstance(found, Table | Among) if said is None else _same(found, said)
     if not agree:
-        raise split["split_index"].error(f"the node's fields do not match the split that its number refers to, {number}")
+        raise split["split_index"].error(
+            f"the node's fields do not match the split that its number refers to, {number}"
+        )
     return found
 
 

@@ -1,6 +1,6 @@
 """The promise of a training. Each round that splits on the promise's features is kept, made smaller, or repeated without them.
 
-The promise limits the swing of some features for all inputs, with missing values of all features except named categories.
+The promise limits the swing of some features for all inputs, including missing values of all features except named categories.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from treesens.grammar.tree import ast
 
 @dataclass(frozen=True)
 class Within:
-    """The promise that no two inputs that differ in the features of one group alone are further than `swing` apart in raw
-    score. A proof that takes longer than `seconds` fails.
+    """The promise that the raw scores of two inputs that differ only in the features of one group are at most `swing` apart. A
+    proof that takes longer than `seconds` fails.
     """
 
     groups: tuple[tuple[str, ...], ...]
@@ -46,7 +46,7 @@ class Within:
             raise UsageError("every feature of the rows varies", remedy="leave at least one feature out of `vary`")
 
     def is_kept(self, trained: Any) -> bool:
-        """True if the promise is proved for the booster `trained`, with a margin for the library's rounding."""
+        """True if a proof shows that the booster `trained` keeps the promise, with a margin for the library's rounding."""
         model = self._read(trained)
         missing = np.array([not f.labels for f in model.ensemble.features], dtype=np.bool_)
         domain = (*self.domain, *possible_inputs(model, missing, self.domain))
@@ -65,12 +65,12 @@ class Within:
 
 Round = Literal["other features", "as it was", "smaller", "without"]
 _STEPS = (1.0, 0.5, 0.25)
-"""The parts of the learning rate that are tried."""
+"""The fractions of the learning rate that are tried."""
 _LONGEST_REST = 64
 
 
 class Trainer(Protocol):
-    """A booster in training, at the end of a round."""
+    """A booster in training, after a round."""
 
     def asked(self) -> frozenset[str]:
         """The features that the last round's trees split on."""
@@ -85,7 +85,7 @@ class Trainer(Protocol):
         ...
 
     def again(self, step: float, *, without: Iterable[str] = ()) -> None:
-        """Undoes the last round and repeats it, with a part of the learning rate or without some features."""
+        """Undoes the last round and repeats it, with a fraction of the learning rate or without some features."""
         ...
 
     def leave_out(self, names: Iterable[str]) -> None:
@@ -94,7 +94,7 @@ class Trainer(Protocol):
 
 
 class Rounds:
-    """Keeps the promise of one training; `made` lists the outcomes of rounds.
+    """Enforces the promise during one training; `made` lists the outcomes of rounds.
 
     A round without splits on the promise's features changes no swing, so it needs no proof. If the proof fails even with a
     quarter of the learning rate, the round is repeated without these features, which are then excluded for 1, 2, 4, … rounds.
@@ -115,7 +115,7 @@ class Rounds:
         before = trainer.model_before()
         if before is not None and not self.within.is_kept(before):
             raise UsageError(
-                "the model from which training continues is not proved to be within the budget",
+                "no proof shows that the model from which training continues is within the budget",
                 remedy="repair the model first, or raise the budget",
             )
 
@@ -135,7 +135,7 @@ class Rounds:
                 return "as it was" if step == 1 else "smaller"
         trainer.again(1.0, without=varied)
         if trainer.asked() & varied:
-            raise UsageError("the library splits on excluded features", remedy="update the library")
+            raise UsageError("the library still splits on excluded features", remedy="update the library")
         self._left, self._rest = self._rest, min(_LONGEST_REST, 2 * self._rest)
         trainer.leave_out(varied)
         return "without"

@@ -1,7 +1,7 @@
 """Rounds of XGBoost: a callback of `xgboost.train` that undoes a round and repeats it.
 
-A feature is excluded by a weight of almost 0 in column sampling (`feature_weights`), which requires that fewer columns are
-sampled than exist.
+A feature is excluded by giving it a weight of almost 0 in column sampling (`feature_weights`), which has an effect only if
+fewer columns are sampled than exist.
 """
 
 from __future__ import annotations

@@ -30,14 +30,15 @@ _PATH: click.Path = click.Path(path_type=Path)
 @click.option("--label", help="The label column.")
 @click.option("--output", "-o", type=OutputFile(), help="The file of questions. Default: NAME.sens next to the model.")
 @click.option("--force", is_flag=True, help="Replace existing files.")
-@click.option("--format", "form", help="The format of the model, if its content does not show it.")
+@click.option("--format", "form", help="The format of the model, if the file's content does not determine it.")
 @trust_option
 def command(
     model: Path, data: Path, label: str | None, output: Path | None, force: bool, form: str | None, trust_pickle: bool
 ) -> int:
-    """Write a first file of questions about MODEL, with the domains of the table DATA, and a first treesens.toml next to it.
+    """Write an initial file of questions about MODEL, with the domains of the table DATA, and an initial treesens.toml next to
+    it.
 
-    Both files are full of comments: read and change them. Existing files are kept.
+    Both files contain many comments: read and edit the files. Existing files are kept.
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load

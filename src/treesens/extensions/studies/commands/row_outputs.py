@@ -18,7 +18,7 @@ _WHY_COLUMNS = ("row", "class", "size", "features", "values", "contrast")
 
 
 class WhyOutputs(Outputs):
-    """Outputs of `treesens why`: the reasons in words, a line for each in a file, and a picture."""
+    """Outputs of `treesens why`: the reasons as text, a file with one line per reason, and a picture."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Prints every reason in words."""
@@ -34,7 +34,8 @@ class WhyOutputs(Outputs):
 
 
 def _why_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Lines for reasons: the row, its class, the features and their values, and the change that reaches another class."""
+    """The lines of the file of reasons: the row, its class, the features and their values, and the change that reaches another
+    class."""
     for record in records:
         known = [] if record["sufficient"] is None else [record["sufficient"]]
         for one in record.get("reasons", known):
@@ -47,7 +48,8 @@ _REASON_COLUMNS = ("row", "decision", "suffice", "rank", "code", "phrase", "feat
 
 
 class ReasonsOutputs(Outputs):
-    """Outputs of `treesens reasons`: a line per denial, how often its reasons do not suffice, and a file for letters."""
+    """Outputs of `treesens reasons`: a line per denial, the number of denials whose reasons do not suffice, and a file for
+    letters."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Prints a line per denial."""
@@ -63,7 +65,7 @@ class ReasonsOutputs(Outputs):
 
 
 def _reason_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Lines for reasons: the row, its rank, code, phrase, feature, value, and a value to have `instead`."""
+    """The lines of the file for letters: the row, its rank, code, phrase, feature, value, and a value to have `instead`."""
     for record in records:
         for rank, one in enumerate(record["reasons"], 1):
             about = [record["row"], record["decision"], record["suffice"], rank]
@@ -105,7 +107,7 @@ def _shown(distance: float | None) -> str:
 
 
 class SetsOutputs(Outputs):
-    """Outputs of `treesens sets`: a table per decision, and a picture of the sets of the first decision."""
+    """Outputs of `treesens sets`: a table per decision, and a plot of the sets of the first decision."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Prints a table per decision."""

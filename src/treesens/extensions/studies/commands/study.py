@@ -1,4 +1,4 @@
-"""The command of a study, made from its declaration, and the journal from which a repeated command continues."""
+"""The command of a study, made from its declaration, and the journal from which a later run of the command resumes."""
 
 from __future__ import annotations
 
@@ -127,8 +127,8 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
 
 @contextmanager
 def _kept_answer(document: dict[str, Any], folder: Path, name: str) -> Iterator[None]:
-    """Keeps the document as a file in the folder while its certificates are made, because it is printed only after them, and
-    the process might be killed. The file is removed at the end.
+    """Keeps the document as a file in the folder while certificates are made: the document is printed only afterwards, and the
+    process might be killed before. The file is removed at the end.
     """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, default=str, indent=2) + "\n"
     path = folder / f"{name}.{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.answer.json"
@@ -144,8 +144,8 @@ def _kept_answer(document: dict[str, Any], folder: Path, name: str) -> Iterator[
 
 @dataclass(frozen=True)
 class _Certified:
-    """The result of making certificates: the exit code if nothing else decides it, the manifest (None if it was not requested),
-    and the indices of the records whose claims are all accepted.
+    """The outcome of making certificates: the exit code unless something else determines it, the manifest (None if it was not
+    requested), and the indices of the records whose claims are all accepted.
     """
 
     code: int
@@ -195,14 +195,16 @@ def _none(code: int, why: str) -> _Certified:
 
 
 def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, int] | None) -> list[str]:
-    """A sentence for each set of features that flips more rows than its budget. Raises UsageError for an unused budget."""
+    """A sentence for each set of features by which more rows flip than the budget allows. Raises UsageError for an unused
+    budget."""
     if not budget or study.flips is None:
         return []
     flips = study.flips(found.records)
     for name in budget:
         if not any(name in varied for varied, _ in flips) and not found.interrupted:
             remedy = (
-                did_you_mean(name, {n for varied, _ in flips for n in varied}) or "name it in --vary, and give a gap"
+                did_you_mean(name, {n for varied, _ in flips for n in varied})
+                or "add the feature to --vary, and give a gap"
             )
             raise UsageError(f"--budget: `{name}` was not tried", remedy=remedy)
     return [

@@ -30,7 +30,7 @@ class Cutoff(click.ParamType):  # type: ignore[type-arg] # generic since click 8
         except (ValueError, ZeroDivisionError):
             self.fail(f"`{value}` is not a number; write e.g. 0.2", param, ctx)
         if not 0 < number < 1:
-            self.fail(f"`{value}` does not lie between 0 and 1", param, ctx)
+            self.fail(f"`{value}` is not between 0 and 1", param, ctx)
         return number
 
 

@@ -47,7 +47,7 @@ class Evaluator(ModelEvaluator):  # type: ignore[misc]
 
     @classmethod
     def can_evaluate(cls, *, model_type: str, evaluator_config: Mapping[str, Any], **kwargs: Any) -> bool:
-        """True for the model types of tables: classifiers and regressors."""
+        """True for the model types that use tables: classifiers and regressors."""
         del evaluator_config, kwargs
         return model_type in ("classifier", "regressor")
 
@@ -110,7 +110,7 @@ def metrics_of(records: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _name(words: str) -> str:
-    """The words with characters that MLflow permits in a part of a name."""
+    """The words as part of a name, with only the characters that MLflow permits."""
     return _NOT_IN_A_NAME.sub("_", words)
 
 

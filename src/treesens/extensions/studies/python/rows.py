@@ -79,7 +79,7 @@ class Sets(PicturedResult):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """The columns of a frame with a line per set, which contains its verdict."""
+        """The columns of a frame with one line per set, including the set's verdict."""
         kinds = (("flip", "found"), ("hold", "none"), ("open", "unknown"))
         lines = [(r, one, verdict) for r in self.records for kind, verdict in kinds for one in r[kind]]
         columns: dict[str, list[Any]] = {"features": [", ".join(one["features"]) for _, one, _ in lines]}

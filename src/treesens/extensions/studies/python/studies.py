@@ -63,10 +63,10 @@ class Audit(StudyResult):
         purpose: str | Path | None = None,
         date: str | None = None,
     ) -> Path:
-        """Writes the page of `treesens audit --report`, with the records next to it (NAME.audit.json); returns its path.
+        """Writes the page of `treesens audit --report`, with the records next to it (NAME.audit.json); returns the page's path.
 
-        Raises UsageError if a file cannot be written, or jinja2 (for `pdf`, a browser) is missing; raises OverwriteError for a
-        file that the audit or this call has read.
+        Raises UsageError if a file cannot be written, or if jinja2 (for `pdf`, a browser) is missing; raises OverwriteError for
+        a file that the audit or this call has read.
         """
         printed = None if pdf is None else path_of("pdf", pdf)
         stated = None if purpose is None else path_of("purpose", purpose)
@@ -120,8 +120,8 @@ class Audit(StudyResult):
         return place
 
     def plot(self, what: Literal["swing", "flips"] = "swing", *, axes: Any = None) -> Any:
-        """A picture with matplotlib: the largest `swing` of every set of features with its proved bound, or the share of rows
-        that flip (`flips`) over the gaps. Returns the axes, new ones by default. Raises UsageError without matplotlib.
+        """A matplotlib plot: the largest `swing` of every set of features with its proved bound, or the share of rows that flip
+        (`flips`) over the gaps. Returns the axes; by default, new axes are created. Raises UsageError without matplotlib.
         """
         from treesens.extensions.studies.report.audit_table import gap_of, rows_that_flip, swing_units
         from treesens.extensions.studies.report.plots import curves_plot, parts_plot, values_plot
@@ -140,7 +140,7 @@ class Audit(StudyResult):
             first = {_name(r) for r in self.records if r.get("protected")}
             words = {_name(r): f"{rows_that_flip(r)} of {r['rows']:,}" for r in self.records}
             return parts_plot(
-                parts, f"part of the rows that flip ({gap_of(self.records[0])})", axes, words=words, first=first
+                parts, f"share of the rows that flip ({gap_of(self.records[0])})", axes, words=words, first=first
             )
         return curves_plot(curves, kind, "share of rows that flip", axes)
 
@@ -154,8 +154,8 @@ class Gap(StudyResult):
     """The largest gaps; `records` has one record per set of features and decision, as `treesens gap --json` prints them."""
 
     def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib: the largest gap of every set of features with its proved bound. Returns the axes, new ones
-        by default. Raises UsageError without matplotlib.
+        """A matplotlib plot: the largest gap of every set of features with its proved bound. Returns the axes; by default, new
+        axes are created. Raises UsageError without matplotlib.
         """
         from treesens.extensions.studies.report.plots import values_plot
 
@@ -207,7 +207,7 @@ class Diff(Columns):
 
     @property
     def sensitivities(self) -> list[dict[str, Any]] | None:
-        """One dict per set of features and gap: its sensitivity `appears`, `goes`, `stays`, `never` exists, or is `unknown`,
+        """One dict per set of features and gap: the sensitivity `appears`, `goes`, `stays`, `never` exists, or is `unknown`,
         with the findings about both versions; None without gaps.
         """
         known: list[dict[str, Any]] | None = self.record["sensitivities"]
@@ -215,8 +215,8 @@ class Diff(Columns):
 
     @property
     def outcomes(self) -> list[dict[str, Any]] | None:
-        """One dict per pair of outcomes of a decision: the inputs and rows with `old` by one model and `new` by the other; None
-        without a decision.
+        """One dict per pair of outcomes of a decision: the inputs and rows with the outcome `old` of one model and `new` of the
+        other; None without a decision.
         """
         known: list[dict[str, Any]] | None = self.record["outcomes"]
         return known

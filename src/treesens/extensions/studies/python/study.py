@@ -69,7 +69,7 @@ def signature_of(study: Study[Any, Any]) -> inspect.Signature:
 
 
 def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
-    """The Python call of a study, which checks options once, and returns the results so far on Ctrl-C."""
+    """The Python call of a study, which checks the options once and, on Ctrl-C, returns the results so far."""
     signature = signature_of(study)
     checked = typed(_ask)
 

@@ -201,8 +201,8 @@ def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
 
 
 def rows_of(rows: Any, data: Any = None) -> list[int]:
-    """Row numbers, starting at 0. `rows` are numbers, a mask, or labels of the index of `data`, as texts or as an index. Raises
-    UsageError for anything else.
+    """Row numbers, starting at 0. `rows` contains row numbers, a mask, or labels of the index of `data`, as texts or as an
+    index. Raises UsageError for anything else.
     """
     index = getattr(data, "index", None)
     index = None if callable(index) or not hasattr(index, "get_indexer_for") else index
@@ -225,11 +225,11 @@ def _number(row: Any, index: Any, *, label: bool) -> int:
         check_whole("rows", row, 0, MOST_SEED)
         return int(row)
     if index is None:
-        raise UsageError(f"`rows` has {row!r:.60}, but the data has no index", remedy="give numbers of rows, from 0")
+        raise UsageError(f"`rows` has {row!r:.60}, but the data has no index", remedy="give row numbers, starting at 0")
     places: list[int] = index.get_indexer_for([row]).tolist()
     if places == [-1] or not places:
         near = did_you_mean(row, map(str, index[:1000])) if isinstance(row, str) else ""
-        raise UsageError(f"no row is called {row!r:.60}", remedy=near or "give labels of the index, or numbers of rows")
+        raise UsageError(f"no row is called {row!r:.60}", remedy=near or "give labels of the index, or row numbers")
     if len(places) > 1:
         raise UsageError(f"{len(places)} rows are called {row!r:.60}", remedy="give their numbers, from 0")
     return places[0]

@@ -53,7 +53,7 @@ class Columns(ABC):
     """The numbers of a study as columns: a frame, and a table in a notebook."""
 
     source: Any
-    """The data as given; the frame is of the same library."""
+    """The data as given; the frame uses the same library."""
 
     @property
     @abstractmethod
@@ -64,7 +64,8 @@ class Columns(ABC):
         return self.columns[column]
 
     def frame(self) -> Any:
-        """The numbers as a frame of the library of the data; as columns if the data came from a file, or without data."""
+        """The numbers as a frame of the library of the data; as columns if the data came from a file, or if there is no
+        data."""
         return in_library_of(self.source, self.columns)
 
     def _repr_html_(self) -> str:
@@ -106,7 +107,8 @@ class Pictured(Records):
     """Records that can be drawn as a picture."""
 
     def plot(self, *, axes: Any = None) -> Any:
-        """Draws the study with matplotlib. Returns the axes, new ones by default. Raises UsageError without matplotlib."""
+        """Draws the study with matplotlib. Returns the axes; by default, new axes are created. Raises UsageError without
+        matplotlib."""
         return self._study.drawn(self.records, self._asked[1], axes)
 
 

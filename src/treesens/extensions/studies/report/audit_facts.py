@@ -39,7 +39,7 @@ class Audit:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     query: Query | None = None
-    """The first query; all queries have its domain."""
+    """The first query; all queries share its domain."""
     questions: dict[tuple[object, ...], ResolvedQuestion] = field(default_factory=dict)
     """The questions by the keys of their records, if one score decides."""
     declared: set[str] = field(default_factory=set)
@@ -177,14 +177,14 @@ BINS = 10
 """Number of bins, with roughly equal numbers of rows, for a numeric column with more than twice as many distinct values."""
 
 LEAST = 0.02
-"""Minimum part of the entropy that a proxy has to explain."""
+"""Minimum fraction of the entropy that a proxy has to explain."""
 
 MOST = 5
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """A column `feature` that explains the part `told` (0 to 1) of the entropy of the column `of`."""
+    """A column `feature` that explains the fraction `told` (0 to 1) of the entropy of the column `of`."""
 
     of: str
     feature: str
@@ -203,7 +203,7 @@ def proxies(table: Table, of: str) -> list[Proxy]:
 
 
 def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
-    """The part, in [0, 1], of the entropy of `target` that `column` explains; both are int64[rows], codes from 0."""
+    """The fraction, in [0, 1], of the entropy of `target` that `column` explains; both are int64[rows], codes from 0."""
     rows, width = len(target), int(column.max(initial=0)) + 1
     # Only pairs that occur are counted, because two columns with many texts have billions of possible pairs.
     of_target, of_column, of_both = (
@@ -226,7 +226,7 @@ def _entropy(counts: Int64Array) -> float:
 
 
 def _codes(column: Column) -> Int64Array:
-    """A column as codes from 0: numbers with many values are cut into bins, and a missing number has a code of its own."""
+    """A column as codes from 0: numbers with many values are cut into bins, and missing numbers have a separate code."""
     if column.dtype == object:
         names = {value: code for code, value in enumerate(dict.fromkeys(column.tolist()))}
         return np.array([names[value] for value in column.tolist()], np.int64)

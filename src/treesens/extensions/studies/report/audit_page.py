@@ -35,7 +35,7 @@ _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
 def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any], *, force: bool = False) -> Path:
     """Writes all facts and records as JSON and, in the same folder, the page with their hash; returns the path of the JSON.
 
-    The records are written before the page, which may fail. Measured times are neither in the records nor on the page.
+    The records are written first, because writing the page may fail. Neither the records nor the page contain measured times.
     """
     attachment = attachment_of(path)
     facts, records = without_seconds(facts), without_seconds(records)
@@ -55,7 +55,7 @@ def attachment_of(path: Path) -> Path:
         raise UsageError(
             f"a page is HTML, and a name in `{path.suffix}` is not"
             if path.suffix
-            else "a page is HTML, and its name has no ending",
+            else "the page is HTML, but its name has no ending",
             place=str(path),
             remedy=remedy,
         )
@@ -161,7 +161,7 @@ def changed_first(record: dict[str, Any]) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """A value as people type it; a number is the shortest text that parses to the same input."""
+    """A value as a user would type it; a number is the shortest text that parses to the same input."""
     if value is None:
         return "missing"
     return repr(value) if isinstance(value, float) else str(value)

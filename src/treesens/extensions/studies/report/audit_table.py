@@ -42,7 +42,8 @@ def varied_of(record: dict[str, Any]) -> str:
 
 
 def proxy_words(proxy: dict[str, Any]) -> str:
-    """A sentence about a proxy for a protected feature: its part of the entropy in the table, and its swing in the model."""
+    """A sentence about a proxy for a protected feature: the fraction of the entropy that it explains in the table, and its
+    swing in the model."""
     swing = largest_words(swing_of_record(proxy))
     return (
         f"{proxy['feature']} explains {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"
@@ -50,7 +51,7 @@ def proxy_words(proxy: dict[str, Any]) -> str:
 
 
 def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
-    """The classes or outcomes of a record, by their names, and its cut-off; empty if the record has none."""
+    """The names of the classes or outcomes of a record, and its cut-off; empty if the record has none."""
     return classes(record, (names or Names()).name_of)
 
 
@@ -80,7 +81,7 @@ def flips_of_words(record: dict[str, Any]) -> str:
 
 
 def distance_of(record: dict[str, Any]) -> str:
-    """The distance to the nearest row, with its proved bound if that may be smaller."""
+    """The distance to the nearest row, with the proved bound if the bound may be smaller."""
     near = record.get("nearest_row")
     if not near:
         return "–"

@@ -17,8 +17,8 @@ _LISTED = 5
 
 
 def grouped(records: Sequence[Record], names: Names | None = None) -> list[dict[str, Any]]:
-    """Groups of records with the same varied features and classes: protected features first, then by effect, which is the
-    number of rows that flip at the smallest gap, then at larger gaps, and then the largest swing.
+    """Groups of records with the same varied features and classes: first those with protected features; the rest of the order
+    is by the number of rows that flip at the smallest gap, then at larger gaps, and then by the largest swing.
     """
     groups = [
         {"name": " ".join(filter(None, (", ".join(varied), f"({classes})" if classes else ""))), "records": list(mine)}
@@ -211,7 +211,9 @@ def method_of(record: Record) -> str:
 
 def trusted(records: Sequence[Record]) -> list[str]:
     """The components that a reader has to trust, by kind of claim."""
-    lines = ["Model and data: the model file and the data are those of production; their SHA-256 are below."]
+    lines = [
+        "Model and data: the model file and the data are the files used in production; their SHA-256 hashes are below."
+    ]
     kinds = {r["proof"] for r in records if r["verdict"] == "none"}
     replays = {r["replay"] for r in records if r["verdict"] == "found"}
     certified = {r["verdict"] for r in records if any(c["file"] for c in r.get("certificates", ()))}
@@ -240,13 +242,13 @@ def trusted(records: Sequence[Record]) -> list[str]:
 
 
 def limits(records: Sequence[Record], facts: Record, domain: str = "the domain in the annex") -> list[str]:
-    """The limits of the audit; `domain` is the place of the domain for the reader."""
+    """The limits of the audit; `domain` tells the reader where the domain is stated."""
     seconds = facts.get("settings", {}).get("seconds per set")
     lines = [
         f"Every proof and every bound is about {domain}, and states nothing about other inputs.",
         "One feature (or set) is changed at a time, and all others are fixed: features that change together in the "
         "real world are not modelled.",
-        "A pair is possible in the domain; its distance to the nearest row indicates its likelihood.",
+        "A pair is possible in the domain; the distance to the nearest row indicates how likely the pair is.",
         "The audit covers the behaviour of the model. The audit does not assess the data, the labels or the use of "
         "decisions, and is not a statement about compliance with any rule.",
     ]

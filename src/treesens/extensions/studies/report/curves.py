@@ -1,4 +1,4 @@
-"""Curves of sorted values, one per method, as a self-contained SVG: the drawing behind every cactus plot."""
+"""Curves of sorted values, one per method, as a self-contained SVG; every cactus plot is drawn by this module."""
 
 from __future__ import annotations
 

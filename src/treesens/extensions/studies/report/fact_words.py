@@ -32,7 +32,7 @@ def largest_words(known: Largest, digits: int = 4) -> str:
 
 
 def rounded(value: float | None, digits: int, rounding: str) -> str:
-    """A number with `digits` digits. Bounds are rounded so that they stay true; whole numbers are written in full."""
+    """A number with `digits` digits. Bounds are rounded so that they remain valid; whole numbers are written in full."""
     if isinstance(value, int) or value is None:
         return f"{value:,}" if value is not None else "–"
     return f"{float(Context(digits, rounding).create_decimal_from_float(value)):.{digits}g}"

@@ -41,7 +41,7 @@ def card_section(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         "## Sensitivity to single features",
         _text(audit_words.headline(groups, facts)),
         _identity(facts),
-        "Are there two inputs of the domain that differ in nothing but one feature (or set), with",
+        "Are there two inputs of the domain that differ in only one feature (or set), with",
         "\n".join(asked),
         _table(lines, gaps),
         f"*On rows*: the number of rows of the data that flip; {ROW_FLIPS}. *On inputs only*: no row flips, but other "

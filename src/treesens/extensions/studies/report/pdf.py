@@ -20,7 +20,7 @@ def browser() -> str:
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if found is None:
         raise UsageError(
-            "a PDF is printed by Chromium or Chrome, which is not installed",
+            "printing a PDF requires Chromium or Chrome, which is not installed",
             remedy="install chromium, or print the HTML page from any browser",
         )
     return found

@@ -17,9 +17,10 @@ _BAR = 0.32
 
 
 def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: str, axes: Any = None) -> Any:
-    """Draws, per name, a bar up to the value that a verified pair reaches, and a line up to the bound; the greatest on top.
+    """Draws, for each name, a bar up to the value that a verified pair reaches, and a line up to the bound; the greatest value
+    is on top.
 
-    Missing values and bounds are None. Returns the axes of matplotlib, new ones by default.
+    Missing values and bounds are None. Returns the matplotlib axes; by default, new axes are created.
     """
     ordered = sorted(values, key=lambda name: (values[name][0] or 0.0, values[name][1] or 0.0))
     axes = new_picture(axes, 1 + _BAR * max(3, len(ordered)))
@@ -45,8 +46,8 @@ def parts_plot(
     words: Mapping[str, str] | None = None,
     first: Collection[str] = (),
 ) -> Any:
-    """Draws a bar for each name, as long as its part of a whole, and `words`, if given, at the ends of bars. Names in `first`
-    are on top, then the greatest parts. Returns the axes, new ones by default.
+    """Draws a bar for each name, whose length is the name's share of a whole, and writes `words`, if given, at the ends of the
+    bars. Names in `first` are on top, then the greatest shares. Returns the axes; by default, new axes are created.
     """
     ordered = sorted(parts, key=lambda name: (name in first, parts[name]))
     axes = new_picture(axes, 1 + _BAR * max(3, len(ordered)))
@@ -62,18 +63,18 @@ def parts_plot(
 
 
 def reasons_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """Draws the part of the rows whose reason needs a feature, from the records of `treesens why`."""
+    """Draws, for each feature, the share of the rows whose reason needs the feature, from the records of `treesens why`."""
     del result
     known = [record["sufficient"] for record in records if record["sufficient"] is not None]
     counts = Counter(name for one in known for name in one)
     parts = {name: count / len(known) for name, count in counts.items()}
-    return parts_plot(parts, "part of the rows whose reason needs the feature", axes)
+    return parts_plot(parts, "share of the rows whose reason needs the feature", axes)
 
 
 def certified_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """Draws the certified part of the rows over the radius, from `treesens robust`; wrongly predicted rows do not count."""
+    """Draws the certified share of the rows over the radius, from `treesens robust`; wrongly predicted rows do not count."""
     del records
-    unit = "certified accuracy" if result.labelled else "part of the rows that is certified"
+    unit = "certified accuracy" if result.labelled else "share of the rows that is certified"
     return curves_plot({"proved": result.curve()}, "radius", unit, axes, steps=True)
 
 
@@ -124,8 +125,8 @@ def curves_plot(
     *,
     steps: bool = False,
 ) -> Any:
-    """Draws a curve of points per name, in `steps` if a value holds up to the next point; returns the axes of matplotlib, new
-    ones by default.
+    """Draws a curve of points per name, with `steps` if a value holds up to the next point; returns the matplotlib axes, which
+    are new by default.
     """
     axes = new_picture(axes, max(4.5, _LINE * len(curves)))
     ends = {}
@@ -148,7 +149,8 @@ def curves_plot(
 
 
 _LEGEND = 5
-"""Maximum number of curves with a legend; if there are more, names are at their ends, because a legend would cover them."""
+"""Maximum number of curves with a legend; if there are more, each name is drawn at the end of its curve, because a legend would
+cover the curves."""
 _COLOURS = 10
 _LINE = 0.24
 """Height in inches of a name next to the picture."""
@@ -195,7 +197,8 @@ MOST_SETS = 60
 
 
 def sets_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """Draws the sets of the first decision; features in many sets come first. Returns the axes, new ones by default."""
+    """Draws the sets of the first decision; features in many sets come first. Returns the axes; by default, new axes are
+    created."""
     del result
     record = records[0]
     lines = [(one["features"], words, colour) for kind, words, colour in _KINDS for one in record[kind]]

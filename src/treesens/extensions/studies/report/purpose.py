@@ -19,7 +19,7 @@ FIELDS = {
     "model_version": "Version of the model",
     "purpose": "Purpose of the audit",
     "intended_use": "Intended use of the model",
-    "decision": "Decision that rests on the model",
+    "decision": "Decision that is based on the model",
     "owner": "Owner of the model",
     "developer": "Developer",
     "validator": "Validator",

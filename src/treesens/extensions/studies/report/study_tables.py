@@ -1,5 +1,5 @@
 """Records of studies as tables in a terminal: with the declared columns, or with a column for each field that is a text, a
-number or a list of names. Also the further output of `count`, `robust`, `sets` and `reasons`.
+number or a list of names. Also the additional output of `count`, `robust`, `sets` and `reasons`.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def show_rows(records: Sequence[dict[str, Any]]) -> None:
 
 
 def show_curve(curve: Sequence[tuple[float, float]], *, labelled: bool) -> None:
-    """Prints the part of the rows that is proved robust at each radius."""
+    """Prints the share of the rows that is proved robust at each radius."""
     table = Table(box=None, pad_edge=False)
     table.add_column("radius", justify="right")
     table.add_column("certified accuracy" if labelled else "certified part of the rows", justify="right")
@@ -146,7 +146,7 @@ def _named(item: dict[str, Any]) -> str:
 
 
 def show_denials(document: dict[str, Any]) -> None:
-    """Prints the reasons of every denial, and how often they do not suffice."""
+    """Prints the reasons of every denial, and the number of denials whose reasons do not suffice."""
     table = Table(box=None, pad_edge=False)
     for name in ("row", "suffice", "reasons"):
         table.add_column(name)

@@ -32,7 +32,7 @@ from treesens.report.terminal import say, say_json
 @option_like("time_limit", 60.0)
 @option_like("seed", 0)
 @option_like("certificates", None)
-@click.option("--sample", type=Whole(min=1), help="Take this many instances, evenly spread over the list.")
+@click.option("--sample", type=Whole(min=1), help="Use this number of instances, evenly spread over the list.")
 @click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Instances at a time.")
 @click.option("--output", "-o", type=OutputFile(), default=Path("bench.jsonl"), show_default=True)
 @click.option("--plot", type=OutputFile(), help="Write a cactus plot (SVG).")
@@ -63,8 +63,8 @@ def command(
     replay: str,
     as_json: bool,
 ) -> int:
-    """Run INSTANCES (JSON lines: model, feature or features, margin or gap, perhaps the known verdict) and check every verdict
-    against the others and against the known one. A second run continues from the journal next to the results.
+    """Run INSTANCES (JSON lines: model, feature or features, margin or gap, optionally the known verdict) and check every
+    verdict against the other verdicts and the known verdict. A second run continues from the journal next to the results.
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline

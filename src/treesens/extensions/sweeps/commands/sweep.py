@@ -68,9 +68,9 @@ def command(
 ) -> int:
     """Answer the questions of SPEC: a TOML file of models, features and gaps, or a .sens file (docs/sweeps.md).
 
-    Every answer goes into a journal at once. The same command reads it, and resumes an interrupted run.
+    Every answer is written to a journal immediately. The same command reads the journal, and resumes an interrupted run.
 
-    Exit codes: those of check; 130 interrupted, with all answers kept.
+    Exit codes: as for check; 130 interrupted, with all answers kept.
     """
     from treesens.extensions.sweeps.executor import parse_executor
     from treesens.extensions.sweeps.report import line_of, show_sweep, write_answers
@@ -143,7 +143,7 @@ def answers(questions: Sequence[Question], settings: Settings, journal: Journal)
 
 def told(summary: Summary) -> str:
     """The summary of the run in two lines; zero counts are omitted."""
-    shared = f" ({summary.shared} of them by the pair of a harder one)" if summary.shared else ""
+    shared = f" ({summary.shared} of them by the pair of a harder question)" if summary.shared else ""
     parts = [f"{summary.asked} asked{shared}"]
     numbers = {"implied by others": summary.implied, "from the journal": summary.reused}
     numbers |= {"failed (--retry repeats these)": summary.failed, "left": summary.left}
