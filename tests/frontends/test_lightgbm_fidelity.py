@@ -235,7 +235,7 @@ def test_a_dump_without_its_objective_is_refused(objective: str) -> None:
     dump = train({"objective": objective}, label, numeric()).dump_model()
     for key in ("objective", "average_output", "pandas_categorical"):
         del dump[key]
-    with pytest.raises(ModelError, match="does not say what the model predicts") as caught:
+    with pytest.raises(ModelError, match="the prediction task is unknown") as caught:
         read(json.dumps(dump).encode())
     assert "Booster.save_model" in str(caught.value.remedy)
 

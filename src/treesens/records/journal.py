@@ -172,7 +172,7 @@ class Journal:
         if self._tell is not None:
             self._tell(
                 f"warning: {self.path}: the journal can no longer be written: {why}. The run continues without it; "
-                "answers that were stored before remain there"
+                "answers that were stored before remain in it"
             )
 
     def _found(self, statement: str, values: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:

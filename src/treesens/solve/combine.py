@@ -19,8 +19,8 @@ _PROOFS = (Proof.LIBRARY, Proof.BOUND, Proof.TOLERANCE, Proof.EXACT)
 """Kinds of evidence, the weakest first."""
 
 TWO_ARITHMETICS = (
-    "numerical band: some parts have no answer in the library's arithmetic alone, others in exact arithmetic alone; "
-    "neither rules out all of them"
+    "numerical band: some parts have no answer only in the library's arithmetic, others only in exact arithmetic; "
+    "neither arithmetic rules out all parts"
 )
 
 

@@ -48,7 +48,7 @@ PIPELINE = Option(
 )  # fmt: skip
 TIME_LIMIT = Option(
     Seconds(), "Seconds for each question.", short="-t", door=EVERYWHERE,
-    more="The answer and each requested extra (second opinion, certificates, core, share) have an equal part, and each"
+    more="The answer and each requested extra (second opinion, certificates, core, share) get equal parts, and each"
     " step may use the time left over by earlier steps. Reading, compiling and replay are not counted.",
 )  # fmt: skip
 THREADS = Option(

@@ -99,7 +99,7 @@ class RepairOptions:
         shared.DOMAIN,
         (),
         "A .sens file whose `feature` and `onehot` lines declare the domain (default: all numbers).",
-        "Without this file, the promise also covers codes of categories, and missing values of features with missing "
+        "Without this file, the promise also covers category codes, and missing values of features with missing "
         "values in the tables.",
     )
     time_limit: float = given(

@@ -282,7 +282,7 @@ SHAPE = Option(
 REPAIR_GAP = Option(
     Sizes(single=True),
     "Compute the price of a repair to this gap, for protected features or else for all features with a pair; needs --label.",
-    more="The price, on rows held out from the repair, is `mending` in the record; each set takes up to three times the time"
+    more="The price, on rows held out from the repair, is the field `mending` in the record; each set takes up to three times the time"
     " limit ([repair](repair.md)).",
 )
 REPORT = Option(
@@ -331,7 +331,7 @@ class AuditOptions(shared.Certifying):
         shared.TYPICAL,
         None,
         "Repeat the audit for inputs typical of the data, e.g. 95%: a region that contains this percentage of fresh inputs.",
-        "The result is `typical` in every record, with the pair of the largest swing in `worst`, and takes up to the "
+        "The result is the field `typical` in every record, with the pair of the largest swing in `worst`, and takes up to the "
         "time limit once more for every set. See [typical inputs](language.md#typical-inputs).",
     )
     typical_by: str | None = given(shared.TYPICAL_BY, None)

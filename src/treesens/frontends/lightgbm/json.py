@@ -29,8 +29,8 @@ def read_json(root: Field) -> tuple[LightGBMHeader, list[LightGBMTree]]:
     objective = root.get("objective")
     if "average_output" not in root:
         raise root.error(
-            "this dump does not say what the model predicts: before LightGBM 2.2.3 a dump has no objective, and no "
-            "`average_output` says whether the trees are averaged",
+            "the prediction task is unknown: before LightGBM 2.2.3 a dump has no objective, and no "
+            "`average_output`, which states whether the trees are averaged",
             "give the text file of Booster.save_model, or the live Booster",
         )
     header = LightGBMHeader(

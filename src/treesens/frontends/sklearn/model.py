@@ -96,7 +96,7 @@ def read_estimator(estimator: Any, place: str) -> Read:
 
 
 _OF_NUMBERS = (
-    "a coefficient times a number has no end of values; behind bins and encoders it is read: "
+    "a coefficient times a number takes any value; a model behind bins and encoders is supported: "
     "make_pipeline(KBinsDiscretizer(), LogisticRegression())"
 )
 _PARTS = {
@@ -109,8 +109,8 @@ _PARTS = {
     "ClassifierChain": "give one of its `estimators_`; all but the first take earlier labels as columns",
     "RegressorChain": "give one of its `estimators_`; all but the first take earlier targets as columns",
     "SelfTrainingClassifier": "give its `estimator_` (`base_estimator_` before scikit-learn 1.6), which makes the predictions",
-    "_ConstantPredictor": "this estimator replaces a part that was fitted on one class, and answers the same for every"
-    " row; give another one of `estimators_`",
+    "_ConstantPredictor": "this estimator was fitted on a single class and predicts the same for every row;"
+    " give another one of `estimators_`",
 }
 """Models composed of parts that can be read one by one, each with the remedy."""
 _OTHERS = {

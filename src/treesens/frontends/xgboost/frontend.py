@@ -197,6 +197,6 @@ def _note_on_names(root: Field, ensemble: Ensemble) -> tuple[str, ...]:
     if not names:
         return ()
     return (
-        f"the categories of {', '.join(names[:8])} have names beyond ASCII, which XGBoost cuts off when it saves a model, so "
-        "they are not known: declare `feature NAME: category {NAME = code, ..}` with the codes of training",
+        f"the categories of {', '.join(names[:8])} have non-ASCII names, which XGBoost truncates when it saves a model, so "
+        "they are unknown: declare `feature NAME: category {NAME = code, ..}` with the codes of training",
     )

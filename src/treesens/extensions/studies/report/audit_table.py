@@ -21,7 +21,7 @@ ROW_FLIPS = (
     "another value gives the other answer; the row itself may give neither"
 )
 PRICED = (
-    "prices are computed on every second row of the table, which the repair has not seen; if the model was trained "
+    "prices are computed on every second row of the table, which the repair did not use; if the model was trained "
     "on these rows, its loss and AUC on new rows may differ"
 )
 SWING = "the largest difference of the {} between two inputs of the domain that differ only in the feature"
