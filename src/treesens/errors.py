@@ -123,8 +123,7 @@ class InternalError(TreesensError):
 
 
 def unexpected(error: Exception) -> InternalError:
-    """The error for an exception that treesens did not foresee, with the innermost location of that exception; the cause is
-    chained."""
+    """The error for an exception that treesens did not foresee, with the innermost location; the cause is chained."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,8 +1,7 @@
 """The interface of a backend: a pure `emit`, and a `solve` in a worker process that returns facts, not verdicts.
 
-Termination, incumbent and bound are three separate facts (as in MathOptInterface): a time-out without an incumbent proves
-nothing, and an exception, crash, missing licence or limit never becomes a verdict. `solve/conclude.py` forms verdicts from
-facts.
+Termination, incumbent and bound are separate facts (MathOptInterface): a time-out without an incumbent proves nothing, and an
+exception, crash, missing licence or limit is never a verdict. `solve/conclude.py` forms verdicts from facts.
 """
 
 from __future__ import annotations
@@ -100,9 +99,8 @@ class Capabilities:
 class Artifact:
     """A solver's input: `text` in `format`, the number of variables, and the data for reading its answer.
 
-    `relaxed` is True if rows were rounded outward: `infeasible` remains valid, but a feasible point must be replayed.
-    `restricted` is True if rows were tightened: `infeasible` proves nothing. `surrogate` marks an objective that only guides
-    the search.
+    `relaxed` is True if rows were rounded outward: `infeasible` remains valid; a point must be replayed. `restricted` is True
+    if rows were tightened: `infeasible` proves nothing. `surrogate` marks an objective that only guides the search.
     """
 
     format: str
@@ -177,8 +175,7 @@ class Backend(abc.ABC):
 
 
 class InProcessBackend(Backend):
-    """A backend without a worker process: it observes its limits, releases the interpreter lock, and never crashes (ADR
-    0003)."""
+    """A backend without a worker: it obeys its limits, releases the interpreter lock, and never crashes (ADR 0003)."""
 
     @abc.abstractmethod
     def emit(self, module: Module, *, precision: int = 0, hints: Int32Array | None = None) -> Artifact:

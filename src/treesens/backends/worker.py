@@ -1,10 +1,8 @@
-"""Runs every solve in a separate process (`compiler/base/child.py`) with hard limits on time and memory; a crash becomes a
-reason.
+"""Runs every solve in its own process (`compiler/base/child.py`) with limits on time and memory; crashes become reasons.
 
 Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools have conflicting symbols, highspy >= 1.15 and
-OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit: each server process
-therefore loads the library of one backend only. Every incumbent is sent as soon as it is found, so that killing a worker does
-not lose the incumbent.
+OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit: a server process loads only
+one backend's library. Every incumbent is sent as soon as it is found, so that killing a worker does not lose the incumbent.
 """
 
 from __future__ import annotations

@@ -198,8 +198,7 @@ def _bounds(factor: Fraction, margin: Fraction) -> list[LogRational]:
 
 
 def same_class(scope: Scope, left: int, right: int, positive: bool, span: Span) -> Pending:
-    """`class(P) = class(Q)` (or `!=`): the disjunction over all pairs of equal (or different) classes, which are compared by
-    name."""
+    """`class(P) = class(Q)` (or `!=`): the disjunction over all pairs of equal (or different) classes, compared by name."""
     one, other = (scope.model(point).ensemble.classes for point in (left, right))
     if not one or not other:
         raise scope.fail("E219", "a regressor has no classes", span, "compare `value(P)`")

@@ -1,8 +1,7 @@
 """Constraints that depend on data or count features: likelihoods and changes.
 
 Quantities learnt from data are inexact: logarithms are rounded to multiples of 2**-40. In constraints, logarithms are rounded
-such that the constraint becomes weaker: a `none` remains a proof, and a `found` satisfies the constraint up to 2**-40 per
-feature.
+to weaken the constraint: a `none` remains a proof, and a `found` satisfies the constraint up to 2**-40 per feature.
 """
 
 from __future__ import annotations

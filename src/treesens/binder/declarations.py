@@ -224,8 +224,7 @@ def _attempt(
 
 
 def _check_names(found: Declarations) -> None:
-    """Checks that the features and tables named in declarations exist. A model that failed to load is assumed to have every
-    feature."""
+    """Checks that the features and tables named in declarations exist. If a model failed to load, all features pass."""
     named = [source.data for source in found.sources] + [m.data for m in found.measures.values() if m.data is not None]
     for data in named:
         if data.text not in found.tables:

@@ -120,8 +120,7 @@ def _picks(
 
 
 def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Name, ...]]) -> N:
-    """The tree with parameters replaced by their features. Reports E221 if a parameter that must stand for one feature stands
-    for several."""
+    """The tree with parameters replaced by their features. Reports E221 if a one-feature parameter stands for several."""
 
     def changed(item: object) -> object:
         if isinstance(item, ast.Features):
@@ -149,8 +148,7 @@ def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Nam
 
 
 def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
-    """The `find` of a shorthand; if a model has several classes and the question names none, one `find` for every ordered pair
-    of classes.
+    """The `find` of a shorthand; if a multiclass question names no class, one `find` for every ordered pair of classes.
 
     Each `find` is returned with the suffix of its question's name: empty, or `c1->c2`.
     """
@@ -184,8 +182,7 @@ def desugar_monotone(found: Declarations, node: ast.Monotone, ensemble: Ensemble
 
 
 def _score(ensemble: Ensemble, point: ast.Name, label: ast.Label | None, span: Span) -> ast.Expression:
-    """The quantity tested for monotonicity: a regressor's value, the probability for a mean of models, otherwise the raw
-    score."""
+    """The quantity to be monotone: a regressor's value, the probability for a mean of models, else the raw score."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING):
         return ast.ValueOf(point, span=span)
     if ensemble.link.averages:

@@ -176,8 +176,7 @@ def _changed_from_row(
 def changes_from_row(
     scope: Scope, atom: DistanceAtom, row: ast.Row, span: Span
 ) -> Callable[[q.Space, int], tuple[q.CellCost, ...]]:
-    """Makes the signed costs of cells: 1 for a cell that does not contain the row's value. The row's value has a cell of its
-    own."""
+    """Makes the signed costs of cells: 1 for a cell that does not contain the row's value. This value has its own cell."""
     del span
     values = scope.row(row)
     features = counted_features(scope)

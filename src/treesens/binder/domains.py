@@ -270,8 +270,7 @@ def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> 
 def closed_range(
     low: Fraction | None, high: Fraction | None, *, low_open: bool, high_open: bool, number_type: NumberType
 ) -> tuple[float, float]:
-    """The floats of an interval as a closed range, which is empty if the first exceeds the second; an end of None is
-    infinite."""
+    """The floats of an interval as a closed range, empty if the first exceeds the second; None means infinity."""
     first, last = -number_type.max, number_type.max
     if low is not None:
         first = ceil_to(low, number_type)

@@ -51,9 +51,8 @@ class ResolvedQuestion:
     """A typed question, with the data needed to build and record its answer.
 
     `models[i]` is the loaded model of `query.models[i]`, with features and columns in the question's order. `find` is the
-    question without shorthand (a `Count` is kept), and `node` is its source syntax. `tables` are the tables that the question
-    uses, by name. `rows` contains the rows of these tables and of the tables for domains, float64[rows, features] as the model
-    stores them.
+    question without shorthand (except `Count`); `node` is its source. `tables` are the tables that the question uses, by name.
+    `rows` contains the rows of these tables and of the tables for domains, float64[rows, features] as the model stores them.
     """
 
     query: q.Query
@@ -83,8 +82,7 @@ class ResolvedQuestion:
         return self.models[self.query.points[point].model]
 
     def library_predicts(self, replay: str, confirm: str | None = None) -> list[LibraryReplay] | None:
-        """The library's own predict function per model, if `replay` requires it, or for `auto` if the library is already
-        imported."""
+        """The library's own predict per model, if `replay` requires it, or for `auto` if the library is imported."""
         libraries = libraries_of(self.models, "library" if confirm == "library" else replay)
         if replay == "emulated" or (replay == "auto" and not all(library in sys.modules for library in libraries)):
             return None
@@ -452,8 +450,7 @@ def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
 
 
 def _values_matter(constraints: Sequence[q.Constraint]) -> bool:
-    """True if constraints may hold for one value of a cell and fail for another: there are sums over values (distances,
-    changes)."""
+    """True if a constraint may hold for only some values of a cell: there are sums over values (distances, changes)."""
     return any(map(_sums_values, constraints))
 
 

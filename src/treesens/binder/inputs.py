@@ -277,8 +277,7 @@ _Side = tuple[Fraction | None, Fraction | None, bool, bool]
 
 
 def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fraction | None:
-    """The step of a sum whose terms are all whole numbers, where some terms are stored as rounded fractions; None for other
-    sums."""
+    """The step of a sum whose terms are all whole numbers, some being stored as rounded fractions; None for other sums."""
     if not (all(spec.whole for spec in specs) and any(spec.steps for spec in specs)):
         return None
     denominator = math.lcm(*(f.denominator for f in factors))

@@ -186,8 +186,7 @@ def compare_probabilities(
     span: Span,
     name: str | None = None,
 ) -> Pending:
-    """Compares the sum of coefficient * probability with a number; the sum is nonlinear and is approximated by linear
-    constraints."""
+    """Compares the sum of coefficient * probability, which is nonlinear, with a number, by linear approximations."""
     row = probability_sum(scope, terms, span)
     return compare_terms(row.terms, operator, number, positive, name or row.name)
 

@@ -82,8 +82,7 @@ def typical_score(scope: Scope, data: ast.Name, method: Method) -> TypicalScore:
 
 
 def legal_rows(scope: Scope, data: ast.Name) -> Int32Array:
-    """The cells of the rows that are valid inputs: all values are legal, values are missing only where allowed, and `onehot`
-    holds."""
+    """The cells of the rows that are valid inputs: values are legal, or missing where allowed, and `onehot` holds."""
     key = ("legal rows", data.text)
     if key not in scope.inputs.cache:
         matrix = scope.matrix(data)

@@ -81,8 +81,7 @@ class Faults:
             self.note(query, error)
 
     def answer(self, query: ResolvedQuestion, options: Options, ask: Callable[[], Result]) -> Result:
-        """The answer of `ask`; after an error, an open answer with the error as its reason, so that no question affects
-        another."""
+        """The answer of `ask`; after an error, an open answer with the error as its reason, so that others proceed."""
         from treesens.solve.question import result_of_error, result_of_interruption
 
         try:
@@ -187,8 +186,7 @@ def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], t
 
 
 def worst(codes: list[int]) -> int:
-    """The exit code for several files: a violated expectation takes precedence, then errors that left questions without an
-    answer."""
+    """The exit code for several files: a violated expectation takes precedence, then errors that left questions open."""
     order = (VIOLATED, INTERRUPTED, UNREADABLE, INCONCLUSIVE, EXPECTED)
     return next((code for code in order if code in codes), EXPECTED)
 

@@ -70,8 +70,7 @@ class Word(click.Choice[str]):
 def words_and_facts(
     one: kinds.Declared, reading: Callable[[kinds.Declared], dict[str, Any]] | None = None
 ) -> tuple[list[str], dict[str, Any]]:
-    """The command-line names of a declared option, and the arguments for `click.Option`; the default for `reading` is
-    `read_as`."""
+    """The command-line names of an option, and `click.Option`'s arguments; the default for `reading` is `read_as`."""
     option = one.option
     default = one.default if option.at_command is None else option.at_command
     words = [one.field, one.flag, *([option.short] if option.short else []), *option.also]
@@ -318,8 +317,7 @@ def end_with(exit_code: int) -> None:
 
 
 def exit_code_with_outputs(context: click.Context, code: object) -> object:
-    """The exit code of a command that would end with `code`: the code of a failed output takes precedence, except over an
-    interruption."""
+    """The exit code of a command that would end with `code`: a failed output's code overrides all but an interruption."""
     failed: list[int] = context.meta.get(__name__, [])
     if not failed or code == INTERRUPTED:
         return code

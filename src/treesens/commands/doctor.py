@@ -98,8 +98,7 @@ def _backend(name: str, solve: bool) -> dict[str, Any]:
 
 
 def _solved(backend: Backend) -> dict[str, Any]:
-    """Results of a feasible, an infeasible and an optimal case, solved by the backend in its own worker and compared with brute
-    force."""
+    """Results of a feasible, an infeasible and an optimal case, in the backend's own worker, compared with brute force."""
     from treesens.builtin import service
 
     kit = service("conformance")

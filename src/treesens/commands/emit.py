@@ -125,8 +125,7 @@ def command(
 
 
 def files_of(names: Sequence[str], output: Path | None, target: str, *, force: bool) -> dict[str, Path]:
-    """The file of each question: `output` itself for one question, files in the folder `output` for several; empty without
-    `output`.
+    """The file of each question: `output` itself for one question, files inside it for several; empty without `output`.
 
     Raises UsageError if two questions share a file name, and OverwriteError if a file exists, unless `force`.
     """

@@ -100,8 +100,7 @@ def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
 
 
 def read_module(path: Path) -> Module:
-    """The module in a `.sir` file, checked against the validity rules of the IR. Raises IRError with the violated line or
-    rule."""
+    """The module in a `.sir` file, checked against the validity rules of the IR. Raises IRError with the line or rule."""
     from treesens.compiler.ir.text import parse_module
     from treesens.compiler.ir.verifier import verify
 

@@ -50,8 +50,7 @@ _HELPED = frozenset({"bounded", "default"})
 
 
 def pipeline_for(backend: str, pipeline: str) -> str:
-    """The pipeline for a backend. The engine's pipeline omits the passes that call the engine; the engine needs leaves that
-    cover the whole space.
+    """The pipeline for a backend. The engine's pipeline omits passes that call it; it needs leaves that cover the space.
 
     The portfolio (`auto`) starts with the engine; for solvers, it compiles the question again with `pipeline`.
     """

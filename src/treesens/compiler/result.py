@@ -62,8 +62,7 @@ class Sense(StrEnum):
 
 @dataclass(frozen=True)
 class NearMiss:
-    """The best attempt of a search without an answer, measured by the least slack among the constraints, in units of their
-    scores.
+    """The best attempt of a search without an answer, by the least slack among the constraints, in units of their scores.
 
     `best_slack` is the slack of the best point, or None without a point; `slack_bound` is an upper bound on the slack of all
     points, or None if unknown."""
@@ -178,9 +177,8 @@ class RowCount:
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """The reason for a row's class, `predicted`. `features` are the indices of features that determine the class, or None if
-    the permitted features do not determine it; `smallest` is True if no smaller set determines the class. `contrast` are
-    features whose change gives the class of the witness, or None if no input has another class. `decisions` counts the
-    decisions made.
+    the permitted features do not; `smallest` is True if no smaller set determines the class. `contrast` are features whose
+    change gives the class of the witness, or None if no input has another class. `decisions` counts the decisions made.
     """
 
     predicted: str
@@ -298,8 +296,7 @@ class Result:
     certificates: tuple[Certified, ...] = ()
     """One certificate per claim of the answer, if certificates were requested."""
     from_journal: str = ""
-    """The time (UTC) of an answer from a journal: the answer's points have been verified again, but not its proofs and
-    bounds."""
+    """The time (UTC) of an answer from a journal: its points have been verified again, its proofs and bounds not."""
 
 
 _Answer = TypeVar("_Answer")

@@ -108,8 +108,7 @@ def _rectangles(occupied: BoolArray) -> Iterator[tuple[tuple[int, int], tuple[in
     """Yields maximal empty rectangles that bound both features and are not within a completely empty row or column.
 
     For every first row, all last rows are considered. The columns that are free in all rows from the first to the last form
-    runs; a run is maximal if neither adjacent row is free over the whole run. One array operation handles all last rows at
-    once.
+    runs; a run is maximal if neither adjacent row is free over the whole run. One array operation handles all last rows.
     """
     rows, columns = occupied.shape
     if rows > columns:

@@ -28,8 +28,7 @@ from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept
 from treesens.data.rows import cells_of_rows
 
 MOST_COMBINATIONS = 1024
-"""Maximum number of combinations of cells of all sensitive features except the one with the most cells; above it, cells are
-thinned evenly."""
+"""Maximum combinations of cells of all sensitive features but that with most cells; above it, cells are thinned evenly."""
 
 _CHUNK = 4096
 _INPUTS = 1 << 14
@@ -160,8 +159,7 @@ def with_cells(
 ) -> FloatArray:
     """The rows, float64[rows, features], with values in `cells`, int32[rows, chosen], for the chosen `features`.
 
-    A value outside its cell is replaced by the legal value nearest to it (or to the value in `near`) or, if missing, by a round
-    value.
+    A value outside its cell is replaced by the legal value nearest to it (or to that in `near`) or, if missing, a round value.
     """
     result, own = rows.copy(), cells_of_rows(space.grid, rows)
     for column, f in enumerate(features):
@@ -188,8 +186,7 @@ def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: 
 
 
 def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -> tuple[list[NDArray[np.int64]], bool]:
-    """All options or, above the limit on combinations, evenly spread options within the limit, but at least `least` of each
-    feature."""
+    """All options, or evenly spread options within the limit on combinations, but at least `least` of each feature."""
     complete = True
     while math.prod(map(len, options)) > limit:
         complete = False
@@ -226,8 +223,7 @@ class FlipQuestion:
         return np.asarray(self.clearance(found) >= 0)
 
     def clearance(self, found: Flips) -> Int64Array:
-        """The smaller of the amounts by which rows meet the two bounds, negative if a bound is not met, in units of the
-        sweep."""
+        """The smaller of the amounts by which rows meet two bounds, negative if one is unmet, in units of the sweep."""
         return np.minimum(*self._margins(found))
 
     def deficit(self, found: Flips) -> Int64Array:
@@ -254,8 +250,7 @@ class FlipQuestion:
         return least_units(self.high, found.shift, strict=above), -least_units(-self.low, found.shift, strict=below)
 
     def cells_of_pairs(self, cells: Int32Array, high: Int32Array, low: Int32Array) -> Int32Array:
-        """The cells of both points, int32[rows, 2, features]: the rows' cells, with `high` and `low` in the columns of the
-        varied features."""
+        """The cells of both points, int32[rows, 2, features]: the rows' cells, with `high` and `low` in varied columns."""
         result = np.repeat(cells[:, None, :], 2, axis=1)
         result[:, self.upper, list(self.features)] = high
         result[:, self.lower, list(self.features)] = low

@@ -78,8 +78,7 @@ class Categories:
 class Table:
     """Columns by name, in the order of the source; `label` is the column that is not an input, or None if all are inputs.
 
-    `sha256` is the digest of the file, or None for a data frame. `marks` are the marks of missing values per column of a data
-    frame.
+    `sha256` is the digest of the file, or None for a data frame. `marks` are the missing-value marks per column of a frame.
     """
 
     name: str
@@ -180,8 +179,7 @@ def with_zeros(table: Table, columns: Iterable[str]) -> Table:
 
 
 _MOST_DIGITS = 400
-"""Maximum number of digits before or after the point in a category name that is a number: an exact value needs all these
-digits."""
+"""Maximum digits before or after the point in a category name that is a number: an exact value needs all its digits."""
 
 
 def decimal_of(text: str) -> Fraction | None:
@@ -284,8 +282,7 @@ def _marks(values: np.ndarray[Any, Any]) -> frozenset[str]:
 def table_of_columns(
     columns: dict[str, Column], place: str, label: str | None = None, digest: str | None = None
 ) -> Table:
-    """The table with these columns, which become read-only. Raises DataError if there are no rows, or if the label column is
-    unknown."""
+    """The table with these columns, which become read-only. Raises DataError for no rows or an unknown label column."""
     count = len(next(iter(columns.values()))) if columns else 0
     if count == 0:
         raise DataError("the table has no rows", place=place, remedy="give a table with at least one row")

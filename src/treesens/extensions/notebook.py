@@ -43,7 +43,7 @@ def text(value: Any) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], marked: Sequence[bool] = ()) -> str:
-    """A table with `marked` rows highlighted; the first cell of each row is its head."""
+    """A table with the rows in `marked` highlighted; the first cell of each row is a header cell."""
     top = "".join(f'<th scope="col">{text(name)}</th>' for name in head)
     body = []
     for number, (first, *cells) in enumerate(rows):
@@ -62,7 +62,7 @@ class Markup(str):
 def answer_html(
     record: Mapping[str, Any], features: Sequence[str], notes: Sequence[str] = (), changed: str = ""
 ) -> str:
-    """An answer: verdict, the sentence `changed` about changes, objective, count, points, scores, nearest row, notes."""
+    """The HTML of an answer: verdict, the sentence `changed`, objective, count, points, scores, nearest row, notes."""
     lines = [f"<b>{text(record['query'])}</b>: {text(record['verdict'])} ({text(record['proof'] or record['reason'])})"]
     if changed:
         lines.append(text(changed))
@@ -86,7 +86,7 @@ def answer_html(
 
 
 def points_html(record: Mapping[str, Any], features: Sequence[str]) -> str:
-    """The points of a record side by side, with marked changes and with scores; equal features are folded."""
+    """The points of a record side by side, with changes marked and with scores; equal features are collapsed."""
     points, scores = record["points"], record["scores"]
     names = list(points)
     changed = set(changed_features(points)) if len(names) > 1 else set()
@@ -108,7 +108,7 @@ def _score(value: Any) -> Any:
 
 
 def answers_html(records: Sequence[Mapping[str, Any]], errors: Mapping[str, Any]) -> str:
-    """A table with a line per answer; errors follow below."""
+    """A table with a line per answer, followed by the errors."""
     rows = [
         [r["query"], r["verdict"], r["proof"] or r["reason"], (r.get("objective") or {}).get("value", "")]
         for r in records
@@ -118,7 +118,7 @@ def answers_html(records: Sequence[Mapping[str, Any]], errors: Mapping[str, Any]
 
 
 def model_html(facts: Mapping[str, Any]) -> str:
-    """Two tables: the record of a model, and its features."""
+    """Two tables: the facts about a model, and its features."""
     plain = [[name.replace("_", " "), facts[name]] for name in _PLAIN if facts[name] is not None]
     plain.insert(3, ["depth", f"at most {facts['depth']['max']}, {facts['depth']['mean']} on average"])
     if facts["classes"]:

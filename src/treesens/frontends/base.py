@@ -78,8 +78,7 @@ def _few(names: Sequence[str]) -> str:
 
 @runtime_checkable
 class Frontend(Protocol):
-    """A model format. An entry point in the group `treesens.frontends` refers to an instance, or to a class that takes no
-    arguments."""
+    """A model format. An entry point in group `treesens.frontends` refers to an instance, or class without arguments."""
 
     name: str
     """Short lower-case name of the format, for `--format` and messages."""
@@ -169,8 +168,7 @@ def check_output(output: int, count: int, place: str) -> None:
 
 
 def source_of_output(source: ModelSource, output: int) -> ModelSource:
-    """The model's source with the output recorded, so that reports and certificates refer to this output instead of the whole
-    file."""
+    """The model's source with the output recorded, so that reports and certificates refer to this output, not the file."""
     return replace(source, format=f"output {output} of {source.format}")
 
 

@@ -250,8 +250,7 @@ def optional(absent: str, fields: Mapping[str, Meaning], since: str = "") -> dic
 
 
 def check_document(table: Table, document: Any, place: str, kind: str = "model") -> None:
-    """Refuses a document that contains an unlisted field or lacks a required field. The ModelError states the field and its
-    location."""
+    """Refuses documents with unlisted or without required fields. The ModelError states the field and its location."""
     todo: list[tuple[Any, str, str]] = [(document, kind, "")]
     while todo:
         value, kind, path = todo.pop()

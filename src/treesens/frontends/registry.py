@@ -166,8 +166,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _load_folder(path: Path, name: str | None) -> LoadedModel:
-    """The model in a folder. Raises ModelError if the folder is not a model of the named format or, without a name, of any
-    format."""
+    """The model in a folder. Raises ModelError if the folder is no model of the named format (None: of any)."""
     place = str(path)
     try:
         names = [entry.name for entry in islice(os.scandir(path), MOST_FILES)]

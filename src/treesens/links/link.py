@@ -107,8 +107,7 @@ class Link:
     leads_by_margin: ClassVar[bool] = True
     """False if only probabilities define a class's lead."""
     leads_by_factor: ClassVar[bool] = False
-    """True if the ratio of two probabilities at one input is known, from scores (e to the power of their difference) or
-    `class_rules`."""
+    """True if the ratio of two probabilities at one input is known, from scores (e**difference) or `class_rules`."""
     is_noted: ClassVar[bool] = False
     """True if rows about one prediction record the probability, whose digits the library compares (`AtLeast.shown`)."""
     has_log_loss: ClassVar[bool] = False

@@ -281,8 +281,7 @@ def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
 
 
 def _side_by_side(rows: list[tuple[list[str], dict[str, Any]]], most: int | None) -> Iterator[Styled]:
-    """Rows of cells in columns; if lines would be longer than `most`, the labels, and if necessary the values, are on separate
-    lines."""
+    """Rows of cells in columns; if lines would exceed `most`, the labels, and if needed the values, are on separate lines."""
     widths = [max(display_width(cells[i]) for cells, _ in rows) for i in range(len(rows[0][0]))]
     room = None if most is None else most - 2 - 4 * (len(widths) - 1)
     apart, stacked = room is not None and sum(widths) > room, room is not None and sum(widths[1:]) > room
@@ -318,8 +317,7 @@ def _score(value: Any) -> str:
 
 
 ALL_SHOWN = 4
-"""Maximum number of classes for which all classes are shown; of more classes, only those named in the question or predicted are
-shown."""
+"""Maximum number of classes of which all are shown; of more, only classes named in the question or predicted are shown."""
 
 
 def score_rows(bound: ResolvedQuestion, witness: Witness) -> list[tuple[str, list[Any]]]:

@@ -22,9 +22,8 @@ class Table(RichTable):
         super().add_row(*map(_seen, cells), **options)
 
     def print_fitted(self, console: Console, spare: Sequence[str] = ()) -> None:
-        """Prints the table. The columns `spare` are omitted in order until the table fits, and a line lists the omitted
-        columns. If the table still does not fit, cells are broken at blanks; if single words are too long for this, every row
-        becomes a block.
+        """Prints the table. The columns `spare` are omitted in order until the table fits, and a line lists these. If the table
+        still does not fit, cells are broken at blanks; if single words are too long for this, every row becomes a block.
         """
         every, left_out = list(self.columns), []
         for name in spare:

@@ -25,8 +25,7 @@ TWO_ARITHMETICS = (
 
 
 def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
-    """The weakest of the proofs that the parts have no answer; together, these proofs show that the whole question has no
-    answer.
+    """The weakest of the proofs that the parts have no answer; together they prove that the whole question has no answer.
 
     None if the proofs are about two arithmetics: an input near a tie may belong to one part in the library's arithmetic and to
     another part in exact arithmetic, and both proofs would miss this input.

@@ -58,8 +58,7 @@ class Ledger:
         restricted: bool = False,
         earlier: Result | None = None,
     ) -> Result | None:
-        """The result that an outcome supports, with the tighter of two bounds: its own bound and the bound of an `earlier`
-        result.
+        """The result that an outcome supports, with the tighter of its own bound and the bound of an `earlier` result.
 
         Raises `InternalError` if a verified witness contradicts an exact proof of `none`.
         """
@@ -125,8 +124,7 @@ def _disagreement(backend: str, query: str) -> InternalError:
 
 
 def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:
-    """Runs one backend, then again with more digits if its point fails exact replay, or tightened if only the library rejects
-    the point."""
+    """Runs one backend, then with more digits if its point fails exact replay, tightened if only the library rejects it."""
     ledger = Ledger(options)
     reason = backend.available()
     if reason is not None:

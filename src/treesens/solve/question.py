@@ -72,8 +72,7 @@ class Answers(Protocol):
 
 
 class Certificates(Protocol):
-    """The service "certificates". `ask` is the function `answer`, for questions that a proof needs; the options name a
-    folder."""
+    """The service "certificates". `ask` (`answer`) answers questions that a proof needs; the options name a folder."""
 
     def certified(
         self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
@@ -132,8 +131,8 @@ def answer_question(
 
     `options.confirm` is the name of a second backend (which runs without help from the engine), or `library`: a `none` must
     then hold however the library rounds (solve/tasks/in_library.py). By default, the options set the budget. The answer, its
-    confirmation, its certificates and its share receive equal parts of the budget, and each of these steps may use the time
-    left by earlier steps.
+    confirmation, its certificates and its share get equal parts of the budget, and each step may use the time left by earlier
+    steps.
 
     If the question uses a table, the table's rows are tried first (`auto`), and every witness has a region and a nearest row.
     """
@@ -209,8 +208,7 @@ def _certified_share(query: Query, result: Result, options: Options, budget: Bud
 
 
 def with_certificates(query: Query, result: Result, options: Options, budget: Budget) -> Result:
-    """The result with certificates if the options contain a folder for certificates; if they are required, uncertified claims
-    are removed."""
+    """The result with certificates if the options name a folder for them; if required, uncertified claims are removed."""
     if options.certificates is None:
         return result
     certificates: Certificates = service("certificates")
@@ -345,8 +343,7 @@ UNSPLIT: Final = "E502"
 
 
 def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] | None = None) -> Result:
-    """Tries the fitting methods (by default, of all methods) in order until the question is closed; each method uses the result
-    so far."""
+    """Tries the fitting methods (by default, of all) in order until the question is closed; each uses the result so far."""
     for method in all_methods() if methods is None else methods:
         if not method.fits(question.query, question.options):
             continue

@@ -1,5 +1,4 @@
-"""Chooses values for an answer's cells: equal where the question requires equality, and jointly where the question relates
-values."""
+"""Chooses values for an answer's cells: equal where the question requires equality, jointly where it relates values."""
 
 from __future__ import annotations
 
@@ -209,8 +208,7 @@ class _Concrete:
         return ways
 
     def _asked(self, constraint: Constraint) -> list[tuple[ValueSum, ...]]:
-        """All combinations of relations by which values in these cells can satisfy a constraint; [()] if the cells alone
-        satisfy it."""
+        """All sets of relations by which values in these cells satisfy a constraint; [()] if the cells alone do so."""
         match constraint:
             case AllOf(parts):
                 ways = [tuple(r for part in way for r in part) for way in itertools.product(*map(self._asked, parts))]
@@ -226,8 +224,7 @@ class _Concrete:
                 return [()] if holds(constraint, self._inputs()) else []
 
     def _open(self, relations: tuple[ValueSum, ...]) -> list[tuple[ValueSum, ...]]:
-        """A list with one tuple, which contains the relations that the ranges leave open; empty if a relation is false for all
-        values."""
+        """A list with one tuple of the relations that the ranges leave open; empty if a relation is false for all values."""
         left: list[ValueSum] = []
         for relation in relations:
             least, most = Fraction(0), Fraction(0)
@@ -285,8 +282,7 @@ class _Concrete:
         return self._outside(generalise_conflict(runs, last, range_of, refuted))
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
-        """The constraint that excludes only these cells: at related places, or at all places if a formula also depends on
-        scores."""
+        """The constraint that excludes only these cells: at related places, or at all if a formula depends on scores."""
         related = set(places_of(firm))
         for constraint in self.query.constraints:
             if isinstance(constraint, AllOf | AnyOf) and relates(constraint):

@@ -1,7 +1,6 @@
 """Bounds by cells on a term of a `ValueSum`: the least value over a cell or a pair of cells, as an integer.
 
-Costs never exceed the true value (for maximised terms, the true value never exceeds the costs), so that refutations by costs
-are valid.
+Costs never exceed the true value (for maximised terms, the true value never exceeds costs): refutations by costs are valid.
 """
 
 from __future__ import annotations

@@ -130,8 +130,7 @@ def exact_distance(space: Space, term: DistanceTerm, cell: int) -> Fraction | No
 
 
 def _distances(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> tuple[FloatArray, bool]:
-    """The least distance of every cell as a float, up to a common factor; and a flag that is True if the floats have the exact
-    order."""
+    """The least distance of every cell as a float, up to a common factor; and whether the floats have the exact order."""
     counts = np.diff(layout.offset)
     row = np.repeat([t.row for t in terms], counts)
     scale = np.repeat([float(t.factor) / float(t.width) for t in terms], counts)
@@ -168,8 +167,7 @@ def _resolved(
     distance: FloatArray,
     order: Int64Array,
 ) -> tuple[Int64Array, BoolArray]:
-    """The order after an exact comparison of neighbours that floats do not distinguish, and an array that is True at the start
-    of each distance."""
+    """The order after an exact comparison of neighbours that are equal as floats, and a mask of the starts of distances."""
     ordered = distance[order]
     apart = np.ones(len(order), bool)
     apart[1:] = ordered[1:] - ordered[:-1] > _APART * ordered[1:]

@@ -29,16 +29,14 @@ _LESS = 1 - 2.0**-48
 
 @dataclass(frozen=True, eq=False)
 class CellCosts:
-    """Costs int64[n_cells] for each place, in units of 2**-shift, never above the true value; -1 for cells without legal
-    values."""
+    """Costs int64[n_cells] per place, in units of 2**-shift, never above the true value; -1 if no value is legal."""
 
     cost: dict[Place, Int64Array]
     shift: int
 
 
 def costs_of_terms(space: Space, terms: Sequence[DistanceTerm]) -> CellCosts | None:
-    """The costs of terms with a single place each, at most one term per place, and with factors > 0; None if floats cannot
-    represent the costs."""
+    """The costs of terms with one place each, all distinct, and factors > 0; None if floats cannot represent the costs."""
     layout = layout_of(space, tuple(t.feature for t in terms))
     least = _least(space, terms, layout)
     present = ~np.isnan(least)

@@ -17,8 +17,7 @@ Least = tuple[frozenset[int], int]
 
 @dataclass(frozen=True, eq=False)
 class ChangesWanted:
-    """A question for two points that differ in few of `features`: in at most `most` of these features or, if this is None, in
-    as few as possible.
+    """A question for two points that differ in few of `features`: in at most `most` of them or, if None, as few as possible.
 
     `others` are the remaining constraints.
     """
@@ -29,8 +28,7 @@ class ChangesWanted:
 
 
 def changes_wanted(query: Query) -> ChangesWanted | None:
-    """The question's limit on the number of changes, or its minimisation; None if the question uses rows or optimises anything
-    else."""
+    """The question's limit on the number of changes, or its minimisation; None for a question with rows or another goal."""
     if query.rows is not None:
         return None
     if query.objective is not None:
@@ -98,8 +96,7 @@ def _apart_by_cells(constraints: Iterable[Constraint]) -> Iterator[Least]:
 
 
 def counted_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
-    """Some features of two points, and the maximum number of these features in which the points differ; None if a constraint
-    states anything else."""
+    """Some features of two points, and the maximum number of them that differ; None if a constraint states anything else."""
     if isinstance(constraint, ValueSum):
         return _counted_sum(constraint)
     if not isinstance(constraint, AtLeast):
@@ -126,8 +123,7 @@ def _counted_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def least_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
-    """Some features of two points, and the minimum number of them in which the points differ, as a constraint states or
-    implies."""
+    """Some features of two points, and the minimum number of them that differ, as a constraint states or implies."""
     if isinstance(constraint, AtLeast):
         form, bound = constraint.form, constraint.bound
         others = form.scores or form.costs or form.pairs or len(form.levels) or form.forests

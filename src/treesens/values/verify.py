@@ -136,8 +136,7 @@ def _predicted(query: Query, values: FloatArray, library_predict: Sequence[Libra
 
 
 def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Predicted | None]) -> str | None:
-    """A description of a point with a class constraint whose class in the library differs from the class that its margins
-    give."""
+    """A description of a point with a class constraint whose class in the library differs from that of its margins."""
     points_asked = {
         row.form.scores[0].point
         for row in rows_in(query.constraints)
@@ -212,8 +211,7 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
 
 
 def may_hold_in_library(query: Query, values: FloatArray) -> bool:
-    """True if points float64[points, features] may satisfy a question in the library, with ties of probabilities decided either
-    way."""
+    """True if points float64[points, features] may satisfy a question in the library, if probability ties can go either way."""
     cells = query.space.grid.cells(values)
     seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
     return all(holds(blurred(query, in_some_order(query, constraint), seen), seen) for constraint in query.constraints)

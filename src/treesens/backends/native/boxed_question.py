@@ -33,8 +33,7 @@ _Facts_co = TypeVar("_Facts_co", bound="Ended", covariant=True)
 
 @dataclass(frozen=True)
 class LevelOutcome:
-    """The least level of a solution: at least `low`, and at most `high`, the level of `cells`. `none` is True if no solution
-    exists."""
+    """The least level of a solution: from `low` to `high`, the level of `cells`. `none` is True if no solution exists."""
 
     cells: Int32Array | None
     low: int
@@ -194,8 +193,7 @@ _COMPILED: Kept[BoxedQuestion] = Kept(16, lambda compiled: compiled.size)
 
 
 def boxed_question(query: Query, places: Sequence[Place], *, verify_each: bool = False) -> BoxedQuestion:
-    """The compiled question; it comes from the cache if a question that differs only in name and objective was compiled
-    before."""
+    """The compiled question, from the cache if one that differs only in name and objective was compiled before."""
     key = (query.points, query.constraints, tuple(places))
     return _COMPILED.of(
         (query.space, *query.models),

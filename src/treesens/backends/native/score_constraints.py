@@ -33,8 +33,7 @@ _MOST_DROPPED = 20
 
 @dataclass(frozen=True, eq=False)
 class ScoreConstraints:
-    """The constraints of a question by kind; `same` is the constraint that two points agree except in some features, or
-    None."""
+    """The constraints of a question by kind; `same` says that two points agree except in some features, or is None."""
 
     rows: list[AtLeast]
     sets: list[CellSet]
@@ -43,8 +42,7 @@ class ScoreConstraints:
 
 
 def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConstraints | None:
-    """The constraints by kind; None if the question has other kinds of parts, or no score in its constraints or its
-    objective."""
+    """The constraints by kind; None for other kinds of parts, or without scores in constraints and objective."""
     parts = ScoreConstraints([], [], [], None)
     same: list[SameExcept] = []
 

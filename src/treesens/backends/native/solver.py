@@ -34,8 +34,7 @@ Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
 
 @dataclass(frozen=True)
 class TierStatistics:
-    """Per bound level: the number of nodes on which it was tried, the number of nodes that it pruned, and its number of
-    sweeps."""
+    """Per bound level: the numbers of nodes on which it was tried, of nodes that it pruned, and of its sweeps."""
 
     tried: int
     pruned: int

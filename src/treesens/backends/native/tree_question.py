@@ -150,8 +150,7 @@ class TreeQuestion:
 
     @property
     def groups(self) -> list[tuple[tuple[int, ...], int]]:
-        """The points and the tree of every group: points share a group if they agree on all features on which the tree
-        splits."""
+        """The points and the tree of every group: points share a group if they agree on all features of the tree."""
         return [(tuple(points), tree) for points, tree in self._problem.groups()]
 
     def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> PointTrees:
@@ -357,8 +356,7 @@ def ask(
 
 @dataclass(frozen=True, eq=False)
 class BoundQuestion:
-    """A question in the engine's form: the trees and rows shared by its shape, its own bounds int64[rows], and its
-    objective."""
+    """A question in the engine's form: its shape's trees and rows, its bounds int64[rows], and its objective."""
 
     trees: TreeQuestion
     constraints: ScoreConstraints

@@ -133,8 +133,7 @@ def _model_of(text: str) -> Any:
 
 
 def _bound(told: float, artifact: Artifact) -> float:
-    """The bound on the objective, derived from `told`, the bound that CP-SAT reports as a double near an integer number of
-    rounded units."""
+    """The bound on the objective, from CP-SAT's bound `told`, a double near an integer number of rounded units."""
     if not isfinite(told):
         return told
     unit = Unit(artifact.objective_shift)

@@ -52,8 +52,7 @@ _MOST_STEPS = 100
 
 
 def told(module: Module) -> str:
-    """One comment line: the question, the pipeline that made the module, and a remark if the objective only guides the
-    search."""
+    """One comment line: the question, the pipeline that made the module, and a remark if the objective only guides."""
     steps = " -> ".join(map(label, module.provenance[:_MOST_STEPS]))
     guided = module.objective is not None and module.objective.surrogate
     return f"{label(module.name)}: {steps}" + (

@@ -59,8 +59,7 @@ def _without_rows(scope: Scope, node: Avoid, positive: bool) -> Pending:
 
 
 def _all_cavities(scope: Scope, node: Avoid, cells: Int32Array, point: int) -> Pending:
-    """The point avoids boxes of at most `width` features that contain no row; all questions about the table share the learnt
-    boxes."""
+    """The point avoids boxes of at most `width` features without a row; questions about the table share learnt boxes."""
     scope.found.service("answers", node.span)
     n_cells = scope.inputs.base.n_cells
     key = ("all cavities", node.data.text, min(node.width.value, len(n_cells)))

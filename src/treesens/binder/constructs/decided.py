@@ -1,8 +1,7 @@
 """`decision(P) = OUTCOME`: the ordered constraints of a declared decision, about one point.
 
 A decision is the outcome of the first case whose constraint holds. So `decision(P) = O` is a formula: the constraint of some
-case of O holds, and the constraints of all earlier cases fail. Apart from the display of answers, only this file handles
-decisions.
+case of O holds, and all earlier constraints fail. Apart from the display of answers, only this file handles decisions.
 """
 
 from __future__ import annotations
@@ -40,8 +39,7 @@ def _is_one_of(scope: Scope, node: Decided, positive: bool) -> Pending:
 
 
 def _alike(scope: Scope, node: DecidedAlike, positive: bool) -> Pending:
-    """Requires that two decisions have the same outcome, or different outcomes. Different decisions may refer to the same
-    point."""
+    """Requires that two decisions have the same outcome, or different outcomes. Different decisions may share a point."""
     sides = ((node.left, node.left_decision), (node.right, node.right_decision))
     (one, inner), (other, beside) = scope.every(lambda side: about(scope, *side, node.span), sides)
     if one is other and inner.aliases == beside.aliases:

@@ -64,8 +64,7 @@ class Budget:
         return self.within(part * self.left())
 
     def at_least(self, seconds: float) -> Budget:
-        """The same budget, extended to at least this many seconds from now, because a search needs a moment for its first
-        result."""
+        """The same budget, extended to at least this many seconds from now: a search needs time for its first result."""
         return replace(self, deadline=max(self.deadline, time.monotonic() + seconds))
 
 

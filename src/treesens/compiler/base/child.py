@@ -180,8 +180,7 @@ def wait_for_news(children: Sequence[Child], seconds: float) -> None:
 
 
 def run(function: Callable[..., Any], *arguments: Any, seconds: float, **how: Any) -> Any:
-    """The value of a function (see `Child.start`). Raises NoValue after this many seconds, or if the process ends without a
-    value."""
+    """The value of a function (see `Child.start`). Raises NoValue after this many seconds, or if the process ends first."""
     child = Child.start(function, *arguments, **how)
     try:
         while (left := seconds - child.seconds) > 0:
@@ -265,8 +264,7 @@ def _limit_memory(limit: int | None) -> None:
 
 
 def work() -> None:
-    """Runs the function that the parent requests. Standard output, to which libraries print, is redirected to standard
-    error."""
+    """Runs the requested function. Standard output, to which libraries print, is redirected to standard error."""
     target = os.dup(1)
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

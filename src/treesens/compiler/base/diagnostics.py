@@ -166,8 +166,7 @@ class Diagnostics:
 
 
 _NEAR = 0.6
-"""Minimum similarity of two names; names such as `target` and `Status`, which share half of their letters, count as
-dissimilar."""
+"""Minimum similarity of two names; `target` and `Status`, which share half of their letters, are not similar."""
 
 
 def _means(name: str, other: str) -> bool:

@@ -307,8 +307,7 @@ class Unit:
             return np.ldexp(values, self.shift)
 
     def doubles(self, values: IntegerArray) -> FloatArray:
-        """Numbers of units converted to doubles, same shape; correctly rounded if they are below 2**53, or if they are Python
-        integers."""
+        """Numbers of units converted to doubles, same shape; correctly rounded if below 2**53, or if Python integers."""
         try:
             whole = values.astype(np.float64)
         except OverflowError:

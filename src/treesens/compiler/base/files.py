@@ -122,8 +122,7 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
     reads as a model. After the call, the run cannot read the file.
 
     With `derived`, the name was derived from another name: an existing file is replaced only if it is a treesens record, or if
-    `force` is set. Every output of every command and call is checked here, before the work starts and again when the output is
-    written.
+    `force` is set. Every output of every command and call is checked here, before the work starts and when it is written.
     """
     run = _run.get()
     if run is not None and _among(path, run.inputs):

@@ -2,8 +2,7 @@
 
 A feature value has exactly one number type, the type in which the library compares (float32 for XGBoost and scikit-learn trees,
 float64 for LightGBM and histogram boosting). Values are passed as float64, which represents every float32 exactly. Zero is
-always +0.0: both zeros compare equal, so they are a single value, and a single bit pattern keeps sets of values free of
-duplicates.
+always +0.0: both zeros compare equal, so they are one value, and one bit pattern keeps sets of values duplicate-free.
 
 Text is a number if it is a decimal in ASCII digits, as in tables and other languages. Python also accepts `1_000` as 1000, and
 digits of all scripts. Other programs do not parse such fields as numbers, and would read the table differently.

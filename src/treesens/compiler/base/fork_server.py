@@ -149,8 +149,7 @@ class ForkServer:
         return Forked(_ANSWER.unpack(answer)[0], *mine, self)
 
     def state_of(self, pid: int) -> tuple[int, float]:
-        """The state of a forked process, with its CPU seconds if it has ended; a process counts as killed if the server itself
-        has ended."""
+        """The state of a forked process, with its CPU seconds if it has ended; it counts as killed if the server has ended."""
         try:
             with self.lock:
                 self.channel.send(_REQUEST.pack(_WAIT, pid))
@@ -253,8 +252,7 @@ def serve(work: Callable[[], None]) -> None:
 
 
 def _leave(code: int) -> None:
-    """Ends the process like Python, but without the cleanup, which takes most of a short process's time if libraries are
-    large."""
+    """Ends the process like Python, but without cleanup, most of a short process's time if libraries are large."""
     threading._shutdown()  # type: ignore[attr-defined] # waits for the threads that Python waits for
     atexit._run_exitfuncs()
     try:

@@ -61,8 +61,7 @@ def total(values: IntegerArray) -> int:
 
 
 def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool = True, at_least: int = 0) -> Rounded:
-    """The row, rounded so that its bound and the sum of its absolute coefficients are below about 2**bits; exact if they
-    already are.
+    """The row, rounded so that its bound and its absolute coefficient sum are below about 2**bits; exact if already so.
 
     At least `at_least` bits are dropped, for rows that need a common unit.
     """

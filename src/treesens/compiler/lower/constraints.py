@@ -115,8 +115,7 @@ def _one_hot(builder: Builder, constraint: q.OneHot, when: int) -> None:
 
 
 def _any_of(builder: Builder, constraint: q.AnyOf, when: int) -> None:
-    """Adds a disjunction: a part that is a single literal enters the clause directly, any other part is implied by a fresh
-    literal."""
+    """Adds a disjunction: a part that is a literal enters the clause directly, any other is implied by a fresh literal."""
     clause = [when ^ 1] if when != TRUE else []
     for part in constraint.parts:
         if isinstance(part, q.CellSet):
@@ -206,8 +205,7 @@ def _forest(
 
 
 def _size(values: IntegerArray) -> float:
-    """The sum of absolute values of int64 numbers, computed in floats: its relative error is far below the margin of the
-    limit."""
+    """The sum of absolute int64 numbers, in floats: its relative error is far below the margin of the limit."""
     return float(np.abs(values.astype(float)).sum())
 
 

@@ -158,8 +158,7 @@ def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
 
 
 def lower_changes(builder: Builder, change: q.Changes, multiplier: int, parts: list[Part]) -> Fraction:
-    """Adds to `parts`, per feature, a literal that is true iff the feature counts; returns the cost of the features that always
-    count."""
+    """Adds to `parts`, per feature, a literal that is true iff the feature counts; returns the cost of those always counted."""
     literals: list[int] = []
     always = 0
     for feature in change.features:

@@ -2,8 +2,7 @@
 
 Cells satisfy (sum of terms) <= limit only if the sum of the terms' least values does. If U is the greatest of a term's least
 values, the row over cells is: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and
-rounded up, so that the row never excludes a solution; points that the row admits wrongly are rejected when the values are
-chosen.
+rounded up, so that the row never excludes a solution; wrongly admitted points are rejected when values are chosen.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ from treesens.values.distance_costs import cell_reaches, least_of_cells, pair_co
 from treesens.values.relations import canonical_terms, equal_groups, merged_mask
 
 _BITS = 30
-"""Bits of the bound of a row whose exact coefficients are too long; such coefficients are scaled to integers up to this
-size."""
+"""Bits of the bound of a row whose exact coefficients are too long, and thus scaled to integers up to this size."""
 
 _EXACT = 1 << 40
 _LONGEST = 1 << 56
@@ -207,8 +205,7 @@ def lower_pair(builder: Builder, pair: q.PairCost, multiplier: int, sense: int, 
 
 
 def _filled(table: Int64Array, mask: BoolArray) -> Int64Array:
-    """Replaces each row of a forbidden cell by a copy of the previous allowed row (or the first allowed row), so that fewer
-    rows differ."""
+    """Replaces rows of forbidden cells by copies of the previous (or first) allowed row, so that fewer rows differ."""
     index = np.where(mask, np.arange(len(mask)), -1)
     index = np.maximum.accumulate(index)
     first = int(np.argmax(mask)) if mask.any() else 0

@@ -60,8 +60,7 @@ def leaf_layout(model: CellEnsemble) -> LeafLayout:
 
 
 def lower_trees(builder: Builder) -> None:
-    """Adds, for every point, an exactly-one block and the rows of all inner nodes. Points with the same model share its
-    layout."""
+    """Adds, for every point, an exactly-one block and the rows of all inner nodes. Each model is laid out only once."""
     layouts = {model: leaf_layout(builder.query.models[model]) for model in {p.model for p in builder.query.points}}
     for number, point in enumerate(builder.query.points):
         model = builder.query.models[point.model]

@@ -1,5 +1,4 @@
-"""Converts the node numbers in a file to the columns of an Ensemble: drops unreached nodes, sorts the others, and detects
-cycles."""
+"""Converts the node numbers in a file to an Ensemble's columns: drops unreached nodes, sorts the rest, detects cycles."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ MAX_DEPTH = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Reached nodes, tree by tree, parents first. `node` [N] contains the old global numbers; all other fields use the new
-    numbers."""
+    """Reached nodes, tree by tree, parents first. `node` [N] contains old global numbers; other fields use new ones."""
 
     node: Int64
     tree_offset: Int64

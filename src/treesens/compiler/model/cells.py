@@ -174,8 +174,7 @@ class CellEnsemble(CellTrees):
         return owner[start], feature[start], lo, hi, missing, mask, masks
 
     def _paths(self, at: Int32) -> tuple[Int32, Int32, Bools]:
-        """All splits on the paths to the leaves at the nodes `at`: (leaf, node of the split, went left), level by level
-        upwards."""
+        """All splits above the leaves at nodes `at`: (leaf, node of the split, went left), level by level upwards."""
         owner = self.leaf[at]
         owners, nodes, sides = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0, np.bool_)]
         while True:
@@ -212,8 +211,7 @@ MOST_FEATURES_OF_A_TREE = 3
 
 
 def may_be_additive(model: CellEnsemble) -> bool:
-    """True if the first tree splits on few features, so that the trees may be additive: a necessary condition that is cheap to
-    check."""
+    """True if the first tree splits on few features, so that the trees may be additive: a cheap, necessary condition."""
     if model.n_trees == 0:
         return False
     last = int(model.root[1]) if model.n_trees > 1 else len(model.feature)

@@ -66,8 +66,7 @@ def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
 
 
 def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:
-    """The last cell below the strict cut of every node; -1 or the feature's last cell if the node sends all cells to one
-    side."""
+    """The last cell below the strict cut of every node; -1 or the feature's last cell if all cells go to one side."""
     cut = np.zeros(ensemble.n_nodes, dtype=np.int32)
     ordered = np.flatnonzero(~np.isnan(ensemble.node_cut))
     order = ordered[np.argsort(ensemble.node_feature[ordered], kind="stable")]

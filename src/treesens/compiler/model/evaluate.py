@@ -94,8 +94,7 @@ def _column(ensemble: Ensemble, output: int) -> int:
 
 
 def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]:
-    """Margins [rows, n_outputs] for leaves [rows, T], computed with the library's additions, in the type of its
-    accumulation."""
+    """Margins [rows, n_outputs] for leaves [rows, T], by the library's additions, in its accumulation type."""
     kind = ensemble.accumulation.number_type.dtype
     whole = ensemble.accumulation.weighs_sums
     weights = ensemble.tree_weight.astype(kind)
@@ -274,8 +273,7 @@ class Predicted:
 
 @dataclass(frozen=True, eq=False)
 class LibraryReplay:
-    """Replay in the library: `margins` calls the library for margins [rows, n_outputs], and `predicts` calls the library's own
-    predict.
+    """Replay in the library: `margins` calls the library for margins [rows, n_outputs], and `predicts` calls its predict.
 
     `predicts` is None if a frontend provides only margins; classes then follow from the ensemble's rule.
     """

@@ -159,8 +159,7 @@ class FeatureGrid:
         return lows, np.concatenate((next_down_array(self.cuts, self.number_type), [limit]))
 
     def refined(self, extra_cuts: object) -> FeatureGrid:
-        """The grid with additional strict cuts, which are values of the number type; cuts that separate no finite values are
-        dropped."""
+        """The grid with additional strict cuts, of the number type; cuts that separate no finite values are dropped."""
         extra = np.asarray(extra_cuts, dtype=np.float64).ravel() + 0.0
         if self.categories and extra.size:
             raise ModelError(f"feature `{self.name}` is categorical and has no order to cut")

@@ -82,8 +82,7 @@ class Accumulation(Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of the model. `categories` is the number of codes 0..n-1 (0 if the feature is ordered); `labels` are their
-    names, if known.
+    """A column of the model. `categories` is the number of codes 0..n-1 (ordered: 0); `labels` are their names, if known.
 
     Labels come from the training data, and are all numbers or all text. A numeric label is not a code.
 
@@ -121,9 +120,8 @@ class ModelSource:
 class Blend(ABC):
     """The member models of a combined model, which extensions combine.
 
-    `members` have the same features; their `shares` are exact. `trees` contains, for each member, its first tree in the whole
-    ensemble and the tree after its last tree. If `is_sum`, the members' trees form one ensemble; otherwise each member has its
-    own scores.
+    `members` have equal features, exact `shares`. `trees` contains, for each member, its first tree in the whole ensemble and
+    the tree after its last tree. If `is_sum`, the members' trees form one ensemble; otherwise each member has its own scores.
     """
 
     members: tuple[Ensemble, ...]

@@ -69,8 +69,7 @@ def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
 
 
 def _dead_leaves(module: Module) -> BoolArray:
-    """Marks leaves with an empty box: in some order block, the leaf requires both a cell at or below a position and a cell
-    above it."""
+    """Marks leaves with an empty box: in some order block, they require cells both at or below a position and above it."""
     dead = np.zeros(module.variables, bool)
     leaves, literals = leaf_implications(module)
     block_of, position = _positions(module)

@@ -78,8 +78,7 @@ def _aggregate(module: Module, leaves: Int32Array, literals: Int32Array, interva
 
 
 def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
-    """For every variable, a global position (consecutive within order blocks), and the index of the variable's block (or
-    -1)."""
+    """For every variable, a global position (consecutive within order blocks), and the index of its block (or -1)."""
     position = np.full(module.variables, -1, np.int64)
     block_of = np.full(module.variables, -1, np.int64)
     offset = 0
@@ -104,8 +103,7 @@ def _tightest(module: Module, leaves: Int32Array, literals: Int32Array) -> tuple
 
 
 class _Expansion:
-    """Finds the rows (tree, literal) of a leaf from its tightest literal: this literal and all weaker literals used by the
-    leaf's tree."""
+    """Finds a leaf's rows (tree, literal) from its tightest literal: this and all weaker literals used by the tree."""
 
     def __init__(self, module: Module, keys: Int64Array) -> None:
         position, block_of = _positions(module)

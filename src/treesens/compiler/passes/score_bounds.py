@@ -74,8 +74,7 @@ class RowBounds:
         self.smallest += int(left[left < 0].sum()) if len(left) else 0
 
     def _unit(self, block: ExactlyOne, dense: IntegerArray, rest: BoolArray) -> None:
-        """Adds the trees of a block one by one. A tree whose leaves were already counted for another point is not counted
-        again.
+        """Adds the trees of a block one by one. A tree whose leaves were already counted for another point counts once.
 
         If only some leaves of a tree are shared, the shared leaves count in the first block, and as zero in this one.
         """

@@ -1,5 +1,4 @@
-"""unaffected-leaves (UnAff): the indicators of a leaf are equal for two points if the leaf's guards cannot differ between the
-points.
+"""unaffected-leaves (UnAff): a leaf's indicators are equal for two points if its guards cannot differ between the points.
 
     for every l_n in U: l_n(1) = l_n(2)                                                          (UnAff)
 

@@ -25,8 +25,7 @@ def every_case(query: Query) -> list[Query]:
 
 
 def cases_of_one(query: Query) -> list[Query]:
-    """One case per alternative of the first disjunction with at most `MOST_CASES` alternatives; [] if no such disjunction
-    exists.
+    """One case per alternative of the first disjunction with at most `MOST_CASES` alternatives; [] if there is none.
 
     Disjunctions that consist of sets of cells do not become cases, because the search branches on cells anyway.
     """

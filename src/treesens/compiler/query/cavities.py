@@ -23,8 +23,7 @@ Box: TypeAlias = tuple[Side, ...]
 
 
 class Cavities:
-    """The boxes of at most `width` features that contain none of `rows`, cells int32[rows, features]; a cell of -1 is in no
-    box.
+    """The boxes of at most `width` features that contain none of `rows`, cells int32[rows, features]; cell -1 is in no box.
 
     `n_cells` is int32[features]; features with a single cell are ignored. `known` contains the boxes learnt so far, for any
     question; none of these boxes contains a row.

@@ -48,8 +48,7 @@ class Inputs:
 
 
 def inputs_of(query: Query, values: FloatArray) -> Inputs:
-    """Concrete points with cells and exact scores. Raises DataError if a value has no cell (NaN, where missing values are not
-    allowed)."""
+    """Concrete points with cells and exact scores. Raises DataError if a value has no cell (NaN, where it is not allowed)."""
     cells = query.space.grid.cells(values)
     return Inputs(values, cells, scores_of_cells(query, cells))
 
@@ -110,8 +109,7 @@ def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
 
 
 def _compared(constraint: AtLeast, x: Inputs) -> tuple[Fraction, bool, tuple[Fraction, Fraction]]:
-    """The value of the form; Whether the value satisfies the bound, and an enclosure of the bound that is narrow enough to
-    decide this."""
+    """The value of the form; Whether the value satisfies the bound; and an enclosure of the bound that decides this."""
     value = form_value(constraint.form, x)
     bits = 128
     while True:

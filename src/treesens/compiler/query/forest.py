@@ -77,8 +77,7 @@ class ForestTerm:
 
 
 def forest_scores(trees: CellEnsemble, cells: Int32Array) -> Int64Array:
-    """For each row of `cells`, int32[rows, features], the sum of the leaf values that the row reaches: int64[rows], in units of
-    2**-shift."""
+    """For each row of `cells`, int32[rows, features], the sum of its leaf values: int64[rows], in units of 2**-shift."""
     values, _, slack = leaf_values(trees, 0)
     assert slack == 0
     step = max(1, _LEAVES // max(1, trees.n_trees))

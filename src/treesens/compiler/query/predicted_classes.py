@@ -77,8 +77,7 @@ def compares_scores(ensemble: Ensemble) -> bool:
 def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
     """The classes that the library predicts for its margins [rows, n_outputs]; None if only rounding or a hash decides.
 
-    A library that compares probabilities ignores leads below the rounding error of these probabilities; equal margins are a
-    tie.
+    A library that compares probabilities ignores leads below the rounding error of probabilities; equal margins are a tie.
     """
     if (sure := ensemble.link.sure_winners(ensemble, margins)) is not None:
         return sure
@@ -199,8 +198,7 @@ def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
 
 
 def unshown(query: Query, row: ProbabilitySum) -> Fraction:
-    """The minimum lead in a row of mean probabilities at which the library certainly predicts the row's class; 0 for other
-    rows."""
+    """The minimum lead in a row of mean probabilities at which the library certainly predicts its class; 0 for others."""
     if not row.name.startswith(CLASS_ROW):
         return Fraction(0)
     return max(resolution_of_class(query.models[query.points[point].model].ensemble) for point in points_in(row))

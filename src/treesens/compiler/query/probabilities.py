@@ -61,22 +61,19 @@ def _arguments(row: ProbabilitySum, scores: Scores) -> list[tuple[Fraction, ...]
 
 
 def reaches(row: ProbabilitySum, scores: Scores) -> bool:
-    """True if a sum of probabilities satisfies its bound exactly. Raises UndecidedError if no enclosure separates the sum from
-    its bound."""
+    """True if a sum of probabilities satisfies its bound exactly. Raises UndecidedError if enclosures do not decide this."""
     sign = value_at(row, _arguments(row, scores)).sign()
     return sign > 0 or (sign == 0 and not row.strict)
 
 
 def approximate(row: ProbabilitySum, scores: Scores) -> Fraction:
-    """A sum of probabilities without its bound, rounded down by less than 2**-100 of the factors; values closer to 0 are given
-    as 0."""
+    """A sum of probabilities without its bound, rounded down by less than 2**-100 of the factors; values closer to 0 are 0."""
     low, high = value_at(replace(row, bound=Fraction(0)), _arguments(row, scores)).bounds(_FINE)
     return Fraction(0) if low <= 0 <= high else low
 
 
 def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], count: int) -> BoolArray:
-    """Marks inputs that satisfy a sum of probabilities exactly, bool[count]; `scores` maps each point to an array [count,
-    outputs]."""
+    """Marks inputs that satisfy a sum of probabilities exactly, bool[count]; `scores` maps points to [count, outputs]."""
     numbers = {p: Unit(s.shift).doubles(s.values) for p, s in scores.items()}
     largest = max((float(np.abs(s).max(initial=0.0)) for s in numbers.values()), default=0.0)
 

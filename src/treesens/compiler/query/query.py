@@ -51,8 +51,7 @@ class Coarse:
 class Space:
     """The input space of a question: one grid and one domain per feature, and the cells that contain a legal value.
 
-    `coarse`, if known, is shared by all questions over the same inputs: every cell of `grid` is part of one cell of
-    `coarse.grid`.
+    Questions over the same inputs share `coarse`, if known: every cell of `grid` is in one cell of `coarse.grid`.
     """
 
     names: tuple[str, ...]
@@ -258,8 +257,7 @@ class ProbabilitySum:
 
 @dataclass(frozen=True)
 class Difference:
-    """low <= left_factor * left.feature - right_factor * right.other <= high on stored values; None means that an end is
-    unbounded.
+    """low <= left_factor * left.feature - right_factor * right.other <= high on stored values; None is an unbounded end.
 
     The flags mark strict ends. The factors are not zero; a negative right factor makes the relation a bound on a sum.
     """
@@ -368,8 +366,7 @@ class NearestRows(ArrayRecord):
     """The distance of a point to the nearest of some rows, over `features`: a minimum, which is not linear.
 
     `values`, float64[rows, len(features)], are the rows' values as the model stores them (NaN is missing), and `widths`,
-    float64[len(features)], are the features' units; a feature flagged in `same_or_not` counts 0 or 1. `index`, int64[rows], are
-    table rows.
+    float64[len(features)], their features' units; those in `same_or_not` count 0 or 1. `index`, int64[rows], are table rows.
     """
 
     point: int

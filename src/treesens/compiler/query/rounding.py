@@ -1,8 +1,7 @@
 """Tightens or relaxes questions by the rounding errors of a library.
 
 A library adds floats, and predicts a class by probabilities that are rounded once more. The library confirms every answer to a
-question that is tightened by these errors; the answers to a question relaxed by these errors include all answers of the
-library.
+question that is tightened by these errors; the answers to a question relaxed by these errors include the library's.
 """
 
 from __future__ import annotations
@@ -76,8 +75,7 @@ def in_every_order(query: Query, constraint: Constraint) -> Constraint:
 
 
 def in_some_order(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint relaxed by twice the band of models with an unknown order of additions: it holds if the original holds in
-    some order."""
+    """The constraint relaxed by twice the band of models with unknown order: it holds if the original does in some order."""
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if not _any_order(query, row):
@@ -97,9 +95,8 @@ def soften(query: Query) -> Query:
     """The question with every score constraint relaxed by its numerical band, and by the leads that probabilities do not
     resolve.
 
-    Every input that answers the original question by the library's own scores and classes also answers the relaxed question.
-    Inputs that answer the original question by probabilities also answer the relaxed question if those probabilities differ
-    from 0.
+    Every input that answers the original question by the library's scores and classes also answers the relaxed one. Inputs that
+    answer the original question by probabilities also answer the relaxed question if those probabilities differ from 0.
     """
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:

@@ -231,8 +231,7 @@ def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange 
 
 
 def extremes(term: Term, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction] | None:
-    """The least and the greatest value of a term over ranges of its places (None for a missing value); None if the term has no
-    value.
+    """The least and the greatest value of a term over ranges of its places (None if missing); None if the term has no value.
 
     Exact, except that value sets with holes count as intervals for distances between two sets, or to a value in a hole.
     """

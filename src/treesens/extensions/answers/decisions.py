@@ -1,11 +1,10 @@
 """Determines which values of a row decide its class, and how far these values may move.
 
-A *sufficient reason* is a set of features such that every input that agrees with the row on these features has the same class,
-as proved exactly (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and
-Marques-Silva, AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion. A smallest
-reason is found by implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another
-class. A box around the values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and
-Marques-Silva, AAAI 2024).
+A *sufficient reason* is a set of features such that every input agreeing with the row on these has the same class, proved
+exactly (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and Marques-Silva,
+AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion. A smallest reason is found by
+implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another class. A box around the
+values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva, AAAI 2024).
 """
 
 from __future__ import annotations

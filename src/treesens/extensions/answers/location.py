@@ -106,8 +106,7 @@ def distances(query: Query, masks: Iterable[BoolArray], rows: FloatArray) -> Flo
 def nearest_row(query: Query, data: str, rows: FloatArray, cells: Int32Array, region: Region | None) -> NearestRow:
     """The row nearest to the region around a witness or, without a region, to the cells of the witness.
 
-    `cells` is int32[points, features]. The distance is measured from the first point; the second point has the same counted
-    features.
+    `cells` is int32[points, features]. The distance is from the first point; the second point shares its counted features.
     """
     box = box_of_cells(query, cells[0])
     found = distances(query, box if region is None else region.boxes[0], rows)
@@ -176,8 +175,7 @@ def locate(query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result
 
 
 def _movable(query: Query) -> bool:
-    """True if some values of a point may be chosen freely; False if the objective covers all values, or is the distance to the
-    nearest row."""
+    """True if some values of a point may be chosen freely; False for objectives over all values, or for the nearest row."""
     goal = query.objective
     if goal is None:
         return True

@@ -139,8 +139,7 @@ class _NearestPair:
         return self._result(bound, "native")
 
     def _row_on_values(self, row: int, part: Budget, options: Options | None = None) -> float:
-        """Searches for the pair nearest to one row with a method that chooses values; returns the lower bound of this
-        search."""
+        """Searches for the pair nearest to one row with a method that chooses values; returns its lower bound."""
         objective = distance_to_row(self.query.space, self.nearest, row)
         question = replace(self.plain, objective=objective)
         found = self.answer(question, options or self.options, part.at_least(_MOMENT))
@@ -253,8 +252,7 @@ class _NearestPair:
                     return
 
     def _offer(self, cells: Int32Array, row: int | None = None) -> None:
-        """Verifies a pair with values in `cells` near a row (by default the nearest row), and keeps the pair if it is the best
-        so far."""
+        """Verifies a pair with values in `cells` near a row (by default the nearest row), and keeps the best pair so far."""
         if row is None:
             row = int(np.argmin(self._to_cells(cells)))
         near = np.full(len(self.query.space.names), np.nan)

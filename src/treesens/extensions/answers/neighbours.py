@@ -85,8 +85,7 @@ class Neighbours:
         return self.back(current, row, left) if lacks == 0 else None
 
     def back(self, cells: Int32Array, row: int, left: Callable[[], float]) -> tuple[Int32Array, float] | None:
-        """Moves single features of a pair nearer to the row as long as the result is still a pair; None if `cells` are not a
-        pair."""
+        """Moves single features of a pair nearer to the row as long as a pair remains; None if `cells` are not a pair."""
         costs = self.costs(row)
         current = cells.copy()
         found = self.sweep(current[None])

@@ -145,8 +145,7 @@ class RowSearch:
         return math.sqrt(cost) if self.rows.norm == "l2" else cost
 
     def _promising(self, order: Int64Array, place: int) -> int:
-        """Makes greedy moves around the rows of `order` from position `place` onwards, to find a pair that shortens all
-        searches."""
+        """Makes greedy moves around rows of `order` from `place` on, to find a pair that shortens all searches."""
         assert self.search is not None
         until = self.left() * (1 - _GREEDY_SHARE)
         while place < len(order) and (seconds := self.left() - until) > 0 and self.best() > 0:

@@ -59,8 +59,7 @@ class RowReason:
 
 
 def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None = None) -> RowReason:
-    """The reasons for the class of a row. If changes must satisfy further constraints, `changes` decides questions about
-    changes."""
+    """The reasons for the class of a row. If changes have constraints, `changes` decides questions about them."""
     every = frozenset(wanted.order)
     usable, held = every - wanted.barred, wanted.barred | wanted.held
     reason = RowReason()

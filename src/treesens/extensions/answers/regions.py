@@ -34,8 +34,7 @@ _ROW_BITS = 124
 """The engine requires weights below 2**_WEIGHT_BITS, and rows whose terms sum to less than 2**_ROW_BITS."""
 
 EngineRow: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int, Int64Array]], int, int]
-"""The weights of scores, the weights and costs of places, and the bound in two parts, in the form that `RegionGrower`
-expects."""
+"""The weights of scores, the weights and costs of places, and the bound in two parts, as `RegionGrower` expects."""
 
 
 _BYTES_PER_NODE = 40
@@ -145,8 +144,7 @@ class RegionFinder:
         )
 
     def _row(self, row: AtLeast, shifts: Sequence[int]) -> EngineRow | None:
-        """A constraint in integers: weights of scores, weights and costs of places, and bound; None if integers exceed the
-        engine's limits."""
+        """A constraint in integers: weights of scores, weights and costs of places, and bound; None if any overflows."""
         features = len(self.query.space.names)
         terms = [(self.keys.index((t.point, t.output)), t.coefficient) for t in row.form.scores]
         terms += [

@@ -55,8 +55,7 @@ _CHUNK = 512
 """Number of rows swept between two checks of the clock."""
 
 _COMBINATIONS = 128
-"""Maximum number of combinations of sensitive cells (one feature is not counted) for a sweep; with more combinations, a search
-is faster."""
+"""Maximum number of combinations of sensitive cells (except one feature) for a sweep; above it, a search is faster."""
 
 _ATTEMPTS = 4
 """Maximum number of exact partners per row that the library replays."""

@@ -193,8 +193,7 @@ def avoid_listed(*points: Point, file: str) -> Constraint:
 
 
 def typical(*points: Point, data: str, level: Numeric | None = None, by: str | None = None) -> Constraint:
-    """The points are in a region that contains `level` percent (default 95) of new inputs, as learnt by chow-liu or
-    isolation."""
+    """The points are in a region with `level` percent (default 95) of new inputs, using chow-liu or isolation."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `typical(a, b, data="people", level=95)`')

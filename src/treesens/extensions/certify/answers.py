@@ -70,8 +70,7 @@ def certified_gap(query: Query, gap: float, folder: Path, *, budget: Budget) -> 
 def certified_found(
     query: Query, witness: Witness, folder: Path, make: Existing = existence, by_value: ByValue = "alone"
 ) -> Certified:
-    """A certificate of an answer to the question or to one of its cases; checked by value if no statement covers the
-    question."""
+    """A certificate of an answer to the question or one of its cases; checked by value if no statement covers it."""
     one = attempt("found", folder, query, lambda: make(query, witness))
     if one.path:
         return one
@@ -86,8 +85,7 @@ def certified_found(
 def certified_none(
     query: Query, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
-    """Certificates for the claim that a question has no answer: one certificate, or one per case; or the reason if none is
-    possible.
+    """Certificates for the claim that a question has no answer: one, or one per case; or the reason if there is none.
 
     `lines` is as for `certified`.
     """
@@ -189,8 +187,7 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
 def _joined(
     claim: str, query: Query, whole: Callable[[], Whole], made: list[Certified], folder: Path, budget: Budget
 ) -> list[Certified]:
-    """The certificates of cases, and a manifest that claims that the cases are complete; the reason if this manifest is
-    rejected."""
+    """The certificates of cases, and a manifest claiming that cases are complete, or the reason for its rejection."""
     parts = [one for one in made if not one.manifest]
     joint = Claim(
         f"{query.name}: no case has an answer",

@@ -22,8 +22,7 @@ from treesens.extensions.certify.sums import least_row, sums_of
 from treesens.values.distance_costs import cell_reaches
 
 MOST_RELATIONS, MOST_LINES, MOST_WAYS, MOST_SLOPES, MOST_ROWS = 8, 16, 1024, 256, 128
-"""Limits on the numbers of relations, ways to bound a relation's distances, ways to combine relations, slopes and resulting
-rows."""
+"""Limits on numbers of relations, ways to bound a relation's distances and combine relations, slopes and resulting rows."""
 _NONE = frozenset({Fraction(0)})
 
 

@@ -57,8 +57,7 @@ def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | 
 
 
 def run_checker(certificates: list[Path], models: list[Path], asked: Mapping[str, float | None]) -> int:
-    """The exit code of the checker, which prints on standard output. `asked` contains the checker's options by name; flags are
-    booleans."""
+    """The exit code of the checker, which prints on standard output. `asked` maps options to values; flags are booleans."""
     import treesens.extensions.treesens_verify as checker
 
     folder = Path(checker.__file__).parents[1]

@@ -49,8 +49,7 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Draw:
-    """The draw of a feature, or of its bins alone; `chances` are the probabilities of the feature's bins for each bin of the
-    draw `after`."""
+    """The draw of a feature, or of its bins alone; `chances` are bin probabilities for each bin of the draw `after`."""
 
     feature: int | None
     bins: list[_Cells]

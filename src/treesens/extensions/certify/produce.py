@@ -129,8 +129,7 @@ def refutation(
 
 
 def _said_by_objective(query: q.Query, extra: tuple[q.AtLeast, ...]) -> list[ValueSum]:
-    """For each row from `beyond`: the relation between values stating that an objective over values is beyond the row's
-    limit."""
+    """For each row from `beyond`: the relation stating that an objective over values is beyond the row's limit."""
     goal = query.objective
     if goal is None or not goal.values or goal.form.pairs or goal.largest:
         return []

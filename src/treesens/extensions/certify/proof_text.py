@@ -72,8 +72,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
 
 
 def _first_tree(statement: Statement, block: ExactlyOne) -> int:
-    """The index of the first tree of a block's model, or of the block's learnt trees; all learnt trees count as one more
-    model."""
+    """The index of the first tree of a block (a model or learnt trees); all learnt trees count as one more model."""
     query = statement.query
     learnt = block.model - len(query.models)
     if learnt < 0:

@@ -1,5 +1,4 @@
-"""Proves the share of a measure by boxes of cells of the fixed features; in each box, either all inputs or no inputs are
-answers.
+"""Proves the share of a measure by boxes of cells of the fixed features; in each box, all or no inputs are answers.
 
 A box without answers needs one proof of `none`. A box of answers, with the varied features fixed as in a found answer, needs
 one proof per row: no input in the box violates the row. Other boxes are split, those with the largest measure first. The

@@ -100,8 +100,7 @@ def _in_boxes(
 
 
 def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
-    """The claim about a share of rows: for each row, whether an input with the same values of the fixed features is an
-    answer."""
+    """The claim about a share of rows: for each row, whether an input with its fixed features' values is an answer."""
     assert query.share is not None
     assert query.share.rows is not None
     if not share.closed:

@@ -327,8 +327,7 @@ class _Parts:
 
 
 def scores_of(query: q.Query, terms: Iterable[q.ScoreTerm]) -> list[list[Any]]:
-    """The score terms of a statement. A form uses sums over trees; a statement uses margins, which are means for averaging
-    models."""
+    """The score terms of a statement. Forms use sums over trees; statements use margins (means for averaging models)."""
     average = [query.models[p.model].ensemble.average for p in query.points]
     return [[str(t.coefficient * average[t.point]), t.point, t.output] for t in terms]
 

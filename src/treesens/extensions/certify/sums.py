@@ -111,8 +111,7 @@ def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
 
 def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValues]]:
     """Yields combinations of lower bounds on distances. Distances in `added` are also at least 0; above MOST_ROWS combinations,
-    each combination bounds at most one of these distances. Distances in `taken` are subtracted, so each of these distances
-    needs a bound.
+    each bounds at most one such distance. Distances in `taken` are subtracted, so each of these distances needs a bound.
     """
     if prod(map(len, taken)) > MOST_ROWS:
         return

@@ -140,8 +140,7 @@ class _ZeroWriter:
         return None if cut > self.high else False
 
     def _apart(self, node: int, feature: int, sides: dict[int, Side]) -> None:
-        """Adds a cut below zero whose right child is a cut above zero; below these cuts, the node is repeated with known
-        sides."""
+        """Adds a cut below zero whose right child is a cut above zero; below, the node is repeated with known sides."""
         low: Node = [feature, self.low, False, 0, len(self.found) + 1]
         high: Node = [feature, self.high, True, 0, 0]
         self.found += [low, high]

@@ -75,8 +75,7 @@ def whole_of_inputs(
 ) -> Whole:
     """The complete question, for checking inputs; with `in_cells`, sums have bounds of single cells, as in a proof.
 
-    Cavities are stated by all rows, or by rows that suffice for one `answer`. Also raises NoCertificate if there are too many
-    rows.
+    Cavities are stated by all rows, or rows sufficient for an `answer`. Also raises NoCertificate if there are too many rows.
     """
     further = _Further(query, learnt_of(query, extra), inputs=True, in_cells=in_cells, answer=answer)
     return further.whole((*query.constraints, *extra))

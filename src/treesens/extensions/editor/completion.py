@@ -54,8 +54,7 @@ _Found = tuple[str, str, ItemKind, str]
 
 
 def _words(context: Context) -> Iterator[_Found]:
-    """The words of the language that fit. Where any word would be read as a name, only words that continue the sentence are
-    included."""
+    """The words of the language that fit. Where any word would be a name, only words continuing the sentence are listed."""
     fits = {fit.lower() for fit in context.fits}
     if context.names_only:
         if context.before and context.before[-1].type == "SENSITIVE":

@@ -11,8 +11,7 @@ from treesens.compiler.base.child import NoValue, Parent, run
 from treesens.errors import ModelError
 
 _asked: set[str] = set()
-"""Modules that were requested before; a fork server is only started for later files, because starting it slows down the first
-file."""
+"""Modules that were requested before; a fork server is only started for later files, because it delays the first one."""
 _SECONDS, _SECONDS_PER_MB = 1, 2
 _BYTES, _BYTES_PER_BYTE = 500_000_000, 100
 _START_SECONDS = 60

@@ -21,11 +21,11 @@ class OfFiles:
         return False
 
     def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
-        raise ModelError(f"`{self.name}` is a format of files", remedy="save the model, and give the path of the file")
+        raise ModelError(f"`{self.name}` is a file format", remedy="save the model, and give the path of the file")
 
 
 def in_java(rows: NDArray[np.float64]) -> NDArray[Any]:
-    """Replaces a Java library's margins; always raises ModelError, because the margins are emulated instead."""
+    """Stands in for the margins of a Java library; always raises ModelError, because the margins are emulated instead."""
     raise ModelError(
         f"the library that scores these {len(rows)} rows runs in Java",
         remedy="use replay=emulated; `ensemble.margins_emulated` returns the same margins",

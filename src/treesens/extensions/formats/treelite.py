@@ -1,9 +1,9 @@
 """Reads treelite checkpoints and live treelite models, evaluated like GTIL, treelite's reference implementation.
 
 GTIL (gtil/predict.cc of version 4): inputs and thresholds have the model's threshold type; NaN takes the default child; a
-category that is below 0, or not in the list, does not match. Leaves are summed in the leaf type, from 0, in the order of the
-trees, and optionally averaged; after that, float64 base scores are added. The checkpoint lacks further steps of the training
-library (scikit-learn's cast to float32, LightGBM's zero band), so the model is read as evaluated by treelite.
+category that is below 0, or not in the list, does not match. Leaves are added to 0 in the leaf type, in the order of the trees,
+and optionally averaged; then float64 base scores are added. The checkpoint lacks other steps of the training library
+(scikit-learn's cast to float32, LightGBM's zero band), so the model is read as treelite evaluates it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LINKS = {
     "hinge": Raw(),
 }
 _OF_SEVERAL = ("identity", "identity_multiclass", "multiclass_ova", "softmax")
-"""Postprocessors that apply to all classes of a target; all other postprocessors change the first score only."""
+"""Postprocessors that apply to all classes of a target; all others apply only to the first score."""
 _TASKS = {
     "kBinaryClf": Task.BINARY,
     "kMultiClf": Task.MULTICLASS,
@@ -91,7 +91,7 @@ TABLE: Table = {
         **used("postprocessor", "sigmoid_alpha", "target_id", "task_type", "threshold_type"),
         "trees": inside("tree"),
         **irrelevant("the leaves determine the number of outputs", ("leaf_vector_shape",)),
-        **irrelevant("a parameter of a refused postprocessor", ("ratio_c",)),
+        **irrelevant("a parameter of an unsupported postprocessor", ("ratio_c",)),
         **irrelevant("a user's comment", ("attributes",)),
     },
     "tree": {"nodes": inside("node"), **irrelevant("given by the nodes", ("has_categorical_split", "num_nodes"))},
@@ -105,11 +105,11 @@ TABLE: Table = {
         **irrelevant("training counts", ("data_count", "gain", "sum_hess")),
     },
 }
-"""Every field of the dump (4)."""
+"""Every field of the dump (version 4)."""
 
 
 def _parsed(text: str) -> Any:
-    """The dump as JSON. Thresholds that the dump lacks are in a second line, as one array per tree."""
+    """The dump as JSON. Thresholds that are missing from the dump are in a second line, as one array per tree."""
     dump, _, thresholds = text.partition("\n")
     root = json.loads(dump.replace(_NO_THRESHOLD, '"threshold":null,'))
     if not thresholds.strip():
@@ -122,7 +122,7 @@ def _parsed(text: str) -> Any:
 
 
 class TreeliteFrontend:
-    """Reads checkpoints of treelite 4 through the library."""
+    """Reads checkpoints of treelite 4 with the library."""
 
     name = "treelite"
     library = "treelite"
@@ -233,7 +233,7 @@ def _outputs(root: Field) -> tuple[int, Task, Link]:
         raise root["num_class"].error("the numbers of targets and classes are not plausible")
     if targets > 1 and (classes > 1).any():
         raise root["num_class"].error(
-            "several targets of several classes are not supported", "give one model per target"
+            "several targets with several classes are not supported", "give one model per target"
         )
     outputs = targets if targets > 1 else int(classes[0])
     kind, after = root["task_type"], root["postprocessor"]
@@ -274,7 +274,7 @@ def _tree_outputs(root: Field, trees: int, outputs: int) -> NDArray[np.int64]:
 
 
 def _count_categories(trees: list[list[Field]], counts: dict[int, int]) -> None:
-    """Counts the codes of each categorical feature, from the categories listed in its splits."""
+    """The number of codes of each categorical feature, from the categories listed in its splits."""
     splits = []
     for nodes in trees:
         for node in nodes:
@@ -321,7 +321,7 @@ def _nodes(nodes: list[Field], counts: dict[int, int], width: int, kind: NumberT
 
 
 def _threshold(node: Field, kind: NumberType) -> tuple[float, bool]:
-    """The threshold t of a comparison written as `x <= t`, and True if the sides are exchanged."""
+    """The threshold t for which a comparison is equivalent to `x <= t`, and whether the sides are exchanged."""
     given, operator = node["threshold"], node["comparison_op"].text()
     value = float(Field([given.value], given.place, given.path).floats()[0])
     if kind is NumberType.FLOAT32:
@@ -358,7 +358,7 @@ class NativeTreelite:
         return self._call("predict", rows, pred_margin=True).reshape(len(rows), self._outputs)
 
     def predicts(self, rows: NDArray[np.float64]) -> Predicted:
-        """The postprocessed margins; treelite predicts no classes."""
+        """The postprocessed margins; treelite does not predict classes."""
         found = self._call("predict", rows).reshape(len(rows), self._outputs)
         # treelite computes exponentials of several classes in float32, even for float64 models.
         return Predicted(found.astype(np.float32) if self._outputs > 1 else found, None)

@@ -1,4 +1,4 @@
-"""Models that count predicted classes. Each member keeps its scores, and a formula gives the class (`binder/classes.py`)."""
+"""Models that count predicted classes. Each member keeps its scores, and the class is a formula (`binder/classes.py`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treesens.extensions.formats.links.several import Votes
 from treesens.links import Logistic
 
 MOST_COMBINATIONS = 1024
-"""The maximum number of combinations of predicted classes, which the formula of a vote enumerates."""
+"""The maximum number of combinations of predicted classes that the formula of a vote enumerates."""
 
 
 def task_of(classes: Sequence[Any]) -> Task:
@@ -25,9 +25,9 @@ def task_of(classes: Sequence[Any]) -> Task:
 
 
 def adds_up(weights: Sequence[float] | None) -> bool:
-    """True if exact sums of weights compare like float64 sums, in which adding 0.1 eight times gives less than 0.8.
+    """True if exact sums of weights compare just like float64 sums, where adding 0.1 eight times gives less than 0.8.
 
-    Rounded sums of equal weights still grow with the number of votes; sums of other weights must be exact in float64.
+    Rounded sums of equal weights still increase with the number of votes; sums of different weights must be exact in float64.
     """
     if weights is None or len(set(weights)) == 1:
         return True
@@ -46,9 +46,9 @@ def vote_of(
     remedy: str,
     **facts: Any,
 ) -> Ensemble:
-    """The ensemble of models that vote for `classes`, with `weights` (None: one vote each). `way` is the rule for ties.
+    """The ensemble of models that vote for `classes`, weighted by `weights` (None: one vote each). `way` breaks ties.
 
-    `facts` are the name and source. Raises ModelError, with `remedy`, if a member's class is not a function of its scores.
+    `facts` are the name and source. Raises ModelError, with `remedy`, if a member's scores do not determine its class.
     """
     for member in members:
         _check(member, len(classes), place, remedy)
@@ -77,8 +77,8 @@ def vote_of(
 def _check(e: Ensemble, classes: int, place: str, remedy: str) -> None:
     if len(e.classes) != classes:
         message = f"a model inside has {len(e.classes)} classes, but the whole model {classes}"
-        raise ModelError(message, place=place, remedy="train all of them on all classes")
+        raise ModelError(message, place=place, remedy="train every model on all classes")
     cut = e.cutoff is not None and not isinstance(e.link, Logistic) and not (e.link.is_linear and e.n_outputs > 1)
     if cut or e.link.compares_members or e.link.prefers_gaps:
-        message = f"a model inside ({e.source.format}) predicts a class by a calibrated or averaged probability"
+        message = f"a model inside ({e.source.format}) predicts a class by calibrated or averaged probabilities"
         raise ModelError(message, place=place, remedy=f"leave it out, or {remedy}")

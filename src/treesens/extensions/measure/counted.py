@@ -1,6 +1,6 @@
-"""The form in which a question's share is counted: trees, and the score rows that the two points must satisfy.
+"""The form of a question in which its share is counted: trees, and the score rows that the two points must satisfy.
 
-Constraints on single features and on typicality become additional trees with separate tables.
+Constraints on single features and on typicality become additional trees with their own tables.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from treesens.extensions.measure.sides import Row, Sides, sides_of, varied_by
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """A question as input of the search: its trees, with each `onehot` group as one feature, and the rows to satisfy.
+    """A question as input of the search: its trees, in which each `onehot` group is one feature, and the rows to satisfy.
 
-    `varied` are the features that may differ between the two points, including those in groups.
+    `varied` contains the features that may differ between the two points, including features in groups.
     """
 
     trees: CellTrees
@@ -55,10 +55,10 @@ class _Said:
 
 
 def counted_of(query: Query) -> Counted:
-    """The counted form of a question about one point, or about two that agree except on some features; further constraints are
-    about scores, one feature of a point, or the typicality of a point.
+    """The counted form of a question about one point, or about two points that agree except on some features; other constraints
+    must be about scores, a single feature of a point, or the typicality of a point.
 
-    Raises UsageError for other questions, and for too many combinations of values.
+    Raises UsageError for other questions, and for questions with too many combinations of values.
     """
     groups, varied, said = groups_of(query), varied_by(query), _Said()
     for constraint in _flat(query.constraints):
@@ -134,7 +134,7 @@ def _stump(grid: Grid, feature: int, inside: Int32Array) -> CellTrees:
 
 
 def _add_table(sides: Sides, one: _Beside) -> None:
-    """Adds a table for additional trees, with 0 at all leaves of earlier trees, and its row, which is exact."""
+    """Adds a table for additional trees, with 0 at all leaves of earlier trees, and the table's row, which is exact."""
     leaves, tables = sides.values.shape
     values = np.zeros((leaves + len(one.values), tables + 1), np.int64)
     values[:leaves, :tables] = sides.values

@@ -1,14 +1,14 @@
-"""Bounds on a mass from weighted draws. They hold at all times, however past results influence draws and boxes.
+"""Bounds on a mass from weighted draws. The bounds hold at all times, however past results influence draws and boxes.
 
-A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0. Earlier rounds determine how a round is drawn; its weighted sum
-has the expectation mu - full_r, where mu is the unknown mass, and full_r its proved part. For 0 <= t < 1 / max W the numbers
+Each round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0. Earlier rounds determine how a round is drawn; its weighted sum
+has the expectation mu - full_r, with the unknown mass mu and its proved part full_r. For 0 <= t < 1 / max W the numbers
 
     M_r = product over rounds of exp(t (mu - full)) * product over its hits of (1 - t W_i)
 
 are a supermartingale, because E (1 - t W X) <= exp(-t E W X). With probability 1 - d, no M_r is ever above 1 / d (Ville, *Étude
-critique de la notion de collectif*, 1939). Solved for mu, the inequality gives an upper limit; with 1 + t W for 1 - t W and the
-opposite sign of mu, a lower limit. The limits follow the betting method of Waudby-Smith and Ramdas (*Estimating means of
-bounded random variables by betting*, Journal of the Royal Statistical Society B 86, 2024), extended to weights.
+critique de la notion de collectif*, 1939). Solved for mu, the inequality yields an upper limit; with 1 + t W for 1 - t W and
+the opposite sign of mu, a lower limit. The limits use the betting method of Waudby-Smith and Ramdas (*Estimating means of
+bounded random variables by betting*, Journal of the Royal Statistical Society B 86, 2024), extended to weighted draws.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEVELS = ((1.0, 3 / 4), (4.0, 3 / 16), (16.0, 3 / 64), (64.0, 1 / 64))
 
 @dataclass(frozen=True)
 class Round:
-    """The results of draws: the proved mass `full`, and the weights of affected and of possibly affected inputs."""
+    """The results of draws: the proved mass `full`, and the weights of affected inputs and of possibly affected inputs."""
 
     full: float
     concerned: FloatArray
@@ -37,7 +37,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Bet:
-    """Numbers fixed before a round: mass `unit` of a typical hit, greatest mass, target relative to the unproved mass."""
+    """Numbers fixed before a round: the mass `unit` of a typical hit, the greatest mass, and the target per unproved mass."""
 
     unit: float
     heaviest: float
@@ -69,7 +69,7 @@ class _Level:
     lower: _Side
 
     def bets(self, bet: Bet) -> tuple[float, float]:
-        """The best bets if the estimate is true: the limits end at 1 + x and 1 - x times the mass, the upper bet first."""
+        """The best bets if the estimate is correct: final limits are 1 + x and 1 - x times the mass; upper bet first."""
         x = self.aim * bet.relative
         up = min(x / (1 + x) / bet.unit, _MOST_BET / bet.heaviest)
         return up, min(x / (1 - x) if x < 0.5 else 1.0, 1.0) / bet.unit
@@ -95,7 +95,7 @@ class Limits:
             self._levels.append(_Level(aim, _Side(1, cost), _Side(-1, cost)))
 
     def add(self, bet: Bet, seen: Round) -> None:
-        """Adds a round, whose bet was fixed before the draws."""
+        """Adds a round, for which the bet was fixed before the draws."""
         for level in self._levels:
             level.add(bet, seen)
             self.low = max(self.low, level.lower.limit)

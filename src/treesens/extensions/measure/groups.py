@@ -1,8 +1,8 @@
-"""Folds `onehot` groups for a measure: a group becomes one feature, whose values are the members.
+"""Folds `onehot` groups for a measure: a group becomes one feature with the members as its values.
 
-Inputs have one member of a group at 1 and the others at 0. So a search has one feature with a cell per member, at the index of
-the first member; the other members keep their indices with a single cell, so no tree splits on them. Tests of members become
-tests of the one feature.
+In every input, one member of a group is 1 and the other members are 0. A search therefore has a single feature with one cell
+per member, at the index of the first member; the other members keep their indices and have a single cell, so no tree splits on
+them. Tests of members become tests of this feature.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treesens.extensions.measure.measure import Measure
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Features of which exactly one is 1: their indices, and for each member the cells that contain 0 and 1."""
+    """A group of features of which exactly one is 1: their indices, and for each member the cells that contain 0 and 1."""
 
     members: tuple[int, ...]
     zeros: tuple[int, ...]
@@ -84,13 +84,13 @@ class Groups:
         return trees.with_sets(self.folded_grid(), nodes, places, sets)
 
     def folded_rows(self, cells: Int32Array) -> Int32Array:
-        """The rows of `cells`, int32[rows, features], over the features of a search; all rows must respect the groups."""
+        """The rows of `cells`, int32[rows, features], in a search's features; every row must satisfy the groups."""
         folded = cells.copy()
         for group in self.groups:
             members = list(group.members)
             ones = cells[:, members] == np.array(group.ones)
             if not (ones.sum(axis=1) == 1).all():
-                raise ValueError("a row does not have exactly one member of a group at 1")
+                raise ValueError("a row does not have exactly one group member at 1")
             folded[:, members] = 0
             folded[:, group.place] = np.argmax(ones, axis=1)
         return folded
@@ -104,7 +104,7 @@ class Groups:
         return cells
 
     def unfolded_box(self, low: Int32Array, high: Int32Array) -> tuple[Int32Array, Int32Array]:
-        """The first and last cells of a search box, for all features; under the groups, both boxes contain the same inputs."""
+        """The first and last cells of a search box, for all features; both hold the same inputs satisfying the groups."""
         first, last = low.copy(), high.copy()
         for group in self.groups:
             start, end = int(low[group.place]), int(high[group.place])
@@ -116,7 +116,7 @@ class Groups:
         return first, last
 
     def legal_rows(self, cells: Int32Array) -> Int64Array:
-        """The indices of the rows of `cells`, int32[rows, features], that respect the groups."""
+        """The indices of the rows of `cells`, int32[rows, features], that satisfy the groups."""
         good = np.ones(len(cells), bool)
         for group in self.groups:
             member_cells = cells[:, list(group.members)]
@@ -137,7 +137,7 @@ class Groups:
     def varied(self, varied: Collection[int]) -> list[int]:
         """The features that a search varies if the features `varied` may differ between two points.
 
-        A group with one varied member cannot change. Raises UsageError if several members, but not all, are varied.
+        A group with a single varied member cannot change. Raises UsageError if several but not all members are varied.
         """
         found = set(varied) - self.members
         for group in self.groups:
@@ -147,7 +147,7 @@ class Groups:
             elif len(varied_members) > 1:
                 names = ", ".join(f"`{self.grid[f].name}`" for f in group.members)
                 raise UsageError(
-                    "shares can vary an entire `onehot` group, or one of its features",
+                    "a share must vary either a whole `onehot` group or exactly one of its features",
                     remedy=f"vary all of {names}",
                 )
         return sorted(found)

@@ -1,11 +1,11 @@
 """A measure assigns every box of cells its share of all inputs.
 
-A measure is a tree of pairwise tables over bins of features, with integer weights of the cells within each bin. Without pairs
+A measure is a tree of pairwise tables over bins of features, with integer weights for the cells in each bin. Without pairs
 (`product`), every feature has one bin and features are independent.
 
-Two measures are learnt from a table: the product of its marginals, and the Chow-Liu tree of pairwise marginals (*Approximating
-discrete probability distributions with dependence trees*, IEEE Transactions on Information Theory 14, 1968). This measure is
-the most likely tree distribution: the spanning tree of greatest mutual information.
+Two measures are learnt from a table: the product of the table's marginals, and the Chow-Liu tree of its pairwise marginals
+(*Approximating discrete probability distributions with dependence trees*, IEEE Transactions on Information Theory 14, 1968).
+The Chow-Liu tree is the most likely tree distribution: the spanning tree with the greatest mutual information.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from treesens.compiler.model.grid import FeatureGrid, Grid
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """Per feature: `weights` int64[n_cells] (not negative, some positive), and `bins` int32[n_cells] (runs of cells, from 0).
+    """Per feature: `weights` int64[n_cells] (non-negative, some positive), and `bins` int32[n_cells] (runs of cells, from 0).
 
     `order` int32[features] lists parents before children; `parent` is -1 at roots. `tables[f]`, float64[parent's bins, bins],
-    is P(bin | bin of the parent), and at a root P(bin), [1, bins]. Shares are within `error` of the shares under the
-    implemented measure (`name`). `rows` is the number of rows that the measure was learnt from, if any.
+    is P(bin | bin of the parent) or, at a root, P(bin), [1, bins]. Shares differ by at most `error` from the shares under the
+    measure with the name `name`. `rows` is the number of rows from which the measure was learnt, if any.
     """
 
     name: str
@@ -69,7 +69,7 @@ def product(name: str, weights: Sequence[Int64Array], *, error: float = 0.0, row
 
 
 BINS = 16
-"""Number of bins of an ordered feature, each with about the same number of rows."""
+"""Number of bins of an ordered feature; the bins contain about the same number of rows."""
 CATEGORIES = 32
 """Maximum number of bins of a categorical feature."""
 SMOOTHING = 1
@@ -77,15 +77,15 @@ SMOOTHING = 1
 
 
 def marginals(cells: Int32Array, grid: Grid) -> Measure:
-    """The measure with independent features; the share of a cell is its share of the rows of `cells`, int32[rows, features]."""
+    """The measure with independent features; a cell's share is its share of the rows of `cells`, int32[rows, features]."""
     return product("marginals", counts_of_cells(cells, grid), rows=len(cells))
 
 
 def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
-    """The Chow-Liu tree learnt from `cells`, int32[rows, features]; in a bin, cells are weighted by their share of its rows.
+    """The Chow-Liu tree learnt from `cells`, int32[rows, features]; cells are weighted by their shares of a bin's rows.
 
-    A pair table has one extra row, distributed like the product of the marginals: the marginals are unchanged, and no pair of
-    bins is impossible. With thousands of features, learning takes minutes. Raises OutOfTime (base/budget.py) at the time limit.
+    Each pair table has an extra row, distributed like the product of marginals: these do not change, and every pair of bins is
+    possible. With thousands of features, learning takes minutes. Raises OutOfTime (base/budget.py) at the time limit.
     """
     counts = counts_of_cells(cells, grid)
     bins = tuple(bins_of_cells(count, feature) for count, feature in zip(counts, grid, strict=True))
@@ -134,7 +134,7 @@ def joint_counts(columns: Int32Array, one: int, two: int) -> Int64Array:
 
 
 def _information(columns: Int32Array, one: int, two: int) -> float:
-    """Mutual information in the rows, in nats; exactly 0 for a feature with one bin, despite rounding."""
+    """The mutual information in the rows, in nats; exactly 0 for a feature with a single bin, despite rounding."""
     joint = joint_counts(columns, one, two) / len(columns)
     if 1 in joint.shape:
         return 0.0

@@ -1,6 +1,6 @@
-"""Builds the measures by which shares are counted from a name, the domain of a question, and the rows of a table.
+"""Builds the measures for counting shares from a name, the domain of a question, and the rows of a table.
 
-Two measures need no table: uniform on the domain, and equal weight for all cells.
+Two measures need no table: the uniform distribution on the domain, and equal weights for all cells.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from treesens.solve.tasks.data_rows import legal_rows, table_in_play
 
 MeasureName = Literal["uniform", "cells", "marginals", "chow-liu", "rows"]
 MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
-NOT_LEARNT = "the measure was not ready by then"
+NOT_LEARNT = "the measure was not ready in time"
 LEARNT: tuple[MeasureName, ...] = ("marginals", "chow-liu", "rows")
 """Measures that are learnt from a table."""
 
 _UNITS = 1 << 61
-"""Lengths become integer multiples of 1 / _UNITS of the domain's length."""
+"""Lengths are rounded to integer multiples of 1 / _UNITS of the length of the domain."""
 
 
 def check_measure(name: MeasureName, has_table: bool) -> None:
-    """Raises UsageError if the measure needs a table and the table is missing."""
+    """Raises UsageError if the measure requires a table and there is none."""
     if name in LEARNT and not has_table:
         raise UsageError(f"the measure `{name}` is learnt from a table", remedy="add --data FILE")
 
 
 def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -> Int32Array:
-    """The cells int32[rows, features] of `rows`, float64[all rows, features], in the domain. Raises DataError without rows."""
+    """Cells int32[rows, features] of `rows`, float64[all, features], in the domain. Raises DataError without rows."""
     cells = cells_of_rows(query.space.grid, rows[legal_rows(query, rows)])
     cells = cells[groups.legal_rows(cells)]
     if len(cells) == 0:
-        raise DataError("no row of the table lies in the domain", place=place)
+        raise DataError("no row of the table is in the domain", place=place)
     return cells
 
 
 def measure_by(name: MeasureName, query: Query, groups: Groups, cells: Int32Array | None) -> Measure:
     """A measure over a question's domain, learnt from `cells` if necessary. For `rows`, the result is the product of the
-    marginals, which is not used for counting.
+    marginals, which the counting does not use.
     """
     if name == "uniform":
         return uniform(query.space, groups)
@@ -62,7 +62,7 @@ def measure_by(name: MeasureName, query: Query, groups: Groups, cells: Int32Arra
 
 
 def measure_of(name: MeasureName, question: ResolvedQuestion) -> Measure:
-    """A measure over the domain of a question, learnt from the table from which the domain is taken."""
+    """A measure over the domain of a question, learnt from the table that defines the domain."""
     groups = groups_of(question.query)
     table = table_in_play(question) if name in LEARNT else None
     cells = None if table is None else rows_of_domain(question.query, table[1], groups, table[0])
@@ -86,7 +86,7 @@ def uniform(space: Space, groups: Groups) -> Measure:
 
 
 def all_cells(space: Space, groups: Groups) -> Measure:
-    """The measure in which all cells with a legal value, including missing, have equal weight; in a group, all members."""
+    """The measure in which all cells with a legal value, and the missing cell, have equal weight; in a group, all members."""
     counts = groups.counts
     weights = [
         np.ones(counts[f], np.int64) if f in counts else legal.astype(np.int64) for f, legal in enumerate(space.legal)
@@ -108,7 +108,7 @@ def _weights(name: str, domain: Domain, grid: FeatureGrid) -> tuple[Int64Array, 
 
 
 def _by_value(domain: ValueDomain, grid: FeatureGrid) -> Int64Array:
-    """The weights of the cells if all labels have equal weight, split equally among the values of a label."""
+    """The weights of the cells if all labels have equal weight, which is split equally among the values of a label."""
     labels = Counter(domain.labels)
     whole = lcm(*labels.values()) if labels else 1
     weights = np.zeros(grid.n_cells, np.int64)
@@ -126,7 +126,7 @@ def _check_ends(name: str, domain: RealDomain, grid: FeatureGrid) -> None:
 
 
 def _lengths(domain: RealDomain, grid: FeatureGrid) -> list[Fraction]:
-    """The length of every cell within the domain; a domain with one value lies in one cell."""
+    """The length of every cell within the domain; a domain with a single value is in one cell."""
     sizes = [Fraction(0)] * grid.n_cells
     if domain.low == domain.high:
         sizes[int(grid.cell_of(np.array([domain.low]))[0])] = Fraction(1)

@@ -1,7 +1,7 @@
 """Learns typicality by a Chow-Liu tree: the log-likelihood of an input's bins, in integer units, as a sum over tables.
 
 Bins, spanning tree and smoothing are as in the measure (`measure.py`). Logarithms of table entries are rounded to integer
-units, and the score of an input is their sum: this integer is calibrated, constrained and verified.
+units, and the score of an input is the sum of these integers: this sum is calibrated, constrained and verified.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _UNSURE = 1e-6
 class PairTables:
     """The score of an input: the sum over features f of tables[f][group of the parent, group of f].
 
-    `groups`, int32[n_cells] per feature, numbers the bins first, and then the categories and missing values without rows, if
-    any. `parent`, int32[features], is -1 at the root, whose table has one line. `tables`, int64 in units of 2**-SHIFT, are
-    never positive. An input with a cell that no row has is less typical than all inputs without such a cell.
+    `groups`, int32[n_cells] per feature, numbers the bins, followed by categories and missing values without rows, if any.
+    `parent`, int32[features], is -1 at the root; the table of the root has a single line. `tables`, int64 in units of
+    2**-SHIFT, contains no positive entries. An input with a cell that contains no rows is less typical than all inputs without
+    such a cell.
     """
 
     groups: tuple[Int32Array, ...]
@@ -61,7 +62,7 @@ def learn_pairs(cells: Int32Array, grid: Grid) -> PairTables:
 
 
 def _groups(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
-    """The bin of every cell; unordered cells without rows form one more group."""
+    """The bin of every cell; unordered cells without rows form an additional group."""
     bins = bins_of_cells(counts, feature)
     unseen = _unordered(feature) & (counts == 0)
     seen = bins[~unseen]
@@ -101,7 +102,7 @@ def logs_in_units(above: np.ndarray[tuple[int, int], np.dtype[np.object_]], belo
 
 
 def _with_unseen(table: Int64Array, height: int, width: int, least: int) -> Int64Array:
-    """Adds a line and a column for values without rows; one such value costs more than all other values together."""
+    """Adds a line and a column for values without rows; a single such value costs more than all other values together."""
     wide = np.zeros((height, width), np.int64)
     wide[: table.shape[0], : table.shape[1]] = table
     wide[:, table.shape[1] :] = least

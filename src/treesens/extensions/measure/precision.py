@@ -18,5 +18,5 @@ class Precision:
     negligible: float = NEGLIGIBLE
 
     def reached(self, low: float, high: float) -> bool:
-        """True if some value is within epsilon of every point of the interval."""
+        """True if the interval is negligible, or if some value is within a relative error of epsilon of all its points."""
         return high <= self.negligible or high - low <= self.epsilon * (high + low)

@@ -1,9 +1,9 @@
-"""Learns proposal distributions from examples: tilts of a measure that make affected inputs frequent.
+"""Learns proposal distributions from examples: tilts of a measure under which affected inputs are frequent.
 
 A tilt multiplies the share of every cell by a factor, one per feature and cell. Tilts are fitted to affected inputs by the
 cross-entropy method (R. Rubinstein, *The cross-entropy method for combinatorial and continuous optimization*, Methodology and
-Computing in Applied Probability 1, 1999), several of them as a mixture by expectation maximisation. A bad fit only costs draws;
-results stay correct.
+Computing in Applied Probability 1, 1999); several tilts are fitted as a mixture by expectation maximisation. A bad fit only
+costs draws; results stay correct.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from treesens.extensions.measure.measure import Measure
 
 _SCALE = 2.0**40
 _BELIEVED = 4.0
-"""Pseudo-rows of a tilt, distributed like the measure: a constant number, plus a share of the number of rows."""
+"""Pseudo-rows of a tilt, which are distributed like the measure: a constant number, plus a share of the number of rows."""
 _BELIEVED_PART = 0.1
 _MOST_PART = 0.1
-"""Maximum share of the total weight for one row (truncated importance weights)."""
+"""Maximum share of the total weight that one row may have (truncated importance weights)."""
 _STEPS = 25
 _POWERS = ((1.0, 0.6), (0.5, 0.4))
-"""Powers of a tilt, with their shares of its draws; weaker powers reach inputs between the tilt and the measure."""
+"""Powers of a tilt, and the share of its draws for each power; lower powers reach inputs between the tilt and the measure."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tilt:
-    """A distribution from which a `part` of the inputs is drawn. `ratios[f]`, float64[n_cells], are frequencies of cells
-    relative to the measure; `weights` and `tables` are the tilted ones of the measure.
+    """A distribution from which a share `part` of the inputs is drawn. `ratios[f]`, float64[n_cells], contains the frequencies
+    of the cells relative to the measure; `weights` and `tables` are the weights and tables of the measure, tilted.
     """
 
     part: float
@@ -50,8 +50,8 @@ def tilts_for(
     plain: float,
     seed: int,
 ) -> list[Tilt]:
-    """`count` tilts fitted to the affected inputs `rows`, int32[rows, features], with their masses `weights`, and weaker tilts.
-    A share `plain` of the draws comes from the measure itself. Raises OutOfTime when the budget of the caller ends.
+    """`count` tilts fitted to the affected inputs `rows`, int32[rows, features], with the masses `weights`, and weaker versions
+    of them. A share `plain` of the draws comes from the measure itself. Raises OutOfTime when the budget of the caller ends.
     """
     weights = np.minimum(weights, weights.sum() * max(_MOST_PART, 2 / len(weights)))
     sample_size = float(weights.sum() ** 2 / (weights**2).sum())
@@ -83,14 +83,14 @@ def tilts_for(
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Runs of cells of a feature with roughly equal shares: `of` is the run of every cell, `shares` are per run."""
+    """Runs of cells of a feature with roughly equal shares: `of` is each cell's run, and `shares` are the runs' shares."""
 
     of: Int32Array
     shares: FloatArray
 
 
 def _groups(shares: FloatArray, sample_size: float) -> _Groups:
-    """Groups cells into runs: more runs for more rows, and one run per cell if there are few cells."""
+    """Groups cells into runs: more runs if there are more rows, and one run per cell if there are few cells."""
     count = int(np.clip(sample_size**0.5, 8, 64))
     if len(shares) <= count:
         return _Groups(np.arange(len(shares), dtype=np.int32), shares)

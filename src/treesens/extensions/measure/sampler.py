@@ -1,9 +1,10 @@
-"""Estimates a share from rounds of draws in open boxes; each round is planned by the results of earlier rounds.
+"""Estimates a share from rounds of draws from open boxes; results of earlier rounds determine the plan of each round.
 
-If affected inputs are rare, a walk first finds examples, and draws are tilted towards them. The walk's inputs pass through ever
-lower levels of their scores' shortfall; at each level, the best part is duplicated, and every member takes random steps that
-stay below the level (subset simulation: S.-K. Au and J. Beck, *Estimation of small failure probabilities in high dimensions by
-subset simulation*, Probabilistic Engineering Mechanics 16, 2001). The inputs that the walk finds only guide the draws.
+If affected inputs are rare, a walk searches for examples, then draws are tilted towards them. The inputs of the walk must reach
+ever lower levels of the shortfall of their scores; at each level, the best part of the inputs is duplicated, and every input
+takes random steps that stay below the level (subset simulation: S.-K. Au and J. Beck, *Estimation of small failure
+probabilities in high dimensions by subset simulation*, Probabilistic Engineering Mechanics 16, 2001). The inputs that the walk
+finds are used only to guide the draws.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _KEPT = 500
 """Number of affected inputs that are kept per round."""
 _ROWS = 20_000
 _FIRST, _FREQUENT = 1_000, 0.05
-"""Number of draws in the first look, and the share of affected inputs among them that makes a walk unnecessary."""
+"""Number of initial draws, and the share of affected inputs among them at which a walk is unnecessary."""
 _LEAST_PLAIN, _MOST_PLAIN = 0.15, 0.85
 _FEW_HITS, _HITS_PER_TILT, _MOST_TILTS = 100, 200, 4
 
@@ -47,7 +48,7 @@ class Sampler:
     drawn: int = 0
     concerned: int = 0
     draws_left: float = inf
-    """The estimated number of further draws with the current boxes; inf if nothing is known."""
+    """The estimated number of further draws that the current boxes require; inf if nothing is known."""
     estimate: Estimate | None = None
     _rounds: int = 0
     _weighed: float = 0.0
@@ -81,7 +82,7 @@ class Sampler:
         return tilts_for(search.measure, search.varied, rows, weights, count=count, plain=plain, seed=self.seed)
 
     def draw(self, count: int, masses: Masses) -> None:
-        """Draws one round; `masses` are the current masses of the search."""
+        """Draws one round; `masses` contains the current masses of the search."""
         full, heaviest = self.search.full_mass(), self.search.heaviest()
         bet = self._bet(count, heaviest, masses, full)
         self._rounds += 1
@@ -98,7 +99,7 @@ class Sampler:
         self._refit(masses, full)
 
     def _refit(self, masses: Masses, full: float) -> None:
-        """Fits the tilts again to the affected inputs when the number of draws has grown by half."""
+        """Refits the tilts to the affected inputs whenever the number of draws has grown by half."""
         if self.concerned < _FEW_HITS or self.drawn < 1.5 * self._fitted or not self._kept:
             return
         rows = np.concatenate([rows for rows, _ in self._kept])
@@ -112,7 +113,7 @@ class Sampler:
 
     def _plain_part(self, masses: Masses, full: float) -> float:
         """The share of draws from the measure itself. The number of these draws grows with 1 / error, to bound the mass that
-        tilts miss; the number of draws from tilts grows with 1 / error**2, to be precise.
+        tilts miss; the number of draws from tilts grows with 1 / error**2, to reach the precision.
         """
         mass = self._open_mass(masses, full)
         bet = self._bet(1, 1.0, masses, full)
@@ -130,7 +131,7 @@ class Sampler:
         return self._weighed / self._weights
 
     def _bet(self, count: int, heaviest: float, masses: Masses, full: float) -> Bet:
-        """The bet of a round; the unit of the bet is the weighted mean mass of a hit."""
+        """The bet of a round; its unit is the weighted mean mass of a hit."""
         open_mass = self._open_mass(masses, full)
         share = full + open_mass
         wanted = max(self.precision.epsilon * share, self.precision.negligible - share)
@@ -155,7 +156,7 @@ class Sampler:
         return Estimate(value, lower, upper, self.precision.delta, self.drawn)
 
     def rows(self) -> Int32Array:
-        """Affected inputs of the open boxes, int32[rows, features], repeated in proportion to their mass."""
+        """Affected inputs from the open boxes, int32[rows, features], repeated in proportion to their mass."""
         if not self._kept:
             return np.zeros((0, self.search.features), np.int32)
         rows = np.concatenate([rows for rows, _ in self._kept])
@@ -174,7 +175,7 @@ def _thinned(rows: Int32Array, weights: FloatArray, seed: int) -> tuple[Int32Arr
 
 
 def hunt(search: ShareSearch, seed: int, budget: Budget) -> Int32Array:
-    """Affected inputs, int32[rows, features], about as frequent as under independent features; empty at the time limit."""
+    """Affected inputs, int32[rows, features], roughly as frequent as under independent features; empty at the time limit."""
     random = np.random.default_rng(seed)
     walk = _Walk(search, random)
     for _ in range(_LEVELS):
@@ -213,7 +214,7 @@ class _Walk:
         return cells
 
     def gather(self, limit: float) -> None:
-        """Keeps the rows whose shortfall is at most `limit`, some of them several times."""
+        """Keeps the rows whose shortfall is at most `limit`; some rows are repeated."""
         best = np.flatnonzero(self.lacks <= limit)
         chosen = best[self.random.integers(0, len(best), _CROWD)]
         self.rows, self.lacks = self.rows[chosen], self.lacks[chosen]

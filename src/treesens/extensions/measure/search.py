@@ -1,4 +1,4 @@
-"""The native engine's search for the affected share of a measure (docs/measures.md)."""
+"""The native engine's search for the share of a measure that is affected (docs/measures.md)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from treesens.extensions.measure.proposal import Tilt
 from treesens.extensions.measure.sides import Row, Sides
 
 NONE, CONCERNED = 0, 2
-"""The states of an input; 1 is open, which occurs only if scores are rounded."""
+"""The states of an input; the third state, 1, is open, and occurs only if scores are rounded."""
 
 _ROUNDINGS = 2.0**-50
 _FEW = 8
-"""Maximum number of features without underflow of masses: each feature adds two factors of at least 2^-62 (table and cells)."""
+"""Maximum number of features without mass underflow: each feature adds two factors of at least 2^-62 (table and cells)."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Masses:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws from the open boxes: `concerned` and `maybe`, float64, are masses of affected and of possibly affected inputs.
-    `hits`, int32[hits, features], are some of the affected inputs, with `hit_weights`.
+    """Draws from the open boxes: `concerned` and `maybe`, float64, contain the masses of affected and of possibly affected
+    inputs. `hits`, int32[hits, features], contains some of the affected inputs, with the weights `hit_weights`.
     """
 
     drawn: int
@@ -49,9 +49,9 @@ class Draws:
 
 
 class ShareSearch:
-    """Branch and bound over boxes of cells of one model, with draws from the open boxes.
+    """Branch and bound over boxes of cells of one model; inputs are drawn from the open boxes.
 
-    Cells are cells of `trees`: `onehot` groups are folded (groups.py), also in boxes and draws.
+    Cells are cells of `trees`: `onehot` groups are folded (groups.py), in boxes and draws as well.
     """
 
     def __init__(self, trees: CellTrees, sides: Sides, measure: Measure) -> None:
@@ -97,7 +97,7 @@ class ShareSearch:
         return max(0.0, lower), min(1.0, upper)
 
     def propose(self, tilts: Sequence[Tilt]) -> None:
-        """Sets the distributions of draws, which also decide the order in which boxes are split."""
+        """Sets the distributions from which inputs are drawn; they also determine the order in which boxes are split."""
         if not tilts:
             return
         stacked = [
@@ -120,7 +120,7 @@ class ShareSearch:
         return Draws(drawn, concerned, maybe, self._rows(hits), weights)
 
     def draw_full(self, count: int, seed: int) -> Int32Array:
-        """Inputs from boxes in which every input is affected, int32[count, features]; empty without such boxes."""
+        """Inputs from boxes in which every input is affected, int32[count, features]; empty if there are no such boxes."""
         return self._rows(self._engine.draw_full(count, seed))
 
     def largest_full(self, count: int) -> list[tuple[Int32Array, Int32Array, float]]:
@@ -129,13 +129,13 @@ class ShareSearch:
         return [(np.array(low, np.int32), np.array(high, np.int32), mass) for low, high, mass in found]
 
     def answers(self, cells: Int32Array) -> NDArray[np.uint8]:
-        """NONE, CONCERNED or 1 (open) for every row of cells, uint8[rows]."""
+        """For every row of cells, NONE, CONCERNED or 1 (open), uint8[rows]."""
         out = np.empty(len(cells), np.uint8)
         self._engine.answers(np.ascontiguousarray(cells, np.int32), self._cells, out)
         return out
 
     def shortfalls(self, cells: Int32Array) -> FloatArray:
-        """The distance of each row's scores from being affected, in units of the tables, float64[rows]."""
+        """The distance of each row's scores from the scores of an affected input, in units of the tables, float64[rows]."""
         out = np.empty(len(cells))
         self._engine.shortfalls(np.ascontiguousarray(cells, np.int32), self._cells, out)
         return out

@@ -24,7 +24,7 @@ ROUNDED = "scores are too long for exact sums"
 
 
 def check_countable(query: Query) -> None:
-    """Raises UsageError if the share of a question is not supported, or its measure is undefined."""
+    """Raises UsageError if the share of a question is not supported, or the measure of the question is undefined."""
     counted = counted_of(query)
     if query.share is not None and query.share.kind == "uniform":
         uniform(query.space, counted.groups)
@@ -33,9 +33,9 @@ def check_countable(query: Query) -> None:
 def share_of(
     query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None = None
 ) -> ShareFound | None:
-    """The share of a question with the answer `result`; a question that is proved `none` has a share of 0.
+    """The share of a question with the answer `result`; if `none` is proved, the share is 0.
 
-    Raises DataError if the measure counts rows and no row lies in the domain.
+    Raises DataError if the measure counts rows and no row is in the domain.
     """
     share_asked = query.share
     if share_asked is None:
@@ -59,7 +59,7 @@ def share_of(
 
 
 def _of_rows(share_asked: ShareAsked, search: ShareSearch, counted: Counted, cells: Int32Array) -> ShareFound:
-    """The share of affected rows, counted one by one."""
+    """The share of affected rows, found by counting every row."""
     answers = search.answers(counted.groups.folded_rows(cells))
     sure, maybe = (int(n) / len(cells) for n in ((answers == CONCERNED).sum(), (answers != NONE).sum()))
     closed = sure == maybe

@@ -1,7 +1,7 @@
-"""Finds the affected share of a measure: a proved interval, and an estimate inside it with a guarantee (docs/measures.md).
+"""Finds a measure's affected share: a proved interval, and in it a guaranteed estimate (docs/measures.md).
 
-Branch and bound alternates with draws: draws select the boxes to split, and proved boxes need no draws. As soon as the
-remaining draws would cost no more than the boxes did, only draws continue.
+Branch and bound alternates with draws: draws determine which boxes are split, and proved boxes need no draws. As soon as the
+remaining draws cost no more than the boxes so far, only draws continue.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from treesens.extensions.measure.search import Masses, ShareSearch
 
 _FIRST_NODES = 512
 _DRAWS_PER_NODE = 48
-"""Number of draws in the time of one box, as measured by `python -m benchmarks.shares`."""
+"""Number of draws that take as long as one box, as measured by `python -m benchmarks.shares`."""
 _MOST_BOXES = 1_500_000
 _MOST_BYTES = 400_000_000
 _BOXES_SHARE = {False: 0.5, True: 0.8}
-"""Maximum share of the time for boxes, without (False) and with (True) a required proof."""
+"""Maximum share of the time that is spent on boxes, without (False) and with (True) a required proof."""
 _BLOCK = 10_000
 _MOMENT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """The interval from `lower` to `upper` is proved. `closed` is True if this interval, or the estimate's, is narrow enough;
-    if not, `reason` explains why. `drawn` are affected inputs from the open boxes.
+    """The interval from `lower` to `upper` is proved. `closed` is True if the interval or the interval of the estimate is
+    narrow enough; if not, `reason` explains why. `drawn` are affected inputs from the open boxes.
     """
 
     lower: float
@@ -48,7 +48,7 @@ class Share:
 
 @dataclass
 class ShareRun:
-    """One search: `run` returns its results when the budget ends. `progress` is called repeatedly."""
+    """One search: when the budget ends, `run` returns the results so far. `progress` is called repeatedly."""
 
     search: ShareSearch
     precision: Precision
@@ -56,13 +56,13 @@ class ShareRun:
     progress: Callable[[Masses], None] | None = None
     draws_at_most: int | None = None
     decided: Callable[[float, float], bool] | None = None
-    """Returns True if a proved interval answers the question. If set, most of the time goes to boxes until it returns True."""
+    """Returns True if a proved interval answers the question. If set, most time goes to boxes until it returns True."""
     first_nodes: int = _FIRST_NODES
-    """Number of boxes in the first turn of splitting."""
+    """Number of boxes that are split in the first turn."""
 
     def run(self, seconds: float, budget: Budget) -> Share:
-        """Searches and draws for `seconds`, within the budget. Turns are measured in boxes and draws, so that searches without
-        time limits are reproducible.
+        """Searches and draws for `seconds`, within the budget. The length of a turn is a number of boxes or draws, so that
+        searches without time limits are reproducible.
         """
         start = time.monotonic()
         sampler = Sampler(self.search, self.precision, self.seed)
@@ -114,7 +114,7 @@ class ShareRun:
         return masses
 
     def _draw_once(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> bool:
-        """Draws one round. Returns False if the budget ended during the round, because no later round can learn from it."""
+        """Draws one round. Returns False if the budget ended during the round, because no later round could use the results."""
         try:
             with working_within(budget):
                 sampler.draw(draws, masses)
@@ -125,7 +125,7 @@ class ShareRun:
             raise
 
     def _drawn(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> str | None:
-        """Draws up to `draws` inputs. Returns why the search ends ("" for a good estimate), or None if it continues."""
+        """Draws up to `draws` inputs. Returns the reason to end ("" for a good estimate), or None to continue."""
         if sampler.drawn == 0:
             sampler.scout(budget)
         last = min(sampler.drawn + draws, self.draws_at_most or 1 << 62)

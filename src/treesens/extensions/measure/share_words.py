@@ -10,8 +10,8 @@ _LEAST = 1e-7
 
 
 def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
-    """A share for display: in percent with four digits, as `1 in 23,000` below a thousandth, or `fewer than 1 in 10 million`. A
-    bound is rounded to the side on which it remains valid: ROUND_FLOOR for lower and ROUND_CEILING for upper bounds.
+    """A share for display: a percentage with four digits, `1 in 23,000` below a thousandth, or `fewer than 1 in 10 million`. A
+    bound is rounded to the side on which it remains valid: ROUND_FLOOR for lower bounds and ROUND_CEILING for upper bounds.
     """
     if share <= 0:
         return "0 %"
@@ -35,7 +35,7 @@ def interval(record: dict[str, Any]) -> str:
 
 
 def estimated(record: dict[str, Any]) -> str:
-    """The estimate with its interval, or "" without an estimate."""
+    """The estimate with its interval, or "" if there is no estimate."""
     found = record["estimate"]
     return "" if found is None else f"{percent(found['value'])} ({percent(found['low'])} to {percent(found['high'])})"
 

@@ -1,4 +1,4 @@
-"""A question about two points as integer tables: one choice of varied values must have a high score, another a low score."""
+"""A question about two points as integer tables: one choice of varied values must score high, another low."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Weights = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """sign * (score of a table) >= an integer; false below `possible`, and true from `certain` on."""
+    """sign * (score of a table) >= an integer: false below `possible`, true from `certain` on."""
 
     table: int
     sign: int
@@ -41,10 +41,10 @@ class Row:
 @dataclass
 class Sides:
     """`values` int64[leaves, tables] and `base` int64[tables] are in units of 2**-shift; `choices` int32[choices, varied] are
-    cells of the features `varied`. An input is affected if one choice satisfies the rows of `first`, another the rows of
-    `second` and, if `apart_counts`, the table `compared` differs between the two by `apart` (possible, certain).
+    cells of the features `varied`. An input is affected if one choice satisfies the rows in `first`, another choice satisfies
+    those in `second` and, if `apart_counts`, the values of `compared` at both choices differ by `apart` (possible, certain).
 
-    With one point, `choices` has one empty choice, and `second` no rows.
+    With a single point, `choices` contains one empty choice, and `second` contains no rows.
     """
 
     varied: Int32Array
@@ -66,7 +66,7 @@ class Sides:
 
 
 def check_choices(query: Query, varied: Sequence[int], groups: Groups) -> list[list[int]]:
-    """The legal cells of the varied features. Raises UsageError for too many combinations."""
+    """The legal cells of the varied features. Raises UsageError if there are too many combinations."""
     counts = groups.counts
     legal = [list(range(counts[f])) if f in counts else np.flatnonzero(query.space.legal[f]).tolist() for f in varied]
     if prod(map(len, legal)) > MOST_CHOICES:
@@ -93,20 +93,20 @@ def sides_of(query: Query, groups: Groups, said: Sequence[AtLeast], more_trees: 
 
 
 def varied_by(query: Query) -> frozenset[int]:
-    """The features that may differ between the two points; empty for one point. Raises UsageError for points of two models."""
+    """The features that may differ between points; none for one point. Raises UsageError for different models."""
     same = [c for c in query.constraints if isinstance(c, SameExcept)]
     if len(query.points) == 1:
         return frozenset()
     if len(same) != 1 or query.points[0].model != query.points[1].model:
         raise UsageError(
-            "shares need one point, or two points of one model that agree except on some features",
+            "shares require one point, or two points of the same model that agree except on some features",
             remedy="write `a = b except {..}`",
         )
     return same[0].varied
 
 
 Placed = tuple[int, int] | None
-"""The index of a table, and a sign; None if the row has no score of the point."""
+"""The index of a table, and a sign; None if the row does not contain a score of the point."""
 
 
 def _placed(row: AtLeast, model: CellEnsemble, tables: dict[Weights, int]) -> tuple[Placed, Placed]:
@@ -126,7 +126,7 @@ def _placed(row: AtLeast, model: CellEnsemble, tables: dict[Weights, int]) -> tu
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
-    """Tables in rounded units, each 2**drop units of 2**-shift. A rounded score v covers exact scores in [v, v + slack]."""
+    """Tables in rounded units of 2**drop units of 2**-shift. A rounded score v covers exact scores in [v, v + slack]."""
 
     values: Int64Array
     base: Int64Array
@@ -189,7 +189,7 @@ def _clipped(threshold: int) -> int:
 
 
 def _compare(sides: Sides) -> None:
-    """Sets `apart`: a score that is high for one point and low for the other differs by at least the sum of both bounds."""
+    """Sets `apart`: a score high at one point and low at the other differs by at least the sum of both bounds."""
     if sides.apart_counts:
         return
     for one in sides.first:

@@ -1,14 +1,14 @@
-"""Regions of typical inputs: a new input from the distribution of the rows lies inside with at least a given probability.
+"""Regions of typical inputs: with at least a given probability, a new input from the rows' distribution is in the region.
 
-Split conformal prediction: the first half of the shuffled rows defines the score, the second half the threshold. A fresh input
-and the m rows of the second half are exchangeable, so its score is below the k-th smallest of their scores with a probability
-of at most k / (m + 1) (V. Vovk, A. Gammerman, G. Shafer, *Algorithmic Learning in a Random World*, 2005; J. Lei et al.,
+Split conformal prediction: the first half of the shuffled rows defines the score, the second defines the threshold. A new input
+and the m rows of the second half are exchangeable, so the probability that its score is below the k-th smallest score of these
+rows is at most k / (m + 1) (V. Vovk, A. Gammerman, G. Shafer, *Algorithmic Learning in a Random World*, 2005; J. Lei et al.,
 *Distribution-free predictive inference for regression*, JASA 113, 2018). As a constraint on counterfactuals: PINE (ICML 2026).
 
-The isolation score is from scikit-learn's forest over the cells of the models, as trees whose leaves are integers. The forest
-(F. T. Liu, K. M. Ting, Z.-H. Zhou, *Isolation Forest*, ICDM 2008) isolates an input by random cuts; the fewer cuts are needed
-on average, the less typical is the input. Cell numbers are the values of the features, so all cuts are cuts of the models. A
-leaf adds its depth, and the mean depth of a random tree with the leaf's number of rows.
+The isolation score comes from scikit-learn's forest over the cells of the models, converted to trees with integer leaves. The
+forest (F. T. Liu, K. M. Ting, Z.-H. Zhou, *Isolation Forest*, ICDM 2008) isolates an input by random cuts; the fewer cuts are
+needed on average, the less typical is the input. The values of the features are cell numbers, so all cuts are cuts of the
+models. A leaf adds its depth plus the mean depth of a random tree with the leaf's number of rows.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SEED = 0
 
 
 def split_rows(count: int) -> tuple[Int64Array, Int64Array]:
-    """Splits the rows at random into halves, one to learn from and one held out; the first may have one row more."""
+    """Splits the rows at random into two halves, one for learning and one held out; the first half may have one row more."""
     order = np.random.default_rng(SEED).permutation(count)
     half = (count + 1) // 2
     return order[:half], order[half:]
 
 
 def learn_typical(cells: Int32Array, grid: Grid, features: tuple[Feature, ...], method: Method) -> TypicalScore:
-    """The score and threshold learnt from `cells`, int32[rows, features]: at least two rows of legal cells."""
+    """The score and threshold learnt from `cells`, int32[rows, features], which must have at least two rows of legal cells."""
     learn, held_out = split_rows(len(cells))
     known = np.ascontiguousarray(cells[learn])
     forest = _by_pairs(known, grid, features) if method == "chow-liu" else isolation_forest(known, grid, features)
@@ -59,7 +59,7 @@ def _by_pairs(cells: Int32Array, grid: Grid, features: tuple[Feature, ...]) -> F
 
 
 def scores_of_values(pairs: PairTables, grid: Grid, rows: FloatArray) -> Int64Array:
-    """The scores of `rows`, float64[rows, features], from the tables alone; trees and the cells of questions are not used."""
+    """The scores of `rows`, float64[rows, features], from the tables alone, without trees and without cells of questions."""
     own = [
         group[_cells_by_hand(feature, rows[:, f])]
         for f, (group, feature) in enumerate(zip(pairs.groups, grid, strict=True))
@@ -72,7 +72,7 @@ def scores_of_values(pairs: PairTables, grid: Grid, rows: FloatArray) -> Int64Ar
 
 
 def _cells_by_hand(feature: FeatureGrid, values: FloatArray) -> Int64Array:
-    """The cell of each value: the number of cuts up to the value, the code of a category, or the last cell for missing."""
+    """The cell of each value: the number of cuts that are at most it, the code of a category, or the last cell if missing."""
     x = feature.number_type.cast(values)
     absent = np.isnan(x)
     if feature.categories:

@@ -1,1 +1,1 @@
-"""Methods for questions of special kinds; the core's methods can answer all of these questions, too."""
+"""Methods for special kinds of questions; the core's methods can answer all of these questions, too."""

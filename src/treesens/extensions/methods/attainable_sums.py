@@ -1,13 +1,13 @@
-"""Decides additive questions by the sums that their parts can attain, with exact dynamic programming.
+"""Decides additive questions from the sums that their parts can attain, by exact dynamic programming.
 
-Trees that share no feature, directly or through others, choose their leaves independently. So a score is a sum of parts, one
-for each group of trees that share features, and each of its values is a sum of one choice per part. This problem is subset sum,
-with which the paper shows that even trees of depth 1 are hard (Theorem weaknp:depth1). The table of attainable sums is the
-dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter 4),
-one bit per sum.
+If trees share no feature, directly or through other trees, their leaves are chosen independently. A score is therefore a sum of
+parts, one for each group of trees that share features, and every value of the score is a sum of one choice per part. This
+problem is subset sum, with which the paper shows that even trees of depth 1 are hard (Theorem weaknp:depth1). The table of
+attainable sums is the dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack
+Problems*, 2004, chapter 4), one bit per sum.
 
-A varied feature belongs to one point, so one choice for its part is the best for all rows. If the other features have few
-choices, these are enumerated; the paper decides this case in polynomial time (Theorem bounded-poly).
+A varied feature belongs to a single point, so one choice for its part is the best for all rows. If the other features have few
+choices, the choices are enumerated; the paper decides this case in polynomial time (Theorem bounded-poly).
 
 For an objective, the best value is the largest attainable sum within the bounds.
 
@@ -36,17 +36,17 @@ from treesens.solve.method import OpenQuestion
 from treesens.values.verify import Witness
 
 MOST_CHOICES = 20_000
-"""Maximum number of cell combinations of one part."""
+"""Maximum number of combinations of cells in one part."""
 
 _INT64_BITS = 62
-"""Maximum number of bits of products that are compared as int64."""
+"""Maximum number of bits in products that are compared as int64."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A group of trees that share features: their variables, and the contribution of each combination of cells to the rows.
+    """A group of trees that share features: the trees' variables, and the contribution of each combination of cells to rows.
 
-    `sums` are the distinct contributions, int64[n, rows]; `choice` int32[n, variables] are combinations for them.
+    `sums` are the distinct contributions, int64[n, rows]; `choice` int32[n, variables] contains a combination for each of them.
     """
 
     variables: tuple[int, ...]
@@ -63,9 +63,9 @@ class _Variables:
 
 
 def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
-    """The method's answer; None if the question is not additive enough, or if sums are too large for a table.
+    """The method's answer; None if the question is not additive enough, or if the sums are too large for a table.
 
-    An objective is one more row, which is maximised and has no bound.
+    An objective is treated as an additional row, which is maximised and has no bound.
     """
     start, query = time.perf_counter(), question.query
     parts = score_constraints_of(query, optimises=query.objective is not None)
@@ -106,7 +106,7 @@ def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
-    """The variables; None if some variable has no legal cell, for which the compiler has a better message."""
+    """The variables; None if some variable has no legal cell, a case in which the compiler has a better message."""
     features = len(query.space.names)
     varied = frozenset(range(features)) if parts.same is None else parts.same.varied
     number = np.zeros((len(query.points), features), np.int32)
@@ -122,7 +122,7 @@ def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
 
 
 def features_of_trees(model: CellEnsemble) -> list[frozenset[int]]:
-    """The features that each tree splits on."""
+    """The features on which each tree splits."""
     found: list[frozenset[int]] = []
     for root in model.root.tolist():
         features, open_nodes = set[int](), [root]
@@ -221,10 +221,10 @@ def _decide(
     variables: _Variables,
     budget: Budget,
 ) -> tuple[Facts, int] | None:
-    """The facts about the question, and the maximum of the last row if the row has no bound.
+    """The facts about the question and, if the last row has no bound, the maximum of this row.
 
-    Parts whose sums change all rows in the same proportion go into a table of sums; other parts are combined to Pareto-optimal
-    sums. If the sums are too far apart for a table, all parts are combined.
+    Parts whose sums change all rows in the same proportion are combined in a table of sums; other parts are combined to
+    Pareto-optimal sums. If the sums are too far apart for a table, all parts are combined.
     """
     direction, along, apart = _by_direction(parts, len(constant))
     table = Table.of([part.sums for part in along], direction)
@@ -259,9 +259,9 @@ def _decide(
 
 
 def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[_Part], list[_Part]]:
-    """The most frequent proportion in which parts add to one row and subtract from another, its parts, and the other parts.
+    """The most frequent proportion in which parts add to one row and subtract from another; its parts; and the other parts.
 
-    A part that subtracts from no row has a best choice and needs no table.
+    A part that subtracts from no row has a best choice, and does not need a table.
     """
     proportions: dict[tuple[int, ...], list[_Part]] = {}
     bent: list[_Part] = []

@@ -1,8 +1,8 @@
-"""Enumerates the combinations of cells of a small domain in which a question may hold: vectorised, exact, relaxed on values.
+"""Enumerates cell combinations of a small domain in which a question may hold: vectorised, exact, but relaxed on values.
 
-Constraints on cells (scores, sets of cells, boxes) are exact. Values that matter are enumerated if they are few, so relations
-between values are then exact as well. Other constraints on values count as satisfied if some values in the cells, chosen per
-term, satisfy them; `concretise` decides them for each combination.
+Constraints on cells (scores, sets of cells, boxes) are exact. If the values that matter are few, they are enumerated as well,
+so that relations between values are exact, too. Other constraints on values count as satisfied if some values in the cells,
+chosen separately for each term, satisfy them; `concretise` decides such constraints for each combination.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ Exact = NDArray[Any]
 MOST_VALUES = 400_000
 """Maximum number of combinations for which the values that matter are enumerated."""
 _ALONE = 2
-"""A single point may have this many times as many combinations as all points together."""
+"""The limit for a single point is this multiple of the limit for all points together."""
 _WALKS = 10_000_000
-"""Maximum number of leaves that are looked up at once."""
+"""Maximum number of leaves that are evaluated at once."""
 
 
 class Combinations:
-    """Combinations of slots: `chosen`, int32[N, points, features], contains the slot numbers, `cells` the cell numbers.
+    """Combinations of slots: `chosen`, int32[N, points, features], contains the slot numbers, and `cells` the cell numbers.
 
-    `total` is the number of combinations before the constraints on single points, which `of` applies first.
+    `total` is the number of combinations before `of` applies the constraints on single points.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Combinations:
     def of(query: Query, most: int) -> Combinations | None:
         """The combinations that domains and constraints on single points allow; None if there are more than `most`.
 
-        Values that matter are enumerated, unless this gives too many combinations.
+        Values that matter are enumerated unless this yields too many combinations.
         """
         matters = related_features(query)
         features = range(len(query.space.names))
@@ -84,7 +84,7 @@ class Combinations:
 
     @staticmethod
     def of_points(query: Query, most: int) -> list[Combinations] | None:
-        """The combinations of cells of each point that its own constraints allow; None if a point has more than `most`."""
+        """For each point, the cell combinations that its own constraints allow; None if a point has more than `most`."""
         slots = [slots_of(query.space, f, split=False) for f in range(len(query.space.names))]
         return _Enumeration(query, slots, most).of_points(most)
 
@@ -96,7 +96,7 @@ class Combinations:
         )
 
     def ranges(self, numbers: Int64Array) -> dict[Place, ValueRange | None] | Place:
-        """The values of every place in these combinations; or a place that is missing in some of them, but not in all."""
+        """The values of every place in these combinations or, if a place is missing in some but not in all, this place."""
         found: dict[Place, ValueRange | None] = {}
         for root in dict.fromkeys(self.roots.values()):
             reaches = self.slots[root[1]].reaches
@@ -120,7 +120,7 @@ class Combinations:
         return found
 
     def taken(self, places: Int64Array) -> Combinations:
-        """The combinations at `places`; scores that are already known are kept."""
+        """The combinations at `places`; scores that were already computed are kept."""
         found = Combinations(self.query, self.roots, self.slots, self.chosen[places], self.total)
         found._sources = dict.fromkeys(range(self.chosen.shape[1]), (self, places))
         return found
@@ -148,7 +148,7 @@ class Combinations:
     # --- constraints ------------------------------------------------------------------------------------------------------
 
     def may(self, constraint: Constraint) -> BoolArray:
-        """False for combinations in whose cells no values satisfy a constraint, bool[N]."""
+        """False for combinations in which no values in the cells satisfy a constraint, bool[N]."""
         match constraint:
             case AllOf(parts):
                 return self.all_of(parts)
@@ -181,7 +181,7 @@ class Combinations:
                 return alive
 
     def all_of(self, constraints: Sequence[Constraint]) -> BoolArray:
-        """False for combinations in which some constraint is false for all values in the cells, bool[N]."""
+        """False for combinations in which a single constraint is false for all values in the cells, bool[N]."""
         alive = self.everything
         for constraint in constraints:
             alive &= self.may(constraint)
@@ -206,7 +206,7 @@ class Combinations:
         return free
 
     def _small(self, relation: ValueSum) -> BoolArray:
-        """True where the least values of the terms sum to at most the limit; a linear term fails for a missing value."""
+        """True where the sum of the terms' least values is at most the limit; False if a linear term has a missing value."""
         total, denominator, possible = self._best_sum(canonical_terms(relation.terms, self.roots), upwards=False)
         limit = relation.limit * denominator
         highest = -(-limit).__floor__() - 1 if relation.strict else limit.__floor__()
@@ -215,7 +215,7 @@ class Combinations:
     # --- sums -------------------------------------------------------------------------------------------------------------
 
     def best_of_form(self, form: LinearForm, *, upwards: bool) -> tuple[Exact, int]:
-        """The greatest (or least) value of a form in every combination; if values matter, an upper (or lower) bound."""
+        """The greatest (or least) value of a form for every combination; if values matter, an upper (or lower) bound."""
         parts: list[tuple[Exact, Fraction]] = []
         for term in form.scores:
             values, shift = self.scores(term.point)
@@ -287,7 +287,7 @@ class Combinations:
 
 
 class _Enumeration:
-    """Enumerates the combinations of each point alone, and joins those that satisfy the point's own constraints."""
+    """Enumerates the combinations of each point separately, and joins those that satisfy the point's own constraints."""
 
     def __init__(self, query: Query, slots: Sequence[Slots], most: int) -> None:
         self.query, self.slots, self.most = query, slots, most
@@ -311,12 +311,12 @@ class _Enumeration:
         return found
 
     def of_points(self, most: int) -> list[Combinations] | None:
-        """The combinations of each point alone; None if a point has too many."""
+        """The combinations of each point by itself; None if a point has too many."""
         parts = [found for point in range(self.points) if (found := self._alone(point, most)) is not None]
         return parts if len(parts) == self.points else None
 
     def _alone(self, point: int, most: int) -> Combinations | None:
-        """The choices of a point that its own constraints allow, with the other point free; None if there are too many."""
+        """The choices of a point that its own constraints allow; the other point is free; None if there are too many."""
         blocks = self._blocks(point)
         sizes = [count_choices(block) for block in blocks]
         count = prod(sizes)
@@ -337,7 +337,7 @@ class _Enumeration:
         return alone.taken(np.flatnonzero(kept))
 
     def _blocks(self, point: int) -> list[dict[Place, Member]]:
-        """The places for which a point chooses slots, in blocks: one per one-hot group, and one per other place."""
+        """The places for which a point chooses slots, in blocks: a block per one-hot group, and a block per other place."""
         found, free = list[dict[Place, Member]](), dict.fromkeys(self.roots[point, f] for f in range(self.features))
         for group in self.query.constraints:
             if isinstance(group, OneHot) and group.point == point:
@@ -352,7 +352,7 @@ class _Enumeration:
         return Member(options, None if mask is None else np.asarray(mask[self.slots[root[1]].cells[options]]))
 
     def _joined(self, left: Combinations, right: Combinations) -> Combinations | None:
-        """All pairs that agree where the two points must agree; None if there are too many."""
+        """All pairs whose points agree wherever the question requires it; None if there are too many."""
         shared = [f for f in range(self.features) if self.roots[0, f] == self.roots[1, f]]
         both = np.concatenate([left.chosen[:, 0, shared], right.chosen[:, 1, shared]])
         groups = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1) if shared else np.zeros(len(both), int)

@@ -1,5 +1,5 @@
 """Finds the cheapest solution of a question about scores with additive cell costs (`engine/levels/cost_search.hpp`), and the
-least level of a solution, which is the level of its highest cell (`engine/levels/level_search.hpp`).
+least level of a solution, where the level of a solution is that of its highest cell (`engine/levels/level_search.hpp`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treesens.compiler.query.values import Place
 
 @dataclass(frozen=True)
 class CostOutcome:
-    """The cheapest point, `cells` int32[points, features], or None if none is known, and the lower bound `low` of all costs.
+    """The cheapest point, `cells` int32[points, features], or None if unknown, and the lower bound `low` on all costs.
 
     `closed` is True if the result is proved to the precision of the engine's units: if `cells` is None, no point exists.
     """
@@ -46,8 +46,8 @@ def least_cost_on_trees(
     """The solution with the least total cost of cells; the objective of the question is ignored.
 
     Costs are int64[n_cells] per place; -1 forbids a cell. Returns None if the question needs the compiled path, if the engine
-    has an internal error, or if a domain is empty, for which the compiler has a better message. Alternatives between bounds are
-    solved one after the other, each for an improvement on the best solution.
+    has an internal error, or if a domain is empty, a case in which the compiler has a better message. Alternatives between
+    bounds are solved one after the other, each with the requirement to improve on the best solution.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]
@@ -76,7 +76,7 @@ def least_cost_on_trees(
 
 
 def is_rounded(query: Query) -> bool:
-    """True if scores are rounded for the engine, because scores of forests are too long for its integers."""
+    """True if scores are rounded for the engine, because exact scores of forests are too long for the engine's integers."""
     questions = [bound_question(alternative) for alternative in every_case(query)]
     return any(row.rounded for question in questions if question is not None for row in question.rows)
 
@@ -118,10 +118,10 @@ def least_level_on_trees(
     seed: int = 0,
     memory: int | None = None,
 ) -> LevelOutcome | None:
-    """The least level of a solution, which is the highest level of its cells: int32[n_cells] per place; -1 forbids a cell.
+    """The least level of a solution (its highest cell level); levels are int32[n_cells] per place, and -1 forbids a cell.
 
-    Returns None if the question needs the compiled path, if the engine has an internal error, or if a domain is empty, which
-    the compiler reports better. Alternatives between bounds are solved one after the other, each below the best level.
+    Returns None if the question needs the compiled path, if the engine has an internal error, or if a domain is empty, a case
+    that the compiler reports better. Alternatives between bounds are solved in turn, each below the best level so far.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]

@@ -1,10 +1,10 @@
-"""Decides values inside cells exactly if propagation leaves them open: few values by enumeration, many by z3.
+"""Decides values inside cells exactly if propagation leaves them undecided: few values by enumeration, many values with z3.
 
-Values are rationals in z3 and floats in a model. So `unsat` is a proof, but a model found by z3 is rounded to floats, and
-counts only if the floats satisfy the relations.
+In z3, values are rationals; in a model, they are floats. Therefore `unsat` is a proof, but a solution found by z3 is rounded to
+floats, and counts only if the floats satisfy the relations.
 
-z3 is fast for linear arithmetic and slow for squares. So each square becomes a variable, and a proposed point that contradicts
-the square adds lemmas: tangents below and secants above (incremental linearization: Cimatti et al., TACAS 2017).
+z3 is fast for linear arithmetic and slow for squares. Therefore each square becomes a variable, and a proposed point that
+contradicts a square adds lemmas: tangents below and secants above (incremental linearization: Cimatti et al., TACAS 2017).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from treesens.values.propagation import Choice, Ranges
 
 Z3 = "z3"
 MOST_SECONDS = 1.0
-"""Maximum number of seconds of z3 for one conjunction of relations."""
+"""Maximum number of seconds that z3 may spend on one conjunction of relations."""
 CLOSE = Fraction(1, 20_000)
-"""The distance from the bound, in units of the objective, within which a value counts as optimal."""
+"""The distance from the bound, in units of the objective, at which a value still counts as optimal."""
 _CHOICES = 60
 _LISTED = 64
 """Maximum number of values listed per variable; larger sets become ranges, which is a sound relaxation."""
 _FINE = 30
-"""Tangents touch and secants meet at multiples of 2**-_FINE."""
+"""Tangents touch the parabola, and secants meet, at multiples of 2**-_FINE."""
 
 
 @dataclass(frozen=True)
 class Inside:
-    """A result about the values in some cells. `values`, float64[points, features], satisfy all relations; `none` is True if no
-    values do; without either, the result is open. No values have an objective better than `bound`.
+    """A result about the values in some cells. `values`, float64[points, features], satisfies all relations; `none` is True if
+    no values do so; if neither is set, the result is undecided. No values have an objective better than `bound`.
     """
 
     values: FloatArray | None = None
@@ -66,7 +66,7 @@ def decide_values(alternatives: Alternatives, left: Callable[[], float]) -> Insi
 
 
 def bound_objective(alternatives: Alternatives, goal: Objective, left: Callable[[], float]) -> Inside:
-    """A bound on the objective over rationals, which floats may not reach, and values close to it."""
+    """A bound on the objective over rationals, which floats may not attain, and values close to the bound."""
     if not alternatives.complete:
         return Inside()
     best: Fraction | None = None
@@ -86,17 +86,17 @@ _Floats = dict[Place, float]
 
 
 class _System:
-    """One conjunction of relations over ranges of values, as input for z3."""
+    """A single conjunction of relations over ranges of values, as input for z3."""
 
     def __init__(self, ranges: Ranges, relations: Sequence[ValueSum], left: Callable[[], float]) -> None:
-        self.z3: Any = imported(Z3, "related real values are decided with z3")
+        self.z3: Any = imported(Z3, "relations between real values are decided with z3")
         self.ranges, self.relations = ranges, relations
         self.deadline = time.monotonic() + min(MOST_SECONDS, left())
         self.squares: dict[Any, _Square] = {}
         self.variables = {place: self._variable(place, reach) for place, reach in ranges.items() if reach is not None}
 
     def values(self) -> _Floats | Literal[False] | None:
-        """Floats that satisfy the relations; False if none exist, None if the search is inconclusive."""
+        """Floats that satisfy the relations; False if no such floats exist, None if the search is inconclusive."""
         solver = self.z3.Solver()
         if not self._told(solver):
             return False
@@ -124,7 +124,7 @@ class _System:
         return None
 
     def best(self, terms: Sequence[Term], goal: Objective) -> tuple[Fraction, _Floats | None] | Literal[False] | None:
-        """A close bound on an objective, with floats that nearly reach it, or None; False and None are as for `values`."""
+        """A close bound on an objective, with floats that nearly attain it or with None; False and None are as in `values`."""
         solver = self.z3.Optimize()
         parts = [self._term(term) for term in terms]
         if not self._told(solver) or any(part is None for part in parts):
@@ -148,7 +148,7 @@ class _System:
         return best
 
     def _checked(self, solver: Any) -> Any:
-        """A model; False if none exists, None if z3 does not decide this within the time limit."""
+        """A model; False if no model exists, None if z3 does not decide this within the time limit."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             return None
@@ -161,7 +161,7 @@ class _System:
     # --- input of z3 ------------------------------------------------------------------------------------------------------
 
     def _told(self, solver: Any) -> bool:
-        """Adds all ranges and relations to z3; returns False if a relation fails because a value is missing."""
+        """Adds all ranges and relations to z3; returns False if a missing value violates a relation."""
         for place, reach in self.ranges.items():
             if reach is not None:
                 solver.add(*self._legal(place, reach))
@@ -242,7 +242,7 @@ class _System:
         return Fraction(exact.numerator_as_long(), exact.denominator_as_long())
 
     def _rounded(self, model: Any) -> _Floats | None:
-        """The legal floats nearest to a model, or other floats around them, if they satisfy every relation; otherwise None."""
+        """The legal floats nearest to z3's model, or other floats nearby, if they satisfy every relation; otherwise None."""
         found: _Floats = {}
         for place, reach in self.ranges.items():
             if reach is None:
@@ -260,7 +260,7 @@ class _System:
 
 @dataclass
 class _Square:
-    """A variable for the square of `away`, which lies in [low, high] and is an integer if `whole`; secants meet at `cuts`."""
+    """A variable for the square of `away`, which is in [low, high] and is an integer if `whole`; secants meet at `cuts`."""
 
     system: _System
     number: int
@@ -282,7 +282,7 @@ class _Square:
         yield self._secant(self.low, self.high)
 
     def refuting(self, model: Any) -> Iterator[Any]:
-        """Lemmas that exclude a model's value of the square; none if the value is close enough."""
+        """Lemmas that exclude the value of the square in z3's model; none if this value is close enough."""
         x, given = self.system.valued(model, self.away), self.system.valued(model, self.value)
         close = (self.high - self.low + 1) ** 2 * Unit(_FINE).size
         at = x if self.whole else Fraction(round(x * (1 << _FINE)), 1 << _FINE)
@@ -302,7 +302,7 @@ class _Square:
         return self.value >= self.system.number(2 * at) * self.away - self.system.number(at * at)
 
     def _chord(self, at: Fraction) -> Any:
-        """The chord between the integer `at` and the next one; no integer lies strictly between them."""
+        """The chord between the integer `at` and the next integer; no integer is strictly between them."""
         return self.value >= self.system.number(2 * at + 1) * self.away - self.system.number(at * (at + 1))
 
     def _secant(self, low: Fraction, high: Fraction) -> Any:
@@ -317,6 +317,6 @@ def _value(terms: Sequence[Term], goal: Objective, values: _Floats) -> Fraction:
 
 
 def _steps(reach: ValueRange) -> int:
-    """A power of two; between the ends of the range, all multiples of its inverse are floats of the type."""
+    """A power of two such that all multiples of its inverse within the range are floats of the type."""
     size = max(abs(reach.low), abs(reach.high), 1.0)
     return 1 << max(0, min(20, 22 - int(log2(size))))

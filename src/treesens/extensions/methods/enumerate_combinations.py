@@ -37,7 +37,7 @@ _BACKEND = "native"
 Enumerate = Callable[
     [Query, Options, Combinations, Callable[[], float], Callable[[Witness], None] | None, Witness | None], Result | None
 ]
-"""A function that enumerates combinations and returns the answer, or None if something stays open."""
+"""A function that enumerates combinations and returns the answer, or None if some combination remains undecided."""
 
 
 def enumerate_combinations(
@@ -48,7 +48,7 @@ def enumerate_combinations(
     on_better: Callable[[Witness], None] | None,
     known_witness: Witness | None,
 ) -> Result | None:
-    """Answers a question without an objective, or with a sum as its objective; None at the time limit, or if it stays open."""
+    """Answers a question without an objective, or with a sum as its objective; None if undecided or timed out."""
     walk = Enumeration(query, combinations, left, on_better, options.near, options.library_predict, known_witness)
     done = walk.run(combinations.all_of(query.constraints))
     return conclude_enumeration(walk) if done or walk.witness is not None else None
@@ -63,7 +63,7 @@ def close_by_enumeration(
     enumerate_all: Enumerate = enumerate_combinations,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """The result `before` of a search; an open result is completed by enumerating all combinations of cells."""
+    """The result `before` of a search; if it is open, it is completed by enumerating all combinations of cells."""
     start = time.monotonic()
 
     joined = _join_cells(query, options, before, on_better)
@@ -100,7 +100,7 @@ def close_by_enumeration(
 def _join_cells(
     query: Query, options: Options, before: Result, on_better: Callable[[Witness], None] | None
 ) -> tuple[Result, str] | None:
-    """The answer from the best cells of every point, with a description of the work; None if cells do not decide it.
+    """The answer from the best cells of every point, with a description of the work; None if cells alone do not decide it.
 
     The number of steps is limited, so the remaining time is not checked.
     """
@@ -135,7 +135,7 @@ def _join_cells(
 
 
 def conclude_enumeration(walk: Enumeration) -> Result | None:
-    """The answer that follows from a completed walk; None if a combination stays open."""
+    """The answer that follows from a completed walk; None if a combination remains undecided."""
     if walk.unsettled:
         return None
     query, goal = walk.query, walk.query.objective
@@ -163,11 +163,11 @@ def _conclude_none(walk: Enumeration) -> Result:
     proof, notes = Proof.EXACT, tuple[str, ...]()
     if walk.numerical:
         proof = Proof.LIBRARY
-        notes = ("exact arithmetic has inputs within the numerical band, but the library's has none",)
+        notes = ("exact arithmetic admits inputs within the numerical band, but the library's arithmetic admits none",)
     bare = leave_open(walk.query.name, notes=notes, backend=_BACKEND, proof_dependencies=_premises(walk))
     return conclude_none(bare, reason, proof)
 
 
 def _premises(walk: Enumeration) -> tuple[str, ...]:
-    """The assumptions on which a walk's `none` or bound depends, other than exact arithmetic."""
+    """The assumptions, other than exact arithmetic, on which a `none` or a bound from a walk depends."""
     return (f"values inside cells by {Z3} (exact)",) if walk.asked_z3 else ()

@@ -1,7 +1,7 @@
 """Enumerates groups of combinations of cells; relations between values may exclude an entire group at once.
 
-The best and smallest groups come first. The values in a group's ranges bound the group, ignoring scores; a group that may
-contain an improvement is halved.
+Groups with the best bounds come first; among equal bounds, smaller groups. A group is checked by the values in its ranges
+alone, without scores; a group that may contain an improvement is halved.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SECONDS = 0.3
 
 
 class Walk(Protocol):
-    """The interface that a walk through single combinations (`Enumeration`) offers to a walk through groups."""
+    """The interface of a walk through single combinations (`Enumeration`) that a walk through groups uses."""
 
     query: Query
     combinations: Combinations
@@ -37,7 +37,7 @@ class Walk(Protocol):
         """The remaining seconds."""
 
     def better(self, goal: Objective, value: Fraction, than: Fraction | None) -> bool:
-        """True if a value of the objective is better than another one."""
+        """True if one value of the objective is better than another value."""
 
     def better_question(self) -> Query:
         """The question for an improvement of the best answer."""
@@ -49,7 +49,7 @@ class Walk(Protocol):
         """Checks one combination."""
 
     def stays_possible(self, goal: Objective, value: Fraction) -> None:
-        """Notes the value of a combination that could not be excluded."""
+        """Records the value of a combination that could not be excluded."""
 
 
 def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | None) -> bool:
@@ -94,7 +94,7 @@ def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | Non
 def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
     """True if no values in the ranges of a group satisfy the relations, or none of these values improve on the best answer.
 
-    For a group in which a place is missing in some combinations but not in all, returns False and this place.
+    If a place is missing in some combinations of the group but not in all, returns False and this place.
     """
     ranges = walk.combinations.ranges(group)
     if isinstance(ranges, tuple):
@@ -104,7 +104,7 @@ def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
 
 
 def _halves(walk: Walk, group: Int64Array, mixed: Place | None) -> tuple[Int64Array, Int64Array]:
-    """The two halves of a group, split at the place with the most slots, or between present and missing values of `mixed`."""
+    """The two halves of a group, split at the place with the most slots, or into present and missing values of `mixed`."""
     chosen = walk.combinations.chosen[group]
     if mixed is not None:
         reaches = walk.combinations.slots[mixed[1]].reaches

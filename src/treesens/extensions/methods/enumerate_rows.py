@@ -1,7 +1,7 @@
 """Finds the distance to the nearest row on a small domain, by enumerating the combinations of cells for every row.
 
-Combinations can be ranked by the distance to one row, which is a sum, but not by the minimum over all rows. The rows that may
-be nearest come first; rows that the best known pair excludes are skipped.
+Combinations can be ranked by the distance to a single row, which is a sum, but not by the minimum over all rows. The rows that
+may be nearest come first; rows that the best known pair excludes are skipped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from treesens.solve.options import Options
 from treesens.values.verify import Witness
 
 MOST = 2_000_000
-"""Maximum of the product of the numbers of combinations and rows."""
+"""Maximum of the number of combinations times the number of rows."""
 
 _Best: TypeAlias = tuple[Fraction, Witness, int]
 """The distance (squared for l2), a pair with this distance, and the row."""
@@ -46,7 +46,7 @@ def enumerate_rows(
     on_better: Callable[[Witness], None] | None,
     known_witness: Witness | None,
 ) -> Result | None:
-    """The closed answer; None if there are too many rows, at the time limit, or if something stays open.
+    """The closed answer; None if there are too many rows, at the time limit, or if a combination remains undecided.
 
     `known_witness` comes from an earlier search; better pairs are passed to `on_better`.
     """
@@ -106,7 +106,7 @@ def _nearest_to(query: Query, nearest: NearestRows, rows: list[int], known_witne
 
 
 def _distinct(nearest: NearestRows) -> list[int]:
-    """The indices of the distinct rows, in order; rows with missing values are all kept."""
+    """The indices of the distinct rows, in order; all rows with missing values are kept."""
     if not nearest.features:
         return [0]
     _, first = np.unique(nearest.values, axis=0, return_index=True)
@@ -116,7 +116,7 @@ def _distinct(nearest: NearestRows) -> list[int]:
 def _ranked(
     query: Query, combinations: Combinations, rows: list[int], possible: BoolArray, left: Callable[[], float]
 ) -> list[tuple[Fraction, int]] | None:
-    """The rows with their least possible distances, in ascending order of distance; None at the time limit."""
+    """The rows and their least possible distances, in ascending order of distance; None at the time limit."""
     assert query.objective is not None
     assert query.objective.nearest is not None
     ranked = []

@@ -1,7 +1,7 @@
 """Walks through the combinations of cells of a small domain, the most promising first.
 
-Cells decide nearly everything. Values inside cells are chosen exactly if they matter, and a proof about them excludes all
-combinations that it covers. The walk is exact but slow, so it is used only if the other methods leave the question open.
+Cells decide nearly everything. If values inside cells matter, they are chosen exactly, and a proof about them excludes all
+combinations to which it applies. The walk is exact but slow, so it is used only if the other methods fail to decide.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from treesens.values.relations import better_than
 from treesens.values.verify import Rejected, Witness, may_hold_in_library, verify_cells, verify_values
 
 _FEW = 8
-"""Maximum number of combinations that are always checked one by one, even if values are related."""
+"""Maximum number of combinations that are always checked one by one, even if values in them are related."""
 
 _CLOSE = Fraction(1, 20_000)
 """The precision to which objectives are bounded over ranges of values."""
@@ -40,7 +40,7 @@ _STEPS = 40
 
 @dataclass
 class Enumeration:
-    """One walk through combinations of cells, with its results so far."""
+    """One walk through the combinations of cells, with the results so far."""
 
     query: Query
     combinations: Combinations
@@ -49,28 +49,28 @@ class Enumeration:
     near: FloatArray | None = None
     """Preferred values, float64[features]."""
     library_predict: Sequence[LibraryReplay] | None = None
-    """The library's own predictions, per model, for replay."""
+    """The predictions of the library itself, per model, for replay."""
     known: Witness | None = None
     """The answer of an earlier search, if any."""
     witness: Witness | None = None
     value: Fraction | None = None
     numerical: int = 0
-    """The number of combinations that exact arithmetic accepts, but the library's arithmetic rejects."""
+    """The number of combinations that are accepted in exact arithmetic, but rejected in the library's arithmetic."""
     ruled_out: int = 0
-    """The number of `numerical` combinations that the library rejects for all orders of additions and all tie-breaks."""
+    """The number of these `numerical` combinations the library rejects for every addition order and tie-break."""
     unsettled: list[str] = field(default_factory=list)
     doubtful: bool = False
-    """True if a finished combination, which bounds the objective, may contain no values at all."""
+    """True if a finished combination that contributes to the bound on the objective may contain no values at all."""
     asked_z3: bool = False
     """True if an exclusion relies on z3, which decides values inside cells."""
     open_bound: Fraction | None = None
-    """The best value that a finished combination may have, if some combination's best value is not known exactly."""
+    """The best value that a finished combination may attain, if the best value of some combination is not known exactly."""
 
     def run(self, alive: BoolArray) -> bool:
         """Checks combinations, the best first, until the remaining combinations cannot improve the answer. Returns False at the
         time limit; the unchecked combinations then give a bound.
 
-        `alive`, bool[N], flags the remaining combinations, and is updated. Answers must improve on `value` if it is set.
+        `alive`, bool[N], flags the remaining combinations, and is updated. If `value` is set, answers must improve on it.
         """
         if self.known is not None:
             self._keep(self.known)
@@ -107,7 +107,7 @@ class Enumeration:
         return objective_range(self.query)
 
     def within_range(self, key: Fraction) -> Fraction:
-        """The objective's bound from cells, tightened by other facts, e.g. that different points have some change."""
+        """The objective's bound from cells, tightened by other facts, e.g. that points differ in some feature."""
         goal = self.query.objective
         if goal is None:
             return key
@@ -153,7 +153,7 @@ class Enumeration:
             self._improve_inside(goal, number, verdict, key)
 
     def decide(self, asked: Alternatives, seconds: float = inf) -> Inside:
-        """Decides the values in some cells, and notes exclusions by z3."""
+        """Decides the values in some cells, and records whether z3 excluded them."""
         inside = decide_values(asked, lambda: min(seconds, self.left()))
         self.asked_z3 |= inside.by_z3 and inside.none
         return inside
@@ -183,7 +183,7 @@ class Enumeration:
                 self.on_better(witness)
 
     def _improve_inside(self, goal: Objective, number: int, witness_known: Witness, key: Fraction) -> None:
-        """Searches for improvements in the same cells as long as it finds some, and notes a bound on further improvements."""
+        """Searches for improvements in the same cells until it finds no more, and records a bound on further improvements."""
         value = objective_form_value(goal, inputs_of(self.query, witness_known.values))
         sign = 1 if goal.maximize else -1
         for step in range(2 * _STEPS):
@@ -213,7 +213,7 @@ class Enumeration:
         return witness
 
     def better_question(self) -> Query:
-        """The question, with the constraint that answers improve on the best answer if the objective is about values."""
+        """The question; if the objective is about values, with the constraint that answers must improve on the best answer."""
         goal = self.query.objective
         if goal is None or not goal.values or self.value is None:
             return self.query
@@ -221,7 +221,7 @@ class Enumeration:
         return replace(self.query, constraints=(*self.query.constraints, better))
 
     def _close_inside(self, goal: Objective, number: int, key: Fraction) -> None:
-        """Searches by bisection for values in the cells that are better than the best known values, and notes a bound."""
+        """Searches by bisection for values in the cells that are better than the best known values, and records a bound."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
         inside = self.decide(alternatives_of(self.better_question(), cells, self.near, pins))
         while not inside.none and self.value is not None and self.left() > 0:
@@ -250,7 +250,7 @@ class Enumeration:
         return key if inside.bound is None or self.better(goal, inside.bound, key) else inside.bound
 
     def _stays_open(self, goal: Objective, number: int, key: Fraction) -> None:
-        """Notes the bound of a combination that may contain no values at all."""
+        """Records the bound of a combination that may contain no values at all."""
         self.unsettled.pop()
         self.stays_possible(goal, self._rational_bound(goal, number, key))
         self.doubtful = True

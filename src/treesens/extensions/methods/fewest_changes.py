@@ -1,9 +1,10 @@
-"""Minimises the number of features in which two inputs differ, or decides a limit on it, by implicit hitting sets.
+"""Minimises the number of features in which two inputs differ, or decides a limit on this number, by implicit hitting sets.
 
-"No answer differs only in features of this set" is a question like `sensitive m to {..}`. This claim is proved quickly,
-while a search that minimises a count makes little progress. A proof shows that every answer differs in a feature outside the
-set; the next sets to try are the smallest sets that hit all these complements (Moreno-Centeno and Karp, "The implicit hitting
-set approach to solve combinatorial optimization problems", Operations Research 61, 2013). Their size is a lower bound.
+The claim "no answer changes only this set" is a question like `sensitive m to {..}`. This claim is proved quickly, while a
+search that minimises a count makes little progress. A proof shows that every answer differs in a feature outside the set; the
+next sets to try are the smallest sets that hit the complements of all proved sets (Moreno-Centeno and Karp, "The implicit
+hitting set approach to solve combinatorial optimization problems", Operations Research 61, 2013). The size of these sets is a
+lower bound.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from treesens.values.stated_changes import changes_wanted, implied_changes
 from treesens.values.verify import Witness, verify_values
 
 _PART = 1 / 8
-"""Share of the remaining time for one set."""
+"""Share of the remaining time that one set may use."""
 _SINGLES = 1 / 2
-"""Share of the time for single features, because for most questions one feature is enough."""
+"""Share of the time for sets of one feature, because one feature suffices for most questions."""
 
 Features = frozenset[int]
 
@@ -42,9 +43,9 @@ Ask = Callable[[Query, Budget], Result]
 
 
 class FewestChanges:
-    """One search. `best` is the answer that differs in the fewest features, `value` is their number, `low` is a proved bound.
+    """One search. `best` is the answer with the fewest changes; `value` is their number, and `low` is a proved bound on it.
 
-    With a limit `most` instead of an objective, the search ends as soon as the limit is decided.
+    If there is a limit `most` instead of an objective, the search ends as soon as the limit is decided.
     """
 
     def __init__(self, query: Query, options: Options, ask: Ask, budget: Budget) -> None:
@@ -57,7 +58,7 @@ class FewestChanges:
         self.uncounted = frozenset(range(len(query.space.names))) - wanted.features
         self.best: Result | None = None
         self.seen: Witness | None = None
-        """The answer that differs only in features of the last set, if any."""
+        """The answer that differs only in features of the set tried last, if any."""
         self.value = len(self.free) + 1
         counted = [one for one, least in implied_changes(self.constraints) if least == 1 and one <= wanted.features]
         self.to_hit = [one & self.free for one in counted]
@@ -70,7 +71,7 @@ class FewestChanges:
         self.seconds = Counter[str]()
 
     def run(self) -> Result:
-        """The answer with value and bound; `none` or `unknown` if this is the answer without the objective or limit."""
+        """The answer with value and bound; `none` or `unknown` if that is the result without the objective or limit."""
         first = self._ask(self.free, self.budget.share(1 / 2))
         if self.best is None or first.witness is None:
             return first
@@ -84,11 +85,11 @@ class FewestChanges:
         return self._decided(known, premises) if self.most is not None else self._optimum(known, premises)
 
     def _is_open(self) -> bool:
-        """True if the question is not decided yet."""
+        """True if the question is still undecided."""
         return self.value > self._bound() and (self.most is None or self.value > self.most >= self._bound())
 
     def _ask_singles(self) -> bool:
-        """Tries the empty set and each feature alone; returns True if larger sets remain to be tried."""
+        """Tries the empty set and each single feature; returns True if larger sets must still be tried."""
         if not self.to_hit and not self._is_none(frozenset(), self._part()):
             return False
         best = self._changed_by_best()
@@ -100,7 +101,7 @@ class FewestChanges:
         return self._is_open()
 
     def _raise_bound(self, differing: Features) -> None:
-        """Tries hitting sets of the known complements, the smallest first, until one of them has an answer or a proof fails."""
+        """Tries hitting sets of the known complements, the smallest first, until one has an answer or cannot be proved."""
         while self._is_open() and not self.budget.over:
             chosen = hitting_set(self.to_hit, lambda: self.budget.over)
             assert chosen is not None
@@ -116,7 +117,7 @@ class FewestChanges:
                     break
 
     def _filled(self, chosen: Features) -> Features:
-        """The set `chosen`, filled up to the limit, first with features of the best answer."""
+        """The set `chosen`, extended up to the limit; features of the best answer are added first."""
         if self.most is None:
             return chosen
         best = self._changed_by_best()
@@ -124,7 +125,7 @@ class FewestChanges:
         return chosen | frozenset(more[: max(0, self.most - len(chosen))])
 
     def _leave_out(self) -> None:
-        """Drops features of the best answer until no feature can be left out."""
+        """Drops features from those in which the best answer differs, until no more features can be dropped."""
         tried = set[Features]()
         while self._is_open():
             changed = self._changed_by_best()
@@ -135,13 +136,13 @@ class FewestChanges:
             self._is_none(smaller, self._part())
 
     def _bound(self) -> int:
-        """The greater of the proved and the stated bound."""
+        """The greater of the proved bound and the stated bound."""
         return max(self.low, self.stated)
 
     def _grow(self, inside: Features, differing: Features) -> None:
-        """Searches for a larger set outside which every answer differs; some answer differs in `differing`.
+        """Searches for a larger set such that every answer differs outside the set; some answer differs in `differing`.
 
-        All remaining features are tried at once: an answer is found sooner than a proof, and shows a feature to leave out.
+        All remaining features are tried at once, as an answer is found sooner than a proof, and shows a feature to leave out.
         """
         left = self.free - inside
         while self._is_open() and not self.budget.over:
@@ -152,7 +153,7 @@ class FewestChanges:
             differing = left if self.seen is None else self._changed(self.seen)
 
     def _is_none(self, inside: Features, budget: Budget) -> bool:
-        """True if it is proved that no answer differs in these features alone; every answer then differs in another feature."""
+        """True if it is proved that no answer differs only in these features; every answer then differs in another feature."""
         if any(inside.isdisjoint(one) for one in self.to_hit):
             self.seen = None
             return True
@@ -175,7 +176,7 @@ class FewestChanges:
         return self.budget.share(_PART).at_least(LEAST)
 
     def _ask(self, free: Features, budget: Budget) -> Result:
-        """The answer for differences in the features `free` and in uncounted features alone."""
+        """The answer if inputs may differ only in the features `free` and in uncounted features."""
         same = () if free == self.free else (SameExcept(0, 1, free | self.uncounted),)
         part = replace(self.query, objective=None, constraints=(*self.constraints, *same))
         self.seen = None
@@ -190,7 +191,7 @@ class FewestChanges:
             library_predict=self.options.library_predict,
         )
         if not isinstance(witness, Witness):
-            reason = "an answer that differs in few features does not answer the question"
+            reason = "an answer that differs in few features is not an answer to the question"
             return leave_open(self.query.name, reason, backend=result.backend, attempts=result.attempts)
         result = replace(result, witness=witness)
         self.seen = witness
@@ -252,7 +253,7 @@ def search_fewest_changes(question: OpenQuestion, budget: Budget) -> Result:
 
 
 def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequence[Features] = ()) -> Features | None:
-    """A smallest set that hits all (nonempty) `sets` and contains no set in `barred`, or None. Raises TimeUp at the limit."""
+    """A smallest set that hits all (nonempty) `sets` and contains none of `barred`, or None. Raises TimeUp at the limit."""
     for size in range(len(frozenset[int]().union(*sets)) + 1):
         found = _hit(list(sets), size, over, frozenset(), barred)
         if found is not None:
@@ -263,7 +264,7 @@ def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequ
 def _hit(
     sets: list[Features], size: int, over: Callable[[], bool], chosen: Features, barred: Sequence[Features]
 ) -> Features | None:
-    """`chosen` with up to `size` more elements, hitting all sets, or None."""
+    """`chosen` with at most `size` more elements, such that it hits all sets, or None."""
     if any(one <= chosen for one in barred):
         return None
     if not sets:

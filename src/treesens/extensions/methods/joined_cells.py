@@ -1,8 +1,8 @@
 """Finds the best sum of scores on a small domain from one table per point, without listing pairs.
 
-A sum of scores has one part per point. Two points choose their cells independently, except for shared features and for
-relations between other features. So for fixed cells of the shared and the related features, the best pair consists of the best
-cells of each point: n cells of a varied feature give n**2 pairs, but only n sums.
+A sum of scores has one part per point. Two points choose their cells independently, except in shared features and in related
+features. For fixed cells of the shared and the related features, the best pair therefore consists of the best cells of each
+point: n cells of a varied feature yield n**2 pairs, but only n sums.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from treesens.values.relations import places_named
 MOST_WALKS: Final = 20_000_000
 """Maximum number of tree evaluations: trees times combinations of cells of a point."""
 MOST_SUMS: Final = 20_000_000
-"""Maximum number of sums: combinations of the shared features, times pairs of combinations of the related features."""
+"""Maximum number of sums: combinations of cells of the shared features, times pairs of combinations of the related features."""
 
 _ROOM = 1 << 59
-"""Sums below this limit leave room in int64 for the marker of a missing sum."""
+"""If sums are below this limit, int64 has room for the marker of a missing sum."""
 
 
 @dataclass(frozen=True, eq=False)
 class BestCells:
-    """The `cells` int32[points, features] with the best value of an objective's form; None if no cells satisfy the constraints.
-    `count` is the number of combinations of cells that were summed.
+    """The `cells` int32[points, features] for which the form of an objective has its best value; None if no cells satisfy the
+    constraints. `count` is the number of combinations of cells for which sums were computed.
     """
 
     count: int
@@ -45,8 +45,8 @@ class BestCells:
 
 def best_cells(query: Query, most: int) -> BestCells | None:
     """The best cells for an objective that is a sum of scores. None if a point has more than `most` combinations of cells, if
-    there are more sums than this module allows, or if constraints relate the points other than by shared features and by
-    relations between features that are not shared.
+    the number of sums exceeds this module's limit, or if constraints relate the points in other ways than by shared features
+    and by relations between features that are not shared.
 
     The value is exact, or a bound over the values in the cells: constraints are relaxed in the same way as in `Combinations`.
     """
@@ -70,7 +70,7 @@ def best_cells(query: Query, most: int) -> BestCells | None:
 
 
 def _relations(query: Query, shared: set[int]) -> list[Constraint] | None:
-    """The relations between features that the points do not share; None if both points are constrained in other ways."""
+    """The relations between features that are not shared by the points; None if other constraints relate the points."""
     found: list[Constraint] = []
     open_parts = list[Constraint](query.constraints)
     while open_parts:
@@ -95,7 +95,7 @@ def _shared(of: Combinations) -> set[int]:
 
 
 def _sums(query: Query, alone: Sequence[Combinations]) -> tuple[list[Exact], Fraction]:
-    """The contribution of every point to the form, as an integer multiple of a unit; more is better."""
+    """The contribution of every point to the form, as an integer multiple of a unit; greater is better."""
     assert query.objective is not None
     form, upwards = query.objective.form, query.objective.maximize
     parts = [
@@ -146,7 +146,7 @@ def _best_pair(
 
 
 def _numbered(alone: Sequence[Combinations], features: Sequence[int]) -> tuple[Int64Array, Int64Array]:
-    """Numbers for the combinations of cells of some features; both points use the same numbers."""
+    """Numbers of the combinations of cells of some features; the numbering is the same for both points."""
     numbers = np.zeros(sum(part.count for part in alone), np.int64)
     for f in features:
         column = np.concatenate([part.chosen[:, p, f] for p, part in enumerate(alone)])

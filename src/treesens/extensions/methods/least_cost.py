@@ -2,14 +2,14 @@
 
 For l1, l2, l0 and sums, the tree path searches for the least cost (`engine/levels/cost_search`).
 
-The cost of a cell is its least distance from the row's value, and the costs of a point add up. For a sum of features, the cost
-is the distance from its best value. Values without relations can be as near as their cells allow, so the cheapest cells are the
-answer. Other questions, and answers that are not confirmed, take the compiled path.
+The cost of a cell is the least distance from the row's value to the cell, and the costs of a point are summed. For a sum of
+features, a cell's cost is its distance from the best value. Without relations, values can be as near as their cells allow, so
+the cheapest cells determine the answer. Other questions, and answers that are not confirmed, use the compiled path.
 
-For linf, the first radius with an answer is searched for. The boxes around a row are nested, and cells come within reach at
-finitely many radii. Each decision only uses the trees inside its box: the models' own (`least_level_on_trees`), or trees of a
-question that is compiled once (`backends/native/boxed_question.py`). If no values reach the radius of their cells, or the
-library rejects them, the search by whole questions (`bisection`) takes over.
+For linf, the search finds the least radius with an answer. The boxes around a row are nested, and new cells are inside the box
+only at finitely many radii. Each decision uses only the trees inside its box: the trees of the models (`least_level_on_trees`),
+or trees of a question that is compiled only once (`backends/native/boxed_question.py`). If no values attain the radius of their
+cells, or the library rejects the values, a search with whole questions (`bisection`) follows.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from treesens.values.verify import Rejected, Witness
 _CLOSE = Fraction(1, 10**6)
 """Maximum relative gap between a closed answer and its bound; costs are rounded to the engine's units."""
 _MOMENT = 0.5
-"""Seconds for a forest. Most rows take a tenth of this time, and the search over all trees then proves more."""
+"""Seconds for a forest. Most rows need a tenth of this time; otherwise, the search over all trees proves more."""
 
 
 def answer_least_cost(
     query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
 ) -> Result | None:
-    """The answer with its bound; None if this search finds none."""
+    """The answer with its bound; None if this search finds no answer."""
     goal = query.objective
     assert goal is not None
     start = time.perf_counter()
@@ -85,7 +85,7 @@ def answer_least_cost(
 def _judged(
     query: Query, goal: Objective, costs: CellCosts, best: Fraction, found: CostOutcome, options: Options
 ) -> Result | None:
-    """The answer from the engine's facts: a verified witness and a lower bound of its cost; None if unconfirmed.
+    """The answer from the engine's facts: a verified witness and a lower bound on the cost; None if unconfirmed.
 
     `best` is the value of an answer with a cost of 0.
     """
@@ -131,7 +131,7 @@ def search_least_cost(question: OpenQuestion, budget: Budget) -> Result | None:
 def answer_least_radius(
     query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
 ) -> Result | None:
-    """The answer with its bound; None if this search finds none."""
+    """The answer with its bound; None if this search finds no answer."""
     assert query.objective is not None
     start = time.perf_counter()
     built = start

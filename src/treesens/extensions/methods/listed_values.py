@@ -1,7 +1,7 @@
-"""Decides values inside cells by trying all combinations of values at once, in integers, if the combinations are few.
+"""Decides values inside cells by trying all combinations of values at once, in integers, if there are few combinations.
 
 If the cells of a combination contain few integers (or listed values), a table of all combinations of values is faster than any
-solver. The table is exact: values and factors are first brought to common denominators.
+solver. The table is exact, because values and factors are first converted to common denominators.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_LONG = 20_000
 
 
 def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, float] | Literal[False] | None:
-    """Values that satisfy the relations; False if none exist, None if there are too many to try."""
+    """Values that satisfy the relations; False if no such values exist, None if there are too many combinations to try."""
     lists = _lists(ranges, relations)
     if lists is None:
         return None
@@ -46,7 +46,7 @@ def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, 
 
 
 def _lists(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, FloatArray] | None:
-    """The values of every related place with several values; None if they cannot be listed, or have too many combinations."""
+    """The values of every related place that has several; None if they cannot be listed, or have too many combinations."""
     found: dict[Place, FloatArray] = {}
     for place in dict.fromkeys(p for relation in relations for p in relation.places):
         reach = ranges[place]
@@ -125,7 +125,7 @@ class _Table:
         return away**term.power, term.factor / (term.width * scale) ** term.power
 
     def _values(self, place: Place) -> FloatArray | None:
-        """The values of a place, along its axis; None if its value is missing."""
+        """The values of a place along the axis of the place; None if its value is missing."""
         reach = self.ranges[place]
         if reach is None:
             return None
@@ -137,7 +137,7 @@ class _Table:
 
     @staticmethod
     def _whole(arrays: list[FloatArray | None]) -> tuple[list[NDArray[Any]], int] | None:
-        """The arrays of floats as integers in one unit, and the number of units in 1; None if an array is None."""
+        """The arrays of floats as integers in a common unit, and the number of units in 1; None if an array is None."""
         if any(a is None for a in arrays):
             return None
         given = [a for a in arrays if a is not None]

@@ -14,7 +14,7 @@ from treesens.values.relations import relates_values
 from treesens.values.stated_changes import changes_wanted
 
 MOST_COMBINATIONS = 100_000
-"""Maximum number of combinations of cells, over all points together, that are enumerated."""
+"""Maximum number of combinations of cells that are enumerated, over all points together."""
 
 
 def is_small(query: Query) -> bool:
@@ -47,7 +47,7 @@ def counts_changes(query: Query) -> bool:
 
 
 def is_radius(query: Query) -> bool:
-    """True if the question minimises the greatest distance of some places from given values, and cells decide it."""
+    """True if the question minimises the greatest distance of some places from given values, and cells determine it."""
     goal = query.objective
     if goal is None or goal.maximize or not goal.largest or not goal.values:
         return False
@@ -64,9 +64,9 @@ def may_be_additive(query: Query) -> bool:
 
 BRIEF_SMALL: Final = Method(
     name="brief search, small domain",
-    questions=f"domains of at most {MOST_COMBINATIONS:,} combinations of cells, by the engine",
+    questions=f"domains of at most {MOST_COMBINATIONS:,} combinations of cells, with the engine",
     fits=lambda query, options: by_engine(options) and is_small(query),
-    proves="facts proved by the searches below: the first that fits is used",
+    proves="facts proved by the first applicable search below",
     run="treesens.solve.methods.steps:search_briefly",
     stage=Stage.STEP,
     share=0.5,
@@ -76,7 +76,7 @@ BRIEF_SMALL: Final = Method(
 )
 COMBINATIONS: Final = Method(
     name="combinations",
-    questions="the same questions, if still open",
+    questions="the same questions, if still undecided",
     fits=lambda query, options: by_engine(options) and is_small(query),
     proves="verdict and optimum, by trying all combinations of cells, of one point for sums of scores (Z3: values inside)",
     run="treesens.extensions.methods.enumerate_rows:search_combinations",
@@ -88,7 +88,7 @@ BRIEF_FEW: Final = Method(
     name="brief search, few changes",
     questions="a limit on the number of features in which two points differ, by the tree path",
     fits=lambda query, options: on_trees(options) and query.objective is None and counts_changes(query),
-    proves="facts proved by the searches below: the first that fits is used",
+    proves="facts proved by the first applicable search below",
     run="treesens.solve.methods.steps:search_briefly",
     stage=Stage.STEP,
     share=0.5,
@@ -99,7 +99,7 @@ FEWEST: Final = Method(
     name="fewest changes",
     questions="the least number of features in which two points differ, or an undecided limit on it",
     fits=lambda query, options: on_trees(options) and counts_changes(query),
-    proves="verdict and bound, by questions in which only some features may differ",
+    proves="verdict and bound, by questions in which inputs may differ only in some features",
     run="treesens.extensions.methods.fewest_changes:search_fewest_changes",
     stage=Stage.STEP,
     share=0.9,  # the rest is for questions that stay open
@@ -107,9 +107,9 @@ FEWEST: Final = Method(
 )
 CAVITIES: Final = Method(
     name="all cavities",
-    questions="`avoid cavities` of any width, without a list of them",
+    questions="`avoid cavities` of any width, without a list of the cavities",
     fits=lambda query, _: next(all_cavities_in(query.constraints), None) is not None,
-    proves="verdict and bound, by questions with the known cavities alone; every wrong candidate adds cavities",
+    proves="verdict and bound, by questions with the known cavities only; every rejected candidate adds cavities",
     run="treesens.extensions.answers.learn_cavities:search_cavities",
     always=True,
     before="best probability",
@@ -127,7 +127,7 @@ CHEAPEST: Final = Method(
     name="cheapest cells",
     questions="the least l0, l1 or l2 distance from a row, and the best sum of features, by the tree path",
     fits=lambda query, options: on_trees(options) and is_cheapest(query),
-    proves="verdict and bound, exactly; half a second if scores are rounded for the engine",
+    proves="verdict and bound, exactly; at most half a second if scores are rounded for the engine",
     run="treesens.extensions.methods.least_cost:search_least_cost",
     share=0.9,  # the rest is for questions that stay open
     before="any answer",
@@ -143,9 +143,9 @@ RADIUS: Final = Method(
 )
 SUMS: Final = Method(
     name="attainable sums",
-    questions="one or two sums of scores of trees that form groups without a common feature",
+    questions="one or two sums of scores of trees that form groups without common features",
     fits=lambda query, options: on_trees(options) and may_be_additive(query),
-    proves="verdict and optimum, exactly, if leaves are multiples of one number and sums fit into a table",
+    proves="verdict and optimum, exactly, if leaves are multiples of a common number and sums fit into a table",
     run="treesens.extensions.methods.attainable_sums:search_sums",
     stage=Stage.CELLS,
     share=0.5,

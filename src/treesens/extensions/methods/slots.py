@@ -1,7 +1,7 @@
-"""Slots are the choices for a feature of a small domain: its cells, or its values if they are few. Joint choices of features
-set exactly one member of each one-hot group to 1.
+"""Slots are the choices for a feature of a small domain: the cells of the feature, or its values if there are few. A joint
+choice for features sets exactly one member of each one-hot group to 1.
 
-If each value has a slot, slots alone decide relations between values.
+If each value has its own slot, the slots determine relations between values.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from treesens.compiler.query.values import Place, ValueRange, ValueSum
 from treesens.values.distance_costs import cell_reaches
 
 FEW = 64
-"""Maximum number of values for which each value of a feature has a slot."""
+"""Maximum number of values at which each value of a feature has its own slot."""
 
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """The slots of a feature, with their `cells`, int32[n], and legal values `reaches` (None for missing and for empty cells).
+    """The slots of a feature: their `cells`, int32[n], and legal values, `reaches` (None for missing and for empty cells).
 
-    `split` is True if there is one slot per value.
+    `split` is True if each value has its own slot.
     """
 
     cells: Int32Array
@@ -61,7 +61,7 @@ def slots_of(space: Space, feature: int, *, split: bool) -> Slots:
 
 
 def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
-    """Each legal value on its own; None if there are too many. A missing value stays missing."""
+    """Each legal value as a range of its own; None if there are too many. A missing value stays missing."""
     if reach is None or reach.single:
         return [reach]
     if reach.values is not None:
@@ -74,7 +74,7 @@ def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
 
 
 def related_features(query: Query) -> set[int]:
-    """The features whose values matter, and not only their cells."""
+    """The features for which values matter, and not only cells."""
     found: set[int] = set()
     for constraint in query.constraints:
         found |= {f for _, f in _related(constraint, len(query.space.names))}
@@ -106,7 +106,7 @@ Key = TypeVar("Key")
 
 
 class Member(NamedTuple):
-    """The options of a feature, int32[k]; `ones`, bool[k], flags options of value 1, and is None outside one-hot groups."""
+    """The options of a feature, int32[k]; `ones`, bool[k], marks options of value 1, and is None outside one-hot groups."""
 
     options: Int32Array
     ones: BoolArray | None = None
@@ -127,7 +127,7 @@ def list_choices(block: Mapping[Key, Member]) -> Int32Array:
 
 
 def count_inputs(query: Query, point: int) -> int:
-    """The number of combinations of legal cells of a point that its one-hot groups allow."""
+    """The number of combinations of a point's legal cells that the one-hot groups of the point allow."""
     legal = query.space.legal
     free, total = set(range(len(legal))), 1
     for group in query.constraints:
@@ -141,7 +141,7 @@ def count_inputs(query: Query, point: int) -> int:
 
 
 def _cases(block: Mapping[Key, Member]) -> Iterable[list[Int32Array]]:
-    """Yields products of options, one list per feature, that together contain all choices. A group has a product per member."""
+    """Yields products of options, one list per feature; they cover all choices. A group has a product per member."""
     members = list(block.values())
     if any(member.ones is None for member in members):
         yield [member.options for member in members]

@@ -12,7 +12,7 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 
 MOST_BITS = 1 << 23
-"""Maximum number of sums in a table (a million bytes per part)."""
+"""Maximum number of sums in a table, which takes a million bytes per part."""
 MOST_FRONT = 4096
 """Maximum number of Pareto-optimal pairs of sums that are combined with the table."""
 _MOST_GROWN = 1 << 22
@@ -20,7 +20,7 @@ _MOST_GROWN = 1 << 22
 
 
 def front_of(parts: Sequence[Int64Array], rows: int) -> tuple[Int64Array, Int32Array] | None:
-    """The Pareto-optimal sums of parts for one or two rows.
+    """The Pareto-optimal sums that parts attain in one or two rows.
 
     Returns the sums, int64[n, rows], with the choice for each part, int32[n, parts]; None if there are too many sums.
     """
@@ -39,7 +39,7 @@ def front_of(parts: Sequence[Int64Array], rows: int) -> tuple[Int64Array, Int32A
 
 
 def _undominated(sums: Int64Array) -> Int64Array:
-    """The indices of the rows that exceed all earlier rows in the last column, in descending order of the first column."""
+    """The indices of the rows whose last column exceeds that of all earlier rows, in descending order of the first column."""
     order = np.lexsort((-sums[:, -1], -sums[:, 0]))
     last = sums[order, -1]
     better = np.ones(len(order), bool)
@@ -48,9 +48,9 @@ def _undominated(sums: Int64Array) -> Int64Array:
 
 
 def window_of(direction: tuple[int, ...], wanted: Sequence[int | None]) -> tuple[int | None, int | None]:
-    """The range of steps u for which u * direction meets the bound of every row; None for an open end.
+    """The range of steps u for which u * direction satisfies the bound of every row; None for an open end.
 
-    A bound of None is absent. If no step meets all bounds, the range is empty: from 1 to 0.
+    None means that a row has no bound. If no step satisfies all bounds, the range is empty: from 1 to 0.
     """
     low: Fraction | None = None
     high: Fraction | None = None
@@ -69,10 +69,10 @@ def window_of(direction: tuple[int, ...], wanted: Sequence[int | None]) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The attainable sums of parts along one direction, in steps from the sum of every part's first choice.
+    """The attainable sums of parts along one direction, counted in steps from the sum of the first choices of all parts.
 
-    Bit i of `reached[k]` is set if the first k parts attain `unit` * i steps above their minimum. `steps` contains the units of
-    each choice above the least choice of its part; `least` is the sum of the least choices of all parts.
+    Bit i of `reached[k]` is set if the first k parts attain the sum of their least choices plus `unit` * i steps. `steps`
+    contains, for each choice, the units above its part's least choice; `least` is the sum of the least choices of all parts.
     """
 
     reached: tuple[int, ...]
@@ -82,7 +82,7 @@ class Table:
 
     @classmethod
     def of(cls, parts: Sequence[Int64Array], direction: tuple[int, ...]) -> Table | None:
-        """The table of some parts; None if their sums are too far apart."""
+        """The table of some parts; None if the attainable sums are too far apart."""
         axis = next(i for i, step in enumerate(direction) if step)
         least, above = 0, list[list[int]]()
         for part in parts:
@@ -102,7 +102,7 @@ class Table:
         return cls(tuple(reached), steps, least, unit)
 
     def find(self, low: int | None, high: int | None, *, largest: bool = False) -> list[int] | None:
-        """The choices of all parts for the least (or largest) sum from `low` to `high`, or None."""
+        """The choices of all parts that yield the least (or greatest) sum from `low` to `high`, or None."""
         last = self.reached[-1].bit_length() - 1
         first = 0 if low is None else max(0, -((self.least - low) // self.unit))
         end = last if high is None else min(last, (high - self.least) // self.unit)

@@ -1,4 +1,4 @@
-"""Repaired models in memory and in files, both made from one description of leaf values."""
+"""Repaired models in memory and in files, both created from the same description of leaf values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WRITERS: dict[str, Callable[[Ensemble, bytes], Writer]] = {
 class Editor:
     """Replaces the leaf values of a model, and of copies of its trees.
 
-    The tree structure is read once, from a file in which each leaf value is the number of the leaf. A candidate is this
+    The tree structure is read once, from a file in which the value of each leaf is the number of the leaf. A candidate is this
     structure with new leaf values, in memory; a file is written only at the end.
     """
 
@@ -47,7 +47,7 @@ class Editor:
             raise ModelError(
                 f"models of the format `{source.format}` cannot be written back",
                 place=source.path,
-                remedy=f"formats that can: {', '.join(WRITERS)}; save the model as one of them",
+                remedy=f"formats that can: {', '.join(WRITERS)}; save the model in one of these formats",
             )
         self.model, self.variables = model, variables
         data = _content(source)
@@ -67,7 +67,7 @@ class Editor:
         self._own_leaf, self._variable = number[self._own_at] - 1, number[self._copy_at] - first
 
     def _trees(self, own: FloatArray, values: FloatArray, *, alone: bool = False) -> list[Tree]:
-        """The trees to write, with leaves `own`, float64[leaves, W], and copies with `values`, replacing trees if `alone`."""
+        """Written: trees with leaves `own`, float64[leaves, W], and copies with `values`, replacing trees if `alone`."""
         changed, variables = set(self.variables.forest.changed), self.variables
         copies: dict[int, list[Tree]] = {}
         for copy, start in zip(variables.copies, variables.start.tolist(), strict=False):
@@ -82,7 +82,7 @@ class Editor:
         return trees
 
     def _raw(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Leaf values as the file stores them, without the trees' weights: for the model's trees, and for all variables."""
+        """Leaf values as stored in the file, without the weights of the trees: for the model's trees, and for all variables."""
         ensemble, variables = self.model.ensemble, self.variables
         unit, width = units(ensemble), variables.width
         weight = np.repeat(unit[[c.tree for c in variables.copies]], np.diff(variables.start))
@@ -132,7 +132,7 @@ class Editor:
 @contextmanager
 def on_disk(content: bytes, name: str, suffix: str) -> Iterator[LoadedModel]:
     """The model that treesens reads from the content of a repaired file, written to a temporary folder. A pickle can be trusted
-    here, because it was made from an object whose file the user trusts.
+    here, because it was created from an object whose file is trusted by the user.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}{suffix}"

@@ -19,7 +19,7 @@ class RepairOutputs(Outputs):
     """The outputs of one run."""
 
     def say(self, words: str) -> None:
-        """Prints a line per step, because a repair takes minutes."""
+        """Prints a line after each step, because a repair takes minutes."""
         say(words, err=True)
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
@@ -38,7 +38,7 @@ class RepairOutputs(Outputs):
 
 
 def show_repairs(records: Sequence[dict[str, Any]], kind: str) -> None:
-    """Prints a table with one line per size. Prices are for held-out rows, if there are any."""
+    """Prints a table with one line per size. Prices refer to held-out rows, if there are any."""
     table = Table(box=None, pad_edge=False)
     columns: tuple[tuple[str, Literal["left", "right"]], ...] = (
         (kind, "right"),

@@ -1,4 +1,4 @@
-"""Checks of the written file, which is read again: the library's predictions must equal treesens's; promises need proofs."""
+"""Checks the written file, which is read again: the library's predictions must equal treesens's; promises need proofs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.records.answers import certificate_record
 
 _ROWS = 1000
-"""Number of table rows on which the library's predictions are compared; as many rows with values at thresholds are added."""
+"""Number of table rows for comparing the library's predictions; the same number of rows with values at thresholds is added."""
 _SWING_SECONDS = 10.0
 
 
@@ -44,8 +44,8 @@ class FileProof:
         self._swings: dict[tuple[str, int], tuple[float | None, float | None]] = {}
 
     def prove(self, promises: Sequence[Promise], model: LoadedModel) -> tuple[str, dict[str, Any]]:
-        """The reason why a promise is broken or open, or "" and the proofs. A proof counts only with an accepted certificate;
-        if the file keeps all promises, the certificates are written into the folder `options.certificates`.
+        """The reason why a promise is broken or not proved, or "" and the proofs. A proof counts only if its certificate is
+        accepted; if the file keeps all promises, the certificates are written to the folder `options.certificates`.
         """
         options, proofs, kept = self.options, [], {}
         if self.kept is not None:
@@ -94,8 +94,8 @@ class FileProof:
         return self._swings[key]
 
     def check_library(self, model: LoadedModel) -> None:
-        """Raises InternalError unless the predictions of the installed library for the file equal treesens's predictions, on
-        rows of the table, and on rows with values at and next to thresholds.
+        """Raises InternalError unless the installed library's predictions for the file equal treesens's predictions, on rows of
+        the table and on rows with values at and next to thresholds.
         """
         rows = self.rows
         if len(rows) > _ROWS:
@@ -114,7 +114,7 @@ class FileProof:
         if not np.array_equal(np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)):
             at = int(np.flatnonzero((np.asarray(ours) != np.asarray(theirs)).any(axis=1))[0])
             raise InternalError(
-                f"the library predicts {theirs[at].tolist()} from the repaired file, treesens reads {ours[at].tolist()}",
+                f"the library predicts {theirs[at].tolist()} from the repaired file, but treesens predicts {ours[at].tolist()}",
                 remedy="nothing was written; please report this with the model",
             )
 
@@ -129,7 +129,7 @@ def _takes_missing(model: LoadedModel, rows: FloatArray) -> bool:
 
 
 def _placed(claim: Certified, folder: Path | None) -> dict[str, Any]:
-    """The record of a certificate in `folder`; without a folder, the certificate was made and checked, but has no file."""
+    """The record of a certificate in `folder`; without a folder, the certificate was created and checked, but has no file."""
     record = certificate_record(claim)
     record["file"] = None if folder is None or not claim.path else str(folder / Path(claim.path).name)
     return record

@@ -1,8 +1,8 @@
-"""The trees of a model that split on certain features, their means over these features, and the trees passed to a writer.
+"""The trees of a model that split on certain features, their means over the features, and the trees passed to a writer.
 
 The mean of a tree over the features F is a sum of trees without splits on F: one copy per combination of directions at the
-splits on F, weighted by the share of table rows with this combination. Copies with equal splits are merged into one, whose leaf
-values are the weighted sums.
+splits on F, weighted by the share of the table's rows with this combination. Copies with equal splits are merged into a single
+copy, whose leaf values are weighted sums.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Copy:
     """A copy of `tree` without the splits on some features.
 
     `node` int32[N] are the nodes of the ensemble whose splits are copied, parents first and siblings next to each other; `left`
-    and `right` int32[N] are positions among them, -1 at leaves. The value of the leaf at `position[i]` has a summand for each
-    i: `weight[i]` times the value of the ensemble's leaf `leaf[i]`. The weight is a share of the table's rows.
+    and `right` int32[N] are child positions in `node`, or -1 at leaves. For each i, the value of the leaf at `position[i]` has
+    a summand: `weight[i]` times the value of the ensemble's leaf `leaf[i]`. The weight is a share of the table's rows.
     """
 
     tree: int
@@ -48,7 +48,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class _Part:
-    """A node of a copy under construction: `node` is its index in the ensemble; the children are None at a leaf."""
+    """A node of a copy that is being built: `node` is its index in the ensemble; the children are None at a leaf."""
 
     node: int
     left: _Part | None = None
@@ -56,8 +56,8 @@ class _Part:
 
 
 class Forest:
-    """An ensemble with its `changed` trees: those that split on features in `varied` or `ordered`, but on none in `kept`. The
-    changed trees that split on `varied` are `averaged`.
+    """An ensemble with its `changed` trees: trees that split on features in `varied` or `ordered`, but not on features in
+    `kept`. The changed trees that split on `varied` are `averaged`.
 
     Raises ModelError if each leaf has several raw scores, because such models cannot be written to a file.
     """
@@ -67,9 +67,9 @@ class Forest:
     ) -> None:
         if (ensemble.tree_output < 0).any() and not predicts_probabilities(ensemble):
             raise ModelError(
-                "the leaves of the model hold a value for every output",
+                "the leaves of the model contain a value for every output",
                 place=ensemble.name,
-                remedy="train with one tree per output; such leaves are not repaired",
+                remedy="train with one tree per output; leaves with several values cannot be repaired",
             )
         self.ensemble = ensemble
         self.varied = frozenset(varied)
@@ -147,7 +147,7 @@ class Forest:
 
 
 def _laid_out(part: _Part) -> tuple[list[int], list[int], list[int]]:
-    """Node numbers level by level, siblings next to each other, and the positions of the children."""
+    """Node numbers by level, with siblings next to each other, and the positions of the children."""
     parts, left, right = [part], [], []
     for one in parts:
         if one.left is None or one.right is None:
@@ -162,10 +162,10 @@ def _laid_out(part: _Part) -> tuple[list[int], list[int], list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A tree to write: the splits of `copy` or, without a copy, of tree `source`, with new leaves.
+    """A tree to write: the splits of `copy` (or, without a copy, of the tree `source`) with new leaves.
 
-    `values`, float64[leaves of the tree, W], are its leaf values, in the order of the ensemble or of `copy.leaves`; None keeps
-    the tree as it is in the file.
+    `values`, float64[leaves of the tree, W], contains the leaf values, in the order of the ensemble or of `copy.leaves`; None
+    keeps the tree as it is in the file.
     """
 
     source: int
@@ -179,14 +179,14 @@ class Writer(Protocol):
     leaf_type: NumberType
 
     def written(self, trees: Sequence[Tree]) -> bytes:
-        """The content of the file with these trees, which are in the order of their sources."""
+        """The content of the file with these trees, which must be in the order of their sources."""
         ...
 
 
 def nodes_in_file(
     ensemble: Ensemble, tree: int, left: Sequence[int], right: Sequence[int], root: int = 0
 ) -> dict[int, int]:
-    """The node in the file for every node of an ensemble's tree; both trees are walked in parallel from their roots.
+    """For every node of an ensemble's tree, the node in the file; both trees are traversed in parallel from their roots.
 
     `left` and `right` are the children according to the file, as indices within the tree.
     """
@@ -201,7 +201,7 @@ def nodes_in_file(
 
 
 def leaves_of_trees(ensemble: Ensemble) -> list[Int32Array]:
-    """The leaf numbers of every tree, one int32[leaves of the tree] each."""
+    """For each tree, its leaf numbers, int32[leaves of the tree]."""
     order = np.argsort(ensemble.leaf_tree, kind="stable").astype(np.int32)
     ends = np.cumsum(np.bincount(ensemble.leaf_tree, minlength=ensemble.n_trees))
     return np.split(order, ends[:-1])

@@ -1,4 +1,4 @@
-"""Rows whose scores must stay: linear equations in the leaf values, solved by changing only the leaves of copies."""
+"""Rows whose scores must be preserved: linear equations in the leaf values, solved by changing only the leaves of copies."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SOLVED = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """The `rows`, float64[rows, features]. `forms` are the rows' scores from the changed trees alone, as linear forms in the
-    variables, one per row and output; `sums` are the values of the forms in the original model.
+    """The `rows`, float64[rows, features]. `forms` contains the rows' scores from the changed trees alone, as linear forms in
+    the variables, one form per row and output; `sums` are the values of the forms in the original model.
     """
 
     rows: FloatArray
@@ -46,8 +46,8 @@ class KeptRows:
         return cls(rows, forms, np.asarray(forms @ variables.original), len(variables.own))
 
     def kept(self, values: FloatArray, metric: FloatArray) -> FloatArray:
-        """The nearest values, with new leaf values of the copies, that preserve the rows' scores. Raises UsageError without
-        such values: two rows that differ only in varied features cannot both keep their scores.
+        """The nearest values that preserve the scores of the rows; only leaf values of the copies change. Raises UsageError if
+        no such values exist: two rows that differ only in varied features cannot both keep their scores.
         """
         missing = self.sums - self.forms @ values
         forms = self.forms.copy()[:, self.own :]

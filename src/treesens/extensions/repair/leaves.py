@@ -1,9 +1,9 @@
-"""The search for the best leaf values: pairs of inputs become limits, and points between the mean and the optimum are proved.
+"""The search for best leaf values: pairs of inputs become limits, and promises are proved between the mean and the optimum.
 
-The optimum for the known pairs may break promises for pairs that are still unknown. Table rows, and climbing from them, give
-many such pairs at little cost. The mean keeps all promises, and on the line from the mean to the optimum every score changes
-linearly. So the search tries a point of this line with a lower cost than the proved leaves. The engine proves the point, or
-returns one more pair (in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
+The optimum for the known pairs may break promises for pairs that are still unknown. Table rows, and climbs that start from
+them, yield many such pairs at low cost. The mean keeps all promises, and on the line from the mean to the optimum every score
+changes linearly. The search therefore tries a point on this line that costs less than the proved leaves. The engine proves that
+the point keeps the promises, or returns a further pair (in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
 
 `Search` proves leaf values in memory, and blends the model with its mean; `LeafSearch` starts from the blend.
 """
@@ -41,8 +41,8 @@ class Search:
         self._first = 0
 
     def holds(self, values: FloatArray, seconds: float | None = None) -> bool:
-        """True if each promise is proved for the leaf values within `seconds` (by default a short time, so that the written
-        file is easy to prove). If a counterexample is found, `broken` contains it.
+        """True if each promise is proved for the leaf values within `seconds` (by default, a short time, so that the proof of
+        the written file is easy). If a counterexample is found, `broken` contains it.
         """
         options, self.broken = self.repair.options, None
         seconds = min(options.proof_time, max(1.0, options.time_limit / 30)) if seconds is None else seconds
@@ -59,8 +59,8 @@ class Search:
         return True
 
     def blended(self, mean: FloatArray | None = None) -> FloatArray:
-        """The blend of the start leaves and `mean`, float64[variables] (by default the mean of the model, which keeps all
-        promises), with about the smallest share of the mean for which all promises are proved.
+        """The blend of the start leaves and `mean`, float64[variables] (by default, the mean of the model, which keeps all
+        promises), with approximately the smallest share of the mean for which all promises are proved.
         """
         start, mean = self.repair.start, self.repair.mean if mean is None else mean
         if self.repair.order is not None and self.holds(start, self.repair.options.proof_time):
@@ -80,9 +80,9 @@ class Search:
 
 
 _STEPS = 5
-"""Steps of the program before the next search for pairs."""
+"""Steps of the program between two searches for pairs."""
 _MORE_STEPS = 40
-"""Steps of the program that moves only the leaves of the copies, toward the model."""
+"""Steps of the program that changes only the leaves of the copies, towards the model."""
 _TRIES = 2
 """Maximum number of rounds that collect pairs among rows before the engine is called."""
 _QUESTIONS = 10
@@ -112,7 +112,7 @@ class LeafSearch:
         self._ways = {climber: Ways(repair.variables, climber, self.model.ensemble) for climber in self.climbers}
 
     def best(self, blend: FloatArray) -> FloatArray:
-        """Proved leaves that are better than the blend on the rows set aside; otherwise the blend."""
+        """Proved leaves that are better than the blend on the rows set aside; if there are none, the blend."""
         repair, program = self.repair, self.program
         first = self._first(blend)
         deadline = time.monotonic() + repair.options.time_limit
@@ -147,15 +147,15 @@ class LeafSearch:
             if share < _LEAST_SHARE:
                 break
         if inside is not blend and not repair.aside().is_better(inside, blend):
-            self.search.say(f"{self.search.words}: on rows set aside the leaves are no better than the blend")
+            self.search.say(f"{self.search.words}: on the rows set aside, the leaves are no better than the blend")
             return blend
         return inside
 
     def _first(self, blend: FloatArray) -> FloatArray:
-        """Proved leaves to start from: the blend, or a blend with a mean whose copies are adjusted to predict like the model.
+        """Proved initial leaves: the blend, or a blend with a mean whose copies are adjusted to predict like the model.
 
-        The copies have no splits on varied features, so changing their leaves affects no pair. The adjusted mean replaces the
-        mean if it is nearer to the model on the rows set aside, and the promises are proved for it.
+        The copies have no splits on varied features, so a change of their leaves does not affect any pair. The adjusted mean
+        replaces the mean if it is nearer to the model on the rows set aside, and if the promises are proved for it.
         """
         repair, aside = self.repair, self.repair.aside()
         if not self.climbers or repair.stop.is_set():
@@ -172,7 +172,7 @@ class LeafSearch:
         return min((blend, mixed), key=aside.divergence)
 
     def _first_pairs(self, first: FloatArray) -> None:
-        """Collects pairs among rows before the first proof: for the start leaves, then for the optimum under these limits."""
+        """Collects pairs among rows before the first proof: for the start leaves, then for the optimum under the new limits."""
         self.program.stay_near(first, RIDGES[0])
         self._separate(self.repair.start, 50)
         for _ in range(_TRIES):
@@ -180,8 +180,8 @@ class LeafSearch:
                 break
 
     def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
-        """The next leaves for the engine: a point between the mean and `outside`, or with `middle` the midpoint of `inside` and
-        `outside`; without climbers, `outside`. None if these leaves cost at least as much as `inside`.
+        """The next leaves for the engine: a point between the mean and `outside` or, if `middle`, the midpoint of `inside` and
+        `outside`; if there are no climbers, `outside`. None if these leaves do not cost less than `inside`.
         """
         if not self.climbers:
             return self._between(inside, outside, 1.0)
@@ -191,8 +191,8 @@ class LeafSearch:
         return between if self.program.value(between) < self.program.value(inside) - _NEAR else None
 
     def _between(self, inside: FloatArray, outside: FloatArray, share: float) -> FloatArray | None:
-        """A point on the line from the mean to `outside`. The last part of the line costs less than `inside`; the point lies at
-        `share` of this part. None if even `outside` does not cost less.
+        """A point on the line from the mean to `outside`. The part of the line next to `outside` costs less than `inside`; the
+        point is at `share` of this part, counted from the mean. None if `outside` does not cost less than `inside`, either.
         """
         mean, value = self.mean, self.program.value
         limit = value(inside) - _NEAR
@@ -207,7 +207,7 @@ class LeafSearch:
 
     def _separate(self, values: FloatArray, most: int) -> int:
         """Adds limits for pairs among rows that break a promise at the leaves `values`, and for worse pairs found by climbing
-        from the worst. Returns the number of pairs among rows.
+        from the worst pair. Returns the number of pairs among rows.
         """
         ensemble, rows, found = self.repair.editor.candidate(values).ensemble, self.repair.train.rows, 0
         for climber in self.climbers:

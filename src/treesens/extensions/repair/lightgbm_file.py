@@ -1,4 +1,4 @@
-"""LightGBM text files with other trees: only the lines about trees change."""
+"""LightGBM text files with changed trees: only the lines about trees differ."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LightGBMWriter:
     def __init__(self, ensemble: Ensemble, data: bytes) -> None:
         if ensemble.average > 1:
             raise ModelError(
-                "the trees of the model are averaged (boosting=rf): no tree can be added without changing all others",
+                "the trees of the model are averaged (boosting=rf): adding a tree would change all others",
                 place=ensemble.source.path,
                 remedy="train the model as a booster",
             )
@@ -40,7 +40,7 @@ class LightGBMWriter:
         self._leaves = leaves_of_trees(ensemble)
 
     def written(self, trees: Sequence[Tree]) -> bytes:
-        """The content of the file with other trees; copies come last, in rounds of their own."""
+        """The content of the file with changed trees; copies are at the end, in separate rounds."""
         outputs = self._ensemble.n_outputs
         first = {tree.source: tree for tree in reversed(trees)}
         made = [self._tree(first[t]) if t in first else _empty() for t in range(self._ensemble.n_trees)]
@@ -97,7 +97,7 @@ class LightGBMWriter:
 
 
 def _empty() -> dict[str, str]:
-    """The lines of a tree that consists of one leaf with the value 0."""
+    """The lines of a tree that consists of a single leaf with the value 0."""
     lines = {"Tree": "0", "num_leaves": "1", "num_cat": "0", **dict.fromkeys(_QUESTIONS, "")}
     lines |= {"leaf_value": "0", "leaf_weight": "", "leaf_count": "", "internal_value": "", "internal_weight": ""}
     return lines | {"internal_count": "", "is_linear": "0", "shrinkage": "1"}

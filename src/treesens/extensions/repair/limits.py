@@ -1,7 +1,7 @@
-"""Linear limits on leaf values: for pairs of inputs whose scores must stay close, and for rows whose scores must stay.
+"""Linear limits on leaf values: for pairs of inputs whose scores must stay close, and for rows whose scores must not change.
 
-The projection onto the limits, in the metric of the rows, is a quadratic program, which Clarabel solves in its dual variables,
-one per limit.
+The projection onto the limits, in the metric of the rows, is a quadratic program; Clarabel solves its dual, which has one
+variable per limit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.errors import MissingPackageError
 
 _EQUAL = 1e-9
-"""Tolerance for the equations of rows whose scores must stay."""
+"""Tolerance for the equations of rows whose scores must not change."""
 
 
 class Limits:
@@ -31,7 +31,7 @@ class Limits:
         return len(self._limits)
 
     def equal(self, forms: Any, values: FloatArray) -> None:
-        """Adds the equations `forms @ leaves = values` (`forms` is a sparse matrix); called before any other limit is added."""
+        """Adds the equations `forms @ leaves = values` (`forms` is a sparse matrix); must precede other limits."""
         self._forms, self._limits = list(sparse_matrices().csr_matrix(forms)), values.tolist()
         self._equal, self._stacked = len(values), None
 
@@ -42,12 +42,12 @@ class Limits:
         self._stacked = None
 
     def forget(self) -> None:
-        """Removes all limits except the equations: limits from pairs are valid for one size only."""
+        """Removes all limits except the equations, because limits from pairs are valid only for one size."""
         del self._forms[self._equal :], self._limits[self._equal :]
         self._stacked = None
 
     def projected(self, values: FloatArray) -> FloatArray:
-        """The leaf values nearest to `values`, in the metric, that satisfy every limit."""
+        """The leaf values nearest to `values` in the metric that satisfy every limit."""
         if not self._forms:
             return values
         if self._stacked is None:
@@ -79,7 +79,7 @@ def missing(error: ImportError) -> MissingPackageError:
 
 
 def least_dual(gram: FloatArray, excess: FloatArray, free: int) -> FloatArray:
-    """The dual solution of a projection: argmin x @ gram @ x / 2 - excess @ x, with x >= 0 after the first `free` entries."""
+    """A projection's dual solution: argmin x @ gram @ x / 2 - excess @ x, x >= 0 outside the first `free` entries."""
     try:
         import clarabel
         from scipy import sparse

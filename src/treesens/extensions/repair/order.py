@@ -1,7 +1,7 @@
-"""Ordered leaves: if every tree rises (or falls) in a feature, so does the sum of the trees, however sums are rounded.
+"""Ordered leaves: if every tree is non-decreasing (or non-increasing) in a feature, so is their sum, however it is rounded.
 
-Two leaves of a tree are ordered in a feature if one has smaller values and their boxes meet in all other features. The nearest
-ordered leaves are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved per tree.
+Two leaves of a tree are ordered in a feature if one has smaller values of it and their boxes intersect in all other features.
+The nearest ordered leaves are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved per tree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Box = Mapping[int, BoolArray]
 
 @dataclass(frozen=True)
 class Direction:
-    """The sum of outputs weighted by `weights`, float64[outputs], must rise in a feature (`sign` is 1) or fall (-1)."""
+    """A sum of outputs times `weights`, float64[outputs], must not fall (`sign` 1) or not rise (-1) in a feature."""
 
     feature: int
     sign: int
@@ -30,7 +30,7 @@ class Direction:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The order of one tree. Its leaves are the variables `at`, int64[leaves]; for each pair, the value of leaf `low` may not
+    """The order of one tree. The leaves are the variables `at`, int64[leaves]; for each pair, the value of leaf `low` must not
     exceed the value of leaf `high` (both int64[pairs], indices into `at`). The pairs in `few` imply all other pairs.
     """
 
@@ -44,7 +44,7 @@ class _Part:
         return bool((values[self.low] <= values[self.high]).all())
 
     def nearest(self, values: FloatArray, metric: FloatArray) -> FloatArray:
-        """The ordered values nearest to `values`; errors of the solver are removed, so that the order holds exactly."""
+        """The ordered values nearest to `values`; errors of the solver are corrected, so that the order holds exactly."""
         forms = np.zeros((len(self.few), len(values)))
         each = np.arange(len(self.few))
         forms[each, self.low[self.few]] = 1.0
@@ -79,7 +79,7 @@ class Order:
                     self._parts.append((column, part))
 
     def kept(self, values: FloatArray) -> FloatArray:
-        """The ordered values nearest to `values`, tree by tree. If leaves have two probabilities, each leaf keeps their sum."""
+        """The ordered values nearest to `values`, tree by tree. If a leaf has two probabilities, their sum does not change."""
         result = values.copy()
         for column, part in self._parts:
             at = part.at + column
@@ -114,7 +114,7 @@ def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], outpu
 
 
 def _ends(mask: BoolArray | None, present: int) -> tuple[int, int]:
-    """The first and the last present cell of a leaf; for a leaf with missing values only, (present, -1)."""
+    """The first and the last present cell of a leaf; (present, -1) for a leaf that only missing values reach."""
     if mask is None:
         return 0, present - 1
     cells = np.flatnonzero(mask[:present])
@@ -137,7 +137,7 @@ def _boxes_of_tree(forest: Forest, tree: int) -> list[tuple[int, _Box]]:
 def _boxes(
     forest: Forest, node: Sequence[int], left: Sequence[int], right: Sequence[int], root: int
 ) -> list[tuple[int, _Box]]:
-    """The leaves of a tree by position, each with the cells of the features that its path splits on."""
+    """The leaves of a tree by position; each leaf has the cells of the features on which its path splits."""
     found: list[tuple[int, _Box]] = []
     todo: list[tuple[int, dict[int, BoolArray]]] = [(root, {})]
     while todo:

@@ -20,8 +20,8 @@ _MOST_VALUES = 64
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of inputs, float64[pairs, features] each: the scores of `high` are above those of `low`. `rows`, int64[pairs], are
-    the table rows from which the pairs were made, if any.
+    """Pairs of inputs, float64[pairs, features] each: each input in `high` has a higher score than its partner in `low`.
+    `rows`, int64[pairs], are the table rows from which the pairs were made, if any.
     """
 
     high: FloatArray
@@ -48,11 +48,11 @@ class Climber:
         return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64) @ self.weights
 
     def ways(self, rows: FloatArray) -> int:
-        """The number of distinct combinations of varied values in `rows`, at most `_MOST_VALUES`."""
+        """The number of distinct combinations of varied values in `rows`, limited to `_MOST_VALUES`."""
         return min(_MOST_VALUES, len(np.unique(rows[:, self.varied], axis=0)))
 
     def of_rows(self, ensemble: Ensemble, rows: FloatArray, most: int) -> Pairs:
-        """Pairs that break the promise, the worst first: two versions of a row, with varied features taken from other rows."""
+        """Pairs that break the promise, the worst first: two versions of a row, with varied values from other rows."""
         ways = np.unique(rows[:, self.varied], axis=0)
         if len(ways) > _MOST_VALUES:
             ways = ways[self.random.choice(len(ways), _MOST_VALUES, replace=False)]
@@ -103,7 +103,7 @@ class Climber:
 
 
 def _values(space: Space, feature: int) -> Iterator[float]:
-    """A value from every cell that meets the domain."""
+    """A value from every cell that intersects the domain."""
     grid, domain = space.grid[feature], space.domains[feature]
     for cell in range(grid.n_cells):
         try:
@@ -115,10 +115,10 @@ def _values(space: Space, feature: int) -> Iterator[float]:
 class Ways:
     """Limits form @ values <= limit on the leaves, for pairs of one question.
 
-    A pair with a score on each side of a decision breaks the promise. Two limits prevent this: the higher score stays below its
-    side, or the lower score stays above the other side. Of the limits that the mean satisfies, the less violated limit is used.
-    So the mean satisfies all limits, and so does every point between the mean and leaves that satisfy the limits. If the mean
-    satisfies neither limit, or for a swing, the limit bounds the difference of the two scores.
+    A pair with scores on both sides of a decision breaks the promise. Two limits can prevent this: the higher score stays below
+    its side, or the lower score stays above its side. Of the limits that the mean satisfies, the less violated limit is used.
+    Therefore the mean satisfies all limits, and so does every point between the mean and leaves that satisfy the limits. If the
+    mean satisfies neither limit, or if the promise is a swing, the limit bounds the difference of the two scores.
     """
 
     def __init__(self, variables: Variables, climber: Climber, ensemble: Ensemble) -> None:
@@ -144,7 +144,7 @@ class Ways:
                 yield high - low, asking.limit - room - (up - down)
 
     def _forms(self, rows: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-        """The scores of `rows`, float64[rows, features], as linear forms in the variables, each with its constant."""
+        """The scores of `rows`, float64[rows, features], as linear forms in the variables, each with a constant."""
         variables, weights = self.variables, self.climber.weights
         scores, original = self.climber.scores(self.ensemble, rows), variables.original
         columns = variables.columns(variables.forest.rows(rows))

@@ -1,14 +1,14 @@
 """The convex program over leaf values: change predictions for training rows as little as possible, under linear limits.
 
-The variables are the leaves of the changed trees and of their copies, which have no splits on varied features. The objective is
-the loss that the original model expects: the cross entropy with its probabilities, which is the Kullback-Leibler divergence
-plus a constant, or squared differences for a regressor. Labels of training rows are not refitted, because this would fit noise.
-The objective is minimised by accelerated projected gradients (Beck and Teboulle, SIAM J. Imaging Sciences 2009, with restarts);
-each projection is a quadratic program, solved by Clarabel in its dual variables, one per pair. `changes_of` compares the result
-with the original model.
+The variables are the leaves of the changed trees and of the copies of these trees, which have no splits on varied features. The
+objective is the expected loss under the original model: the cross entropy with the model's probabilities, which is the
+Kullback-Leibler divergence plus a constant, or, for a regressor, squared differences. The program does not refit the labels of
+training rows, because this would fit noise. The objective is minimised by accelerated projected gradients (Beck and Teboulle,
+SIAM J. Imaging Sciences 2009, with restarts); each projection is a quadratic program, and Clarabel solves its dual, which has
+one variable per pair. `changes_of` compares the result with the original model.
 
-With many leaves and few rows, the solution overfits and is worse than the blend. So a ridge term (Hoerl and Kennard,
-Technometrics 1970) holds leaves near the blend; its strength is chosen on rows set aside.
+With many leaves and few rows, the solution overfits and is worse than the blend. A ridge term (Hoerl and Kennard, Technometrics
+1970) therefore holds leaves near the blend; its strength is chosen on the rows set aside.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from treesens.extensions.repair.limits import Limits, sparse_matrices
 from treesens.extensions.studies.losses import LossName, curvature, expected_loss, expected_slopes, losses
 
 RIDGE = 0.1
-"""Default ridge: its pull on a leaf equals the pull of this many rows that reach no other leaf."""
+"""Default ridge: it pulls on a leaf as strongly as this many rows that reach no other leaf."""
 ROOM = 1e-3
-"""Safety margin of a limit, relative to the limit, for float32 rounding and for pairs near the found pairs."""
+"""Safety margin of a limit, relative to the limit, for float32 rounding and for pairs that are close to the found pairs."""
 
 
 class Kept(Protocol):
-    """An order of leaf values, which `kept` establishes."""
+    """An order of leaf values; `kept` changes values such that the order holds."""
 
     def kept(self, values: FloatArray) -> FloatArray:
         """The ordered leaf values, float64[variables], nearest to `values`."""
@@ -44,8 +44,8 @@ _STIFF = 1e30
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The leaves that rows reach in the changed trees and their copies: `variable`, int32[rows, columns], are the indices of
-    their variables, and `output`, int64[columns], is the output to which each column adds.
+    """The leaves that rows reach in the changed trees and their copies: `variable`, int32[rows, columns], contains the indices
+    of the leaves' variables, and `output`, int64[columns], the output to which each column adds.
     """
 
     variable: Int32Array
@@ -80,7 +80,7 @@ class Variables:
 
     @property
     def original(self) -> FloatArray:
-        """The leaf values of the original model: the leaves of copies are 0."""
+        """The leaf values of the original model; the leaves of copies are 0."""
         return np.concatenate([self.own, np.zeros(self.count - len(self.own))])
 
     def averaged(self, values: FloatArray) -> FloatArray:
@@ -90,7 +90,7 @@ class Variables:
         return result
 
     def columns(self, cells: Int32Array) -> Columns:
-        """The leaves that each row of `cells`, int32[rows, features], reaches."""
+        """The leaves reached by each row of `cells`, int32[rows, features]."""
         forest = self.forest
         own = self.of_leaf[forest.cells.leaves(cells)[:, forest.changed]]
         made = [
@@ -105,8 +105,8 @@ class Variables:
         return Columns(reached.astype(np.int32), outputs.astype(np.int64))
 
     def row(self, weights: FloatArray, high: Int32Array, low: Int32Array) -> FloatArray:
-        """The score difference of the cells `high` and `low` as a linear form, float64[variables]. The leaves of copies have
-        the coefficient 0, because copies give both inputs of a pair the same score.
+        """The difference between the scores of the cells `high` and `low` as a linear form, float64[variables]. The leaves of
+        copies have the coefficient 0, because copies give both inputs of a pair the same score.
         """
         trees = self.forest.changed
         reached = self.of_leaf[self.forest.cells.leaves(np.stack([high, low]))[:, trees]]
@@ -146,8 +146,8 @@ class Program:
         self.stay_near(variables.original, RIDGE)
 
     def stay_near(self, anchor: FloatArray, ridge: float, *, own: bool = True) -> None:
-        """Holds each leaf value near `anchor`, float64[variables], with the strength of `ridge` rows; with `own=False`, the
-        leaves of the model's trees are fixed, and only the leaves of the copies move.
+        """Holds each leaf value near `anchor`, float64[variables], as strongly as `ridge` rows; with `own=False`, the leaves of
+        the model's trees are fixed, and only the leaves of the copies change.
         """
         self.anchor, self.ridge, self.length = anchor, ridge, 4.0
         self.metric = (self._reached * curvature(self.name) + max(ridge, RIDGE)) / self.count
@@ -167,7 +167,7 @@ class Program:
         return self._value(self.margins(values), values)
 
     def expected(self, values: FloatArray) -> float:
-        """The mean loss that the original model expects for the rows: the objective without the ridge term."""
+        """The mean expected loss for the rows under the original model: the objective without the ridge term."""
         return expected_loss(self.name, self.margins(values), self.target)
 
     def _value(self, margins: FloatArray, values: FloatArray) -> float:
@@ -182,12 +182,12 @@ class Program:
         return np.asarray(result / self.count)
 
     def projected(self, values: FloatArray) -> FloatArray:
-        """The nearest values that satisfy every limit, then changed to ordered values if there is an order."""
+        """The nearest values that satisfy every limit; if there is an order, these are then changed to ordered values."""
         found = self.limits.projected(values)
         return found if self.order is None else self.order.kept(found)
 
     def solve(self, values: FloatArray, steps: int) -> FloatArray:
-        """Leaf values with a smaller objective that satisfy the limits, after at most `steps` steps from `values`."""
+        """Leaf values with a smaller objective that satisfy the limits, after at most `steps` steps that start at `values`."""
         now = ahead = self.projected(values)
         momentum, best = 1.0, self._value(self.margins(now), now)
         for _ in range(steps):
@@ -235,21 +235,21 @@ def changes_of(variables: Variables, values: FloatArray, *, alone: bool) -> dict
 
 
 RIDGES = (3.0, 10.0, 30.0, 100.0, 300.0)
-"""The strengths of the ridge that are tried, in rows that reach no other leaf."""
+"""The strengths of the ridge that are tried, as numbers of rows that reach no other leaf."""
 _KEPT = 0.5
-"""The chosen strength must keep this part of the gain that the best strength has on the rows set aside."""
+"""The chosen strength must keep this share of the gain that the best strength achieves on the rows set aside."""
 _STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Aside:
-    """Rows set aside: a `program` that is only evaluated, and their `labels`, float64[rows]."""
+    """The rows set aside: a `program` that is only evaluated, and the rows' `labels`, float64[rows]."""
 
     program: Program
     labels: FloatArray
 
     def divergence(self, values: FloatArray) -> float:
-        """The mean loss of the leaves `values`, float64[variables], if labels are distributed as the model predicts."""
+        """The mean loss of the leaves `values`, float64[variables], if labels follow the model's predicted distribution."""
         return self.program.expected(values)
 
     def losses(self, values: FloatArray) -> FloatArray:
@@ -263,8 +263,8 @@ class Aside:
 
 
 def strength(program: Program, aside: Aside, anchor: FloatArray, *, own: bool = True) -> FloatArray:
-    """Sets the greatest ridge toward `anchor` whose gain on the rows set aside is at least half of the best ridge's gain, and
-    returns the leaves for it, float64[variables]. With `own=False`, only the leaves of the copies move.
+    """Sets the greatest ridge towards `anchor` with at least half of the best ridge's gain on the rows set aside, and returns
+    the leaves for this ridge, float64[variables]. With `own=False`, only the leaves of the copies change.
 
     For an overfitted model, a weak ridge looks best even on these rows, but on new rows a strong ridge costs less.
     """

@@ -28,9 +28,9 @@ from treesens.solve.question import answer_question
 
 @dataclass(frozen=True)
 class Promise:
-    """A promise about all pairs of inputs that differ only in `varied`: the pair does not lie on both sides of the decision by
-    `size` (`gap` in probability or a regressor's value, `margin` in raw score), or is at most `size` apart in raw score
-    (`swing`). For a direction, the score does not fall (rise) by `size` or more if the only varied feature rises.
+    """A promise about all pairs of inputs that differ only in `varied`: the scores of a pair are not on both sides of the
+    decision by `size` or more (`gap` in probability or a regressor's value, `margin` in raw score), or differ by at most `size`
+    in raw score (`swing`). For a direction, the score does not fall (rise) by `size` or more if the only varied feature rises.
     """
 
     varied: tuple[str, ...]
@@ -43,7 +43,7 @@ class Promise:
         return self.kind in ("increasing", "decreasing")
 
     def words(self) -> str:
-        """The promise in a few words."""
+        """A short description of the promise."""
         if self.is_direction:
             return f"{self.kind} in {self.varied[0]}"
         return f"{self.kind} {float(self.size):g} of {', '.join(self.varied)}"
@@ -51,7 +51,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Decided:
-    """The requested decision, by a cut-off of the probability or by the names of classes, and the domain."""
+    """The requested decision, given by a cut-off of the probability or by class names, and the domain."""
 
     threshold: Fraction | None = None
     classes: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Decided:
 
 
 def decided_by(options: RepairOptions) -> Decided:
-    """The decision that the options describe."""
+    """The decision according to the options."""
     return Decided(options.threshold, tuple(options.classes), tuple(options.domain))
 
 
@@ -83,7 +83,7 @@ class Asking:
 
     @property
     def sides(self) -> tuple[float, float] | None:
-        """A pair breaks the promise if one input reaches the first score and the other at most the second. None for swings."""
+        """A pair breaks the promise if one score reaches the first, and the other is at most the second. None for swings."""
         size = float(self.promise.size)
         if self.promise.kind == "swing" or self.promise.is_direction or isinstance(self.decision, Apart):
             return None
@@ -123,7 +123,7 @@ def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Deci
 
 
 def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[Decision]:
-    """The decisions that a promise is about. Raises UsageError for a meaningless promise."""
+    """The decisions to which a promise applies. Raises UsageError for a meaningless promise."""
     if promise.kind == "gap" or promise.kind == "margin":  # noqa: PLR1714 - narrows the type
         found = decisions_of(model.ensemble, Asked(promise.kind, decided.threshold, decided.classes))
     else:
@@ -176,8 +176,8 @@ def settle(
 def largest_swing(
     model: LoadedModel, asking: Asking, decided: Decided, *, seconds: float, stop: threading.Event
 ) -> tuple[float | None, float | None]:
-    """The largest score difference of two inputs that differ only in the features of a promise: the value reached and a proved
-    bound, each None if unknown.
+    """The largest score difference between two inputs that differ only in the features of a promise: the value attained and a
+    proved bound, each None if unknown.
     """
     objective = ast.Objective("maximize", asking.decision.difference())
     order = (_order(asking.promise),) if asking.promise.is_direction else ()
@@ -190,8 +190,8 @@ def largest_swing(
 
 
 def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast.Declaration]) -> list[ast.Declaration]:
-    """The declarations of the domain: for unnamed categories, the codes of the model and one further code, for all other codes;
-    for named categories, every name. `missing`, bool[features], marks features that may be missing.
+    """The declarations of the domain: for unnamed categories, the codes of the model and one further code, which represents all
+    other codes; for named categories, every name. `missing`, bool[features], marks features that may be missing.
     """
     stated = {item.name.text for item in domain if isinstance(item, ast.Feature)}
     found: list[ast.Declaration] = []

@@ -1,4 +1,4 @@
-"""The repair of one model: the possible methods, the cheapest of them, and the repaired file."""
+"""The repair of one model: the possible methods, the choice of the cheapest, and the repaired file."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from treesens.extensions.studies.prices import Moved, price_of
 from treesens.frontends.base import LoadedModel
 
 _MOST_ENTRIES = 4_000_000
-"""Maximum number of leaves, counted row by row, that the program's rows reach; if there are more, rows are sampled."""
+"""Maximum number of leaves that the program's rows reach, added over all rows; if there are more, rows are sampled."""
 _ASIDE = 3
-"""One training row in this many is set aside."""
+"""One of this many training rows is set aside."""
 _NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
-"""Parts of the mean that are blended in: each is tried in turn until the written file is proved."""
+"""Shares of the mean that are blended in; each is tried in turn until the promises are proved for the written file."""
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Repair:
             raise ModelError(
                 f"`{names[0]}` enters the score with a coefficient: a repair changes leaves, not coefficients",
                 place=model.ensemble.source.path,
-                remedy="repair a model of trees; fit a linear model again without the columns that must not decide",
+                remedy="repair a model of trees; fit a linear model again without the columns that must not affect decisions",
             )
         self.model, self.train, self.test, self.stop = model, train, test, stop
         rows = train.rows if test is None else np.concatenate([train.rows, test.rows])
@@ -96,7 +96,7 @@ class Repair:
         self.variables = Variables(self.forest, copies)
         if self.variables.width > 1 and options.method == "leaves":
             raise UsageError(
-                "the leaves of this forest are probabilities, and changed leaves need not add up to 1",
+                "the leaves of this forest are probabilities, and after a change they might not add up to 1",
                 remedy="choose --method blend or average: means of probabilities are probabilities",
             )
         self.editor = Editor(model, self.variables)
@@ -134,7 +134,7 @@ class Repair:
         return np.asarray((1 - part) * values + part * self.mean)
 
     def _metric(self) -> FloatArray:
-        """Weights of squared changes of leaves, float64[variables]: the number of training rows that reach them, plus RIDGE."""
+        """Weights of squared changes of leaves, float64[variables]: the number of training rows per leaf, plus RIDGE."""
         reached = self.variables.columns(self.cells[self._split()[0]]).variable
         return np.bincount(reached.ravel(), minlength=self.variables.count).astype(np.float64) + RIDGE
 
@@ -150,13 +150,13 @@ class Repair:
         ]
         if self.variables.width > 2:
             raise UsageError(
-                "a forest with probabilities of several classes has no direction",
+                "a forest with probabilities of several classes does not support directions",
                 remedy="leave out --increasing and --decreasing",
             )
         return Order(self.variables, directions, self._metric())
 
     def reach(self, size: Fraction, say: Say) -> Repaired:
-        """The repaired model of one size. Raises UsageError if no method can reach it."""
+        """The repaired model of one size. Raises UsageError if no method can attain the size."""
         start = time.monotonic()
         search = Search(self, size, say)
         found = self._values(search)
@@ -167,7 +167,7 @@ class Repair:
         return result
 
     def _values(self, search: Search) -> tuple[Method, FloatArray, bool] | None:
-        """The cheapest method, its leaves, and True if copies replace their trees; None if interrupted before any proof."""
+        """The cheapest method, its leaves, and whether copies replace trees; None if interrupted before any proof."""
         method, original = self.options.method, self.variables.original
         if search.holds(original, self.options.proof_time):
             search.say("the promise holds already")
@@ -178,7 +178,7 @@ class Repair:
             kept = f" with {', '.join(self.options.keep)} kept" if self.options.keep else ""
             raise UsageError(
                 f"{search.words} cannot be reached{kept}: {search.reason}",
-                remedy="keep fewer features, vary fewer, or raise the size"
+                remedy="keep fewer features, vary fewer features, or raise the size"
                 if self.options.keep
                 else "raise --proof-time, or the size",
             )
@@ -198,7 +198,7 @@ class Repair:
         return min(found, key=lambda one: float(self.aside().losses(one[1]).mean()))
 
     def aside(self) -> Aside:
-        """The training rows that are set aside from the program."""
+        """The training rows that are set aside, and not used in the program."""
         if self._aside is None:
             rows = self._split()[1]
             part = Labelled(self.train.rows[rows], self.train.labels[rows])
@@ -228,7 +228,7 @@ class Repair:
         return self._program
 
     def _split(self) -> tuple[Int64Array, Int64Array]:
-        """The indices of the training rows for the program, and of the rows set aside, or fixed samples of both."""
+        """The indices of the training rows for the program and of the rows set aside, or fixed samples of these rows."""
         columns = len(self.forest.changed) + len(self.variables.copies)
         most, count = max(200, _MOST_ENTRIES // max(1, columns)), len(self.cells)
         order = np.random.default_rng(self.options.seed).permutation(count)
@@ -237,7 +237,7 @@ class Repair:
         return np.sort(order[:first]), np.sort(aside if len(aside) else order)
 
     def _proved(self, search: Search, method: Method, values: FloatArray, alone: bool) -> Repaired:
-        """The written file, read again and proved; if rounding breaks a promise, a little more of the mean is blended in."""
+        """Writes, rereads and proves the file; if rounding breaks a promise, a little more of the mean is blended in."""
         reason = ""
         for part in _NUDGES:
             if part:
@@ -250,7 +250,7 @@ class Repair:
                     facts.update(prices=self._prices(model))
                     facts.update(changes_of(self.variables, values, alone=alone), sha256=model.ensemble.source.sha256)
                     return Repaired(search.size, method, content, facts=facts)
-            search.say(f"the written file is not proved yet: {reason}")
+            search.say(f"the promises are not proved yet for the written file: {reason}")
             if alone or np.array_equal(values, self.variables.original):
                 break
         return Repaired(search.size, method, None, reason)

@@ -1,7 +1,7 @@
 """Runs the study `repair`: reads a model and tables, and writes a file and a record for each size.
 
-`--pairs` writes rows for retraining: each row in the two versions with the most different scores. Both versions have the label
-of the row, so that a model trained on these rows learns to ignore the varied features.
+`--pairs` writes rows for retraining: each row in the two versions whose scores differ most. Both versions have the label of the
+original row, so that a model trained on them learns to ignore the varied features.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from treesens.records.plain import ABSENT, plain, recorded
 
 
 def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
-    """The results of the study; a file is written as soon as it is proved."""
+    """The results of the study; a file is written as soon as its promises are proved."""
     options, train = asked.options, asked.table
     if options.decision is not None:
         raise UsageError(
-            f"a repair is about one cut-off, but the decision `{options.decision.name.text}` has several outcomes",
+            f"a repair applies to a single cut-off, but the decision `{options.decision.name.text}` has several outcomes",
             remedy="repair around each of its cut-offs, e.g. --threshold 0.8; `treesens audit --decision` is about outcomes",
         )
     if train is None or train.label is None:
-        raise UsageError("the training rows have no column of labels", remedy="name the column: label='COLUMN'")
+        raise UsageError("the training rows have no label column", remedy="name the column: label='COLUMN'")
     if asked.memory is not None and options.certificates is not None:
         raise UsageError(
             "certificates need a search, which a journal skips", remedy="leave out --journal, or --certificate"
@@ -58,8 +58,8 @@ def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
 
 
 def _sizes(asked: study.Asking[RepairOptions], train: Table, repair: Repair | None) -> Iterator[dict[str, Any]]:
-    """A record per size, the largest first, until an interruption. Raises UsageError if the first size is impossible; a later
-    size is reported as not proved, since files of larger sizes may already be written.
+    """A record per size, with the largest size first, until an interruption. Raises UsageError if the first size is impossible;
+    later sizes are reported as not proved, since files of larger sizes may have been written already.
     """
     options, done = asked.options, 0
     sizes = sorted(options.sizes, reverse=True)
@@ -96,7 +96,7 @@ def _sizes(asked: study.Asking[RepairOptions], train: Table, repair: Repair | No
 
 
 def _written(place: Path, content: bytes) -> dict[str, str]:
-    """The path of the written model, or the reason why it could not be written; proof and prices are reported anyway."""
+    """The path of the written model, or the reason why it could not be written; proof and prices are reported in both cases."""
     try:
         write_atomically(place, content)
     except UsageError as error:
@@ -108,7 +108,7 @@ def _write_pairs(asked: study.Asking[RepairOptions], train: Table, repair: Repai
     """Writes the rows that break the promise of the smallest size, each in two versions."""
     options = asked.options
     if options.kind not in KINDS:
-        raise UsageError("a direction has no pairs of rows with one label", remedy="leave out --pairs")
+        raise UsageError("a direction has no pairs of rows with the same label", remedy="leave out --pairs")
     text = twins_of_rows(repair, align_table(asked.model, train), min(options.sizes))
     write_atomically(place, text)
     asked.say(f"{place}: {text.count(chr(10)) - 1} rows for retraining")
@@ -127,7 +127,7 @@ def _repair(asked: study.Asking[RepairOptions], train: Table) -> Repair:
 
 
 def _key(asked: study.Asking[RepairOptions], size: Fraction) -> str:
-    """The inputs of the repair of one size as a text, except for the model and the training rows."""
+    """A text of all inputs of the repair for one size, except for the model and the training rows."""
     o = asked.options
     tables = [None if table is None else cast("Table", table).sha256 for table in (o.test, o.keep_rows)]
     promises = [o.kind, str(size), o.groups, str(o.swing_besides), o.directions, o.threshold, o.classes, o.domain]
@@ -136,7 +136,7 @@ def _key(asked: study.Asking[RepairOptions], size: Fraction) -> str:
 
 
 def _known(asked: study.Asking[RepairOptions], key: str, size: Fraction) -> dict[str, Any] | None:
-    """The record of an earlier run; None if no record exists, or if its file has changed."""
+    """The record of an earlier run; None if there is no such record, or if the file of the record has changed."""
     record = None if asked.memory is None else asked.memory.known(key)
     if record is None or asked.options.output is None:
         return record
@@ -147,15 +147,15 @@ def _known(asked: study.Asking[RepairOptions], key: str, size: Fraction) -> dict
 
 
 def place_of(output: Path, size: Fraction, options: RepairOptions) -> Path:
-    """The path of the model of one size: the output, with the size in its name if there are several."""
+    """The path of the model for one size: the output, with the size in its name if there are several sizes."""
     if len(options.sizes) == 1:
         return output
     return output.with_name(f"{output.stem}-{float(size):g}{output.suffix}")
 
 
 def twins_of_rows(repair: Repair, table: Table, size: Fraction) -> str:
-    """The pairs that break the promise of one size, as CSV with the columns of an aligned and labelled table: for each set of
-    features, two lines for every row that flips, with values of these features from other rows.
+    """The pairs that break the promise for one size, as CSV with the columns of an aligned and labelled table: for each set of
+    features, two lines for every row that flips, with the values of these features taken from other rows.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -171,7 +171,7 @@ def twins_of_rows(repair: Repair, table: Table, size: Fraction) -> str:
 
 
 def _broken(repair: Repair, asking: Asking) -> Iterator[tuple[int, int, int]]:
-    """Rows that break a promise, each with the rows whose values give it its highest and its lowest score."""
+    """Rows that break a promise, each with the two rows whose values yield its highest and its lowest score."""
     rows = repair.train.rows
     climber = Climber(asking, repair.model.ensemble, repair.options.seed)
     found = climber.of_rows(repair.model.ensemble, rows, len(rows))
@@ -181,13 +181,13 @@ def _broken(repair: Repair, asking: Asking) -> Iterator[tuple[int, int, int]]:
 
 
 def _first(rows: Any, wanted: Any) -> int:
-    """The index of the first row with the given values; missing values are equal to each other."""
+    """The index of the first row with the given values; missing values count as equal."""
     same = (rows == wanted) | (np.isnan(rows) & np.isnan(wanted))
     return int(same.all(axis=1).argmax())
 
 
 def _shown(table: Table, name: str, row: int) -> Any:
-    """A value in the form that CSV readers parse back; empty if missing."""
+    """A value in a form that CSV readers parse back to it; empty if missing."""
     value = table.columns[name][row]
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""

@@ -1,12 +1,10 @@
-"""Writes fitted scikit-learn estimators with other trees, in the original file format (skops, pickle or joblib) and
-compression.
+"""Writes scikit-learn estimators with other trees, keeping the format (skops, pickle or joblib) and compression.
 
 Changed estimators are copied; the rest of the file is unchanged. For boosters, copies of trees become additional rounds. A
 forest predicts a mean, so empty trees are added until the forest has 2^k times its original size, and all leaf values are
 multiplied by 2^k, which is exact in floating point.
 
-A file is opened here only if it was already opened before, because the user trusts it or because skops found only plain data in
-it.
+A file is opened here only if it was already opened, because the user trusts it or because skops found only plain data in it.
 """
 
 from __future__ import annotations
@@ -89,8 +87,7 @@ _NO_CHILD, _NO_FEATURE = -1, -2
 
 
 class SklearnWriter:
-    """Writes estimators, and pipelines whose last step is an estimator. Raises ModelError for repairs that the file cannot
-    express."""
+    """Writes estimators and pipelines ending in estimators. Raises ModelError for repairs that the file cannot express."""
 
     leaf_type = NumberType.FLOAT64
 
@@ -120,8 +117,7 @@ class SklearnWriter:
         return self._store.content(made)
 
     def in_rounds(self, trees: Sequence[Tree]) -> list[list[Tree | None]]:
-        """The trees by round, one per output: first the trees of the file, then copies. None stands for a tree that adds
-        nothing."""
+        """The trees by round, one per output: first the trees of the file, then copies. None is a tree that adds 0."""
         outputs = self._ensemble.n_outputs
         first = {tree.source: tree for tree in reversed(trees)}
         rows: list[Tree | None] = [first.get(t) for t in range(self._ensemble.n_trees)]

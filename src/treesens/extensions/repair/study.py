@@ -116,16 +116,14 @@ class RepairOptions:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The sets of features; the promise applies to each set separately. Raises UsageError if there are neither sets nor
-        directions."""
+        """The sets of features; each has a separate promise. Raises UsageError if there are neither sets nor directions."""
         if not self.vary and not self.directions:
             raise UsageError("no feature is named", remedy="name one: vary=['sex']")
         return tuple(dict.fromkeys(tuple(group) for group in self.vary or ()))
 
     @property
     def directions(self) -> dict[str, PromiseKind]:
-        """The direction of the score for each feature that has a direction. Raises UsageError if a feature has both
-        directions."""
+        """The score direction per feature with a direction. Raises UsageError if a feature has both directions."""
         if both := sorted(set(self.increasing) & set(self.decreasing)):
             raise UsageError(f"`{both[0]}` cannot be both increasing and decreasing", remedy="leave one out")
         return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
@@ -148,8 +146,7 @@ class RepairOptions:
 
     @property
     def sizes(self) -> tuple[Fraction, ...]:
-        """The sizes, one per repaired model; 0 for directions alone. Raises UsageError for a text that does not state a
-        size."""
+        """The sizes, one per repaired model; 0 for directions alone. Raises UsageError if a text states no size."""
         kind = self.kind
         return (
             tuple(dict.fromkeys(_size(kind, text) for text in getattr(self, kind))) if kind in KINDS else (Fraction(0),)
@@ -226,8 +223,7 @@ class ChangesRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptRowsRecord:
-    """The number of rows whose raw scores had to stay unchanged, and the largest change of a score in the library's own
-    predictions."""
+    """The number of rows whose raw scores had to be kept, and the largest score change in the library's predictions."""
 
     rows: int
     largest_change_of_a_score: float

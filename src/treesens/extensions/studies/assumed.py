@@ -40,8 +40,7 @@ class Assumed:
 
 
 def assumed_of(study: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> list[Assumed]:
-    """The defaults that the study assumes, in the order of the list at the start of this module; `warnings` are the study's
-    warnings."""
+    """The defaults that the study assumes, in the order of the module's docstring; `warnings` are the study's warnings."""
     return [one for choice in _CHOICES for one in choice(study, asked, warnings)]
 
 

@@ -182,8 +182,7 @@ def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
 
 
 def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOptions, *, bounded: bool) -> dict[str, Any]:
-    """A record's fields about the largest swing, which is the maximum of the swing found, the largest fall and the largest
-    rise."""
+    """A record's fields about the largest swing: the maximum of the swing found, the largest fall and the largest rise."""
     reached = (record["max_swing"], shape.largest_fall, shape.largest_rise)
     values = [one for one in reached if one is not None]
     bounds = [one for one in (record["max_swing_bound"],) if one is not None]
@@ -293,8 +292,7 @@ def audit(
     stop: threading.Event | None = None,
     on_record: Callable[[dict[str, Any]], None] | None = None,
 ) -> Audit:
-    """Runs the audit; if the event `stop` is set, the audit ends and returns the records so far. `on_record` receives finished
-    records."""
+    """Runs the audit; if the event `stop` is set, it returns the records so far. `on_record` receives finished records."""
     start = time.perf_counter()
     table = align_table(model, table)
     groups = sets_of(model, varied)
@@ -425,8 +423,7 @@ class SetAudit:
         return self.sweep.of(query, asked.event.size)
 
     def _audited(self, asked: EventQuestion, before: Sequence[Result]) -> Audited:
-        """The rows of an event, and its answer; if a search found the pair, the pair is brought as near to a row as time
-        allows."""
+        """The rows of an event, and its answer; a pair found by search is brought as near to a row as time allows."""
         rows = self._rows(asked)
         if len(rows) == 0:
             raise DataError("no row of the table lies in the domain", place=self.name)
@@ -545,8 +542,7 @@ class SetAudit:
         return [{"typical": {**self.level.record(), **self._left(one, budget), **swing}} for one in answers]
 
     def _left(self, one: Audited, budget: Budget) -> dict[str, Any]:
-        """The answer among typical inputs: `none` if no input at all is an answer; otherwise the result of a row or a
-        search."""
+        """The answer among typical inputs: `none` if no input is an answer; else the result of a row or a search."""
         question = one.asked.typical
         assert question is not None
         if one.result.verdict is Verdict.NONE:
@@ -619,8 +615,7 @@ def unknown(query: Query, reason: str) -> Result:
 
 
 def _of_rows(rows: EventRows) -> dict[str, Any]:
-    """The record's fields about rows that flip. A row flips down if the unchanged row is the first point, and up if the
-    unchanged row is the second."""
+    """The record's fields about rows that flip. An unchanged row flips down as the first point, up as the second."""
     order, sides = rows.order(), rows.sides()
     known = {
         "rows": len(rows),
@@ -715,8 +710,7 @@ def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> l
 def _mended(
     model: LoadedModel, tables: tuple[Table, Table], varied: tuple[str, ...], audit: AuditOptions, stop: threading.Event
 ) -> dict[str, Any]:
-    """The price of a repair for one set of features, within the time limit; the promise is proved again for the repaired
-    file."""
+    """The price of a repair for one set of features, in the time limit; the repaired file's promise is proved again."""
     repair = study_of("repair")
     options = repair.options(
         vary=[varied],

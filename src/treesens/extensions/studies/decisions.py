@@ -34,8 +34,7 @@ def label_of_class(ensemble: Ensemble, index: int) -> ast.Label:
 class Around:
     """One score on opposite sides of a cut-off: at least `centre` + g for one point, at most `centre` - g for the other.
 
-    At g = 0, the second point is strictly below the cut-off. If `own` is True, no cut-off was given and the model's own rule
-    decides.
+    At g = 0, the second point is below the cut-off. If `own` is True, no cut-off was given and the model's own rule decides.
     """
 
     ensemble: Ensemble
@@ -180,8 +179,7 @@ class Between:
         return self.first
 
     def event(self, gap: Gap, *, harder: bool = False) -> Event:
-        """The event that the first class is predicted for one point and the second for the other, each with a lead of the
-        gap."""
+        """The event that one point has the first class and the other the second, each with a lead of the gap."""
         lead = ast.Number(gap.size) if gap.size else None
         first, second = (label_of_class(self.ensemble, i) for i in self.classes)
         one, other = ast.ClassIs(_A, first, margin=lead), ast.ClassIs(_B, second, margin=lead)

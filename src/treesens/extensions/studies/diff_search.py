@@ -84,8 +84,7 @@ class Largest(Optimum):
 
     @property
     def is_shown(self) -> bool:
-        """True if the scores at the input also differ in the arithmetic of the library, which may round different scores to the
-        same number."""
+        """True if the scores at the input also differ in the arithmetic of the library, which may round both to one number."""
         witness = self.witness
         if witness is None or self.value is None or self.value <= 0:
             return False
@@ -222,8 +221,7 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
 
 
 def _evidence(found: Difference, models: tuple[Ensemble, ...]) -> Iterator[Evidence]:
-    """The evidence for equality, or for the largest difference of every score in both directions, and the evidence for all
-    changes."""
+    """Evidence for equality, or for the largest difference of every score in both directions, and that for all changes."""
     if found.same_trees:
         yield Equal("the models are equal", models, ())
     elif found.verdict == "equal" and not any(one.of_probability for one in found.largest):

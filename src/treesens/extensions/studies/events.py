@@ -146,8 +146,7 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
 
 @dataclass(frozen=True)
 class TypicalLevel:
-    """The percentage of fresh inputs that are typical, and the method (`way`) that learns the test for typical inputs from the
-    table `d`."""
+    """The percentage of fresh inputs that are typical, and the method (`way`) that learns their test from the table `d`."""
 
     percent: Fraction
     way: str = TYPICAL_WAYS[0]

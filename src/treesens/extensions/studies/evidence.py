@@ -98,8 +98,7 @@ class Share(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Reason(Evidence):
-    """Features whose values alone keep the class of the row `cells`, int32[features]; `others` contains one question per
-    class."""
+    """Features whose values alone keep the class of the row `cells`, int32[features]; `others`: a question per class."""
 
     others: Sequence[Query]
     cells: Int32Array

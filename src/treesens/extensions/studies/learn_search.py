@@ -56,8 +56,7 @@ def rules_text(mined: Mined) -> str:
 
 
 def first_look(table: Table) -> Mined:
-    """The findings about the columns of a table. Relations are not used here, so the search for relations ends after one
-    second."""
+    """The findings about the columns of a table. Relations are unused, so the search for them ends after one second."""
     with working_within(Budget.of(1.0)):
         return mine(table, RuleOptions())
 
@@ -186,8 +185,7 @@ def surprising(expected: float, observed: int) -> bool:
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """A rule needs a support of `rows` rows and of a `share` of all rows; a fraction `exceptions` of the support may break the
-    rule."""
+    """A rule needs a support of `rows` rows and a `share` of all rows; a fraction `exceptions` of the support may break it."""
 
     exceptions: float = 0.0
     rows: int = 30
@@ -462,8 +460,7 @@ def mine_orders(table: Table, few: list[FewValues], related: set[frozenset[str]]
 
 
 def _numbers(table: Table, few: list[FewValues]) -> list[str]:
-    """The columns of finite numbers; a column with few values must have more than two, all whole (other columns may contain
-    codes)."""
+    """The columns of finite numbers; a column with few values must have more than two, all whole (else it may be codes)."""
     kept = []
     values = {column.name: column.values for column in few}
     for name in table.inputs:
@@ -675,8 +672,7 @@ _DECIMALS = 4
 
 
 def column_domains(table: Table, few: Sequence[FewValues], unscaled: frozenset[str]) -> list[ColumnDomain]:
-    """The domain of every input column; the numbers of columns in `unscaled` are never interpreted as steps of a scaled
-    interval."""
+    """The domain of every input column; `unscaled` columns are never interpreted as steps of a scaled interval."""
     known = {column.name: column for column in few}
     return [_domain(name, table.columns[name], known.get(name), name not in unscaled) for name in table.inputs]
 

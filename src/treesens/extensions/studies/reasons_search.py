@@ -251,8 +251,7 @@ class _Denials:
         return known
 
     def _deciding(self, judge: RowDecisions) -> Known:
-        """A smallest set of features whose values alone keep the decision: a hitting set of all sets whose change can end the
-        decision."""
+        """A smallest set of features whose values alone keep the decision: a hitting set of all sets whose change ends it."""
         to_hit: list[Features] = []
         try:
             if judge.other(self.usable) is not None:
@@ -345,9 +344,8 @@ def sweep_denials(
     """Changes up to `most` usable features of each row of `start`, int32[rows, features], greedily: each step changes the
     feature that raises the score most, until the query's decision is reached. Rows `outside` the domain stay unchanged.
 
-    The sweep is only a heuristic: its results are verified, and rows that it does not solve are searched. The rises of features
-    that the time budget does not reach are unknown; so are all rises for means of models and for votes, which have no single
-    score.
+    The sweep is only a heuristic: its results are verified, and unsolved rows are searched. The rises of features that the time
+    budget does not reach are unknown; so are all rises for means of models and for votes, which have no single score.
     """
     model, legal, (count, features) = query.models[0], query.space.legal, start.shape
     rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()

@@ -232,8 +232,7 @@ class RowQuestions:
         norm: str | None = None,
         more: Sequence[ast.Formula] = (),
     ) -> ast.Find:
-        """The question for the nearest input that satisfies `more` and has a class other than `index` or, if given, the class
-        `target`."""
+        """The question for the nearest input that satisfies `more` and has class `target` if given, else any but `index`."""
         other = self._is_not(index) if target is None else self._is(target)
         to_row = ast.Distance(_A, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
         return ast.Find((ast.Point(_A),), (other, *more), ast.Objective("minimize", to_row))
@@ -344,8 +343,7 @@ def nearest_input(
     more: Sequence[ast.Formula] = (),
     stop: threading.Event | None = None,
 ) -> Nearest:
-    """The findings about the nearest input that satisfies `more` and has a class other than the row's class or, if given, the
-    class `target`."""
+    """The findings about the nearest input that satisfies `more` and has class `target` if given, else any but the row's."""
     asked = questions.question(row, predicted, target, norm, more)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:

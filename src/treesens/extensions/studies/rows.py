@@ -201,8 +201,7 @@ def _scores_of_leaves(model: CellEnsemble) -> Scores:
 
 
 def leads(scores: Int64Array, classes: Sequence[int], slack: int, *, ties: bool) -> tuple[Int64Array, Int64Array]:
-    """The leads of two classes over all others for `scores`, int64[rows, outputs]; the second lead is negated, so that the
-    event requires a low value.
+    """The leads of two classes over all others for `scores`, int64[rows, outputs]; the second is negated: it must be low.
 
     With `ties`, a tie counts for the class that comes first, because libraries predict the first of several best classes.
     """
@@ -273,8 +272,7 @@ def event_rows(query: Query, table: FloatArray, budget: Budget) -> EventRows:
 def decided_rows(
     query: Query, rows: FloatArray, wanted: Sequence[tuple[DecidedPoint, str]]
 ) -> tuple[Int64Array, list[BoolArray]]:
-    """The indices of the legal rows in `rows`, float64[rows, features], and for each decision the indices of the rows with its
-    outcome."""
+    """The indices of the legal rows in `rows`, float64[rows, features], and of the rows with each decision's outcome."""
     index = legal_rows(query, rows)
     values = query.space.grid[0].number_type.cast(rows[index])
     cells = cells_of_rows(query.space.grid, rows[index])

@@ -2,8 +2,8 @@
 
 More varied features only add pairs, so flipping is a monotone property, and these two families decide every set. The sets are
 found like minimal unsatisfiable and maximal satisfiable subsets (`Lattice`): each step queries a large undecided set. If a pair
-flips, the features in which its points differ are reduced one by one to a minimal set; if it is proved that no pair flips, the
-proof covers every subset.
+flips, the features where its points differ are reduced one by one to a minimal set; if provably no pair flips, the proof covers
+all subsets.
 """
 
 from __future__ import annotations

@@ -82,9 +82,8 @@ STUDY = Study(
     call="""\
     The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides: `increasing`,
     `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
-    For a direction that the model declares, or that `increasing` or `decreasing` claims, `holds` is True (proved), False
-    (refuted by a pair) or None (open). `time_limit` limits each feature and score, in seconds. Ctrl-C returns the results so
-    far. """,
+    For a direction declared by the model or claimed by `increasing` or `decreasing`, `holds` is True (proved), False (a pair)
+    or None (open). `time_limit` limits each feature and score, in seconds. Ctrl-C returns the results so far. """,
     options=ShapeOptions,
     ask="treesens.extensions.studies.shape_search:ask",
     record=ShapeRecord,

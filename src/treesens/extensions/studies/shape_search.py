@@ -73,8 +73,7 @@ def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
 
 
 def declared_of(model: LoadedModel, options: ShapeOptions) -> dict[str, int]:
-    """The declared or claimed direction of each feature, 1 or -1. Raises UsageError if both directions are claimed for a
-    feature."""
+    """The declared or claimed direction of each feature, 1 or -1. Raises UsageError if both directions are claimed."""
     check_features(model, [options.increasing, options.decreasing, options.features])
     if both := sorted(set(options.increasing) & set(options.decreasing)):
         raise UsageError(f"`{both[0]}` is claimed to be increasing and decreasing", remedy="leave one out")

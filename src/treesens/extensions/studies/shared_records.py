@@ -64,8 +64,7 @@ class LossRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupPriceRecord(LossRecord):
-    """The price for one group; `positive_before` and `positive_after` are the shares of the group's rows with the second
-    class."""
+    """The price for one group; `positive_before` and `positive_after` are shares of group rows with the second class."""
 
     by: list[str]
     values: list[Value]

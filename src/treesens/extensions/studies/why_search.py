@@ -44,8 +44,8 @@ class Reason:
     """The reason for the class of a row. `features` decide the class (None if the usable features do not); `minimal` is True if
     every feature is needed, and `smallest` is True if no smaller set decides the class. `contrast` names features whose change
     gives another class, at `point`; if some changes are not permitted, `changeable` is True if a permitted change gives another
-    class. `several` are the smallest reasons if several are requested, `complete` is True if no other reasons exist, and `also`
-    contains additional results.
+    class. `several` are the smallest reasons if several are requested, `complete` is True if no others exist, and `also`
+    contains more results.
     """
 
     row: int

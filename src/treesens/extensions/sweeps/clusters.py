@@ -188,8 +188,7 @@ def _last_line(error: Exception) -> str:
 
 
 class _Ray(Cluster):
-    """A Ray cluster, whose workers persist between questions. (joblib's backend for Ray starts new workers for every list of
-    jobs.)"""
+    """A Ray cluster, whose workers persist between questions. (joblib's Ray backend starts new workers per list of jobs.)"""
 
     def __init__(self) -> None:
         import ray

@@ -35,8 +35,7 @@ def order_questions(questions: Sequence[Question]) -> list[Question]:
 
 
 def _turns(levels: Sequence[Fraction]) -> dict[Fraction, int]:
-    """The turn of each level: first the highest, then the lowest, then repeatedly the midpoints between levels that have a
-    turn."""
+    """The turn of each level: first the highest, then the lowest, then repeatedly midpoints between levels with a turn."""
     turn = {levels[-1]: 0, levels[0]: min(1, len(levels) - 1)}
     spans, number = [(0, len(levels) - 1)], 2
     while spans:

@@ -84,8 +84,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Property:
-    """A property, which is the conjunction of its assertions. Inputs that satisfy it are counterexamples; if none exists, it is
-    `unsat`."""
+    """A property, which is the conjunction of its assertions. Counterexamples satisfy it; if there are none, it is `unsat`."""
 
     version: int
     inputs: Tensor

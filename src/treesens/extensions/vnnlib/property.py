@@ -221,8 +221,7 @@ class _Translator:
 
 
 def _of_no_float32(found: Compare) -> bool | None:
-    """The result of a comparison if all finite float32 inputs give the same result, e.g. for `=` with a number that is not a
-    float32; otherwise None."""
+    """The result of a comparison if all finite float32 inputs give the same result, e.g. `=` with a non-float32; or None."""
     ((coefficient,), most) = found.linear.parts.values(), Fraction(NumberType.FLOAT32.max)
     value = -found.linear.constant / coefficient
     operator = found.operator if coefficient > 0 else _FLIPPED[found.operator]

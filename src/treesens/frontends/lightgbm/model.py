@@ -158,8 +158,7 @@ def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], plac
 
 
 def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequence[Any]]:
-    """Category names of pandas columns whose position is certain; the number of names replaces the feature's count in
-    `counts`."""
+    """Category names of pandas columns whose position is certain; `counts` then counts a feature's names instead."""
     result = {}
     for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
         if first == last and first in counts:

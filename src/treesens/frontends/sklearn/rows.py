@@ -1,5 +1,4 @@
-"""Rows of codes and numbers in the form that scikit-learn estimators accept: raw categories, column names, errors as
-ModelError."""
+"""Rows of codes and numbers as scikit-learn estimators accept them: raw categories, names, errors as ModelError."""
 
 from __future__ import annotations
 

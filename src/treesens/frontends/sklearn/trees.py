@@ -96,8 +96,7 @@ def histogram_nodes(
     nones: Collection[int],
     place: str,
 ) -> Nodes:
-    """The nodes of a TreePredictor. `columns` maps the predictor's features to the user's, `known` lists the categories that
-    may occur.
+    """The nodes of a TreePredictor. `columns` maps tree features to the user's, `known` lists the categories that may occur.
 
     A category goes left if the node lists it, right if it is known but not listed; all other categories follow NaN. In the
     columns `nones`, the last category is None, the missing value.

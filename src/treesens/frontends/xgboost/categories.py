@@ -1,5 +1,4 @@
-"""Categorical splits of XGBoost: the stored categories go right; all other categories, including unseen and negative codes, go
-left."""
+"""Categorical splits of XGBoost: stored categories go right; all others, including unseen and negative codes, go left."""
 
 from __future__ import annotations
 
@@ -104,8 +103,7 @@ def left_sets(
 def _stored_sets(
     trees: list[Field], offset: NDArray[np.int64], categorical: NDArray[np.bool_]
 ) -> dict[int, NDArray[np.int64]]:
-    """The codes that go right, by a node's number in the file; exactly the inner nodes with categorical splits have such
-    codes."""
+    """The codes that go right, by a node's number in the file; exactly the categorical inner nodes have codes."""
     result: dict[int, NDArray[np.int64]] = {}
     for t, tree in enumerate(trees):
         mine = np.flatnonzero(categorical[offset[t] : offset[t + 1]])

@@ -35,8 +35,7 @@ def convert_file(data: bytes, place: str) -> bytes:
 
 
 class NativeXGBoost:
-    """Margins and leaf ids of the saved model `data`, for its first `rounds` rounds (0: all rounds), and for a single output if
-    given.
+    """Margins and leaf ids of the saved model `data`, for its first `rounds` rounds (0: all), and for a single output if given.
 
     Uses a copy of the bytes instead of the live object, since further training must not change the reference of a replay. A
     library older than the version in `oldest` is refused: it would silently ignore the part of the file that `oldest` states.
@@ -92,8 +91,7 @@ class NativeXGBoost:
         return self._predict(rows, output_margin=True).reshape(len(rows), self._outputs)[:, self._columns]
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
-        """The result of Booster.predict, and the class that XGBClassifier.predict derives from this result (sklearn.py of
-        XGBoost).
+        """The result of Booster.predict, and the class that XGBClassifier.predict derives of it (sklearn.py of XGBoost).
 
         Of two classes, the second is predicted above 1/2, even if the prediction is the raw score of `binary:logitraw`.
         `multi:softmax` returns the class itself.

@@ -150,8 +150,7 @@ def _trees_of_rounds(model: Field, outputs: int, trees: int, rounds: int) -> int
 
 
 def to_float32(values: NDArray[np.float64], field: Field) -> NDArray[np.float64]:
-    """Numbers in a file, as float32. Raises InexactDecimalError if the numbers' float64 values do not determine their float32
-    values."""
+    """Numbers in a file, as float32. Raises InexactDecimalError if float64 values do not determine the float32 values."""
     narrow, unsure = float32_of_decimals(values)
     if unsure.any():
         raise InexactDecimalError(field.path)

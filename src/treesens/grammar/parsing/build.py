@@ -173,8 +173,7 @@ class Builder(FormulaBuilder):
                 return self._sensitive(tree)
 
     def _points(self, tree: Branch) -> tuple[ast.Point, ...]:
-        """The points of a query: `a, b in M` assigns both points to M, `a in M, b in N` assigns each point to a model of its
-        own."""
+        """The points of a query: `a, b in M` assigns both points to M, `a in M, b in N` assigns each to its own model."""
         found: list[ast.Point] = []
         for child in branches(tree):
             assert isinstance(child, Tree)

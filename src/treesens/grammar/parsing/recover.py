@@ -53,8 +53,7 @@ class DeclarationParser:
         self.failed = False
 
     def parse(self) -> ParseTree | None:
-        """The tree of the declaration. After a mistake, which is recorded in `diagnostics`, this is the tree of the readable
-        parts, or None."""
+        """The tree of the declaration. After a mistake (in `diagnostics`), it is the tree of the readable parts, or None."""
         index = 0
         most = len(self.diagnostics.items) + _MOST_MESSAGES
         while index < len(self.tokens) and len(self.diagnostics.items) < most:
@@ -167,8 +166,7 @@ class DeclarationParser:
         return resume
 
     def _next_line(self, index: int) -> int:
-        """The index of the next line that starts a conjunct or a clause; `index` itself if the token there starts such a
-        line."""
+        """The index of the next line that starts a conjunct or a clause; `index` itself if a line starts there."""
         start = index if index > self.conjunct_start else index + 1
         for i in range(start, len(self.tokens)):
             if self.tokens[i].type == "_SEP" or (starts_line(self.tokens, i) and self._starts_again(i)):

@@ -1,8 +1,7 @@
 """Lark with the grammar of `sens.lark`, built on first use, since only commands that read questions need it.
 
-Building the tables takes 0.1 s and loading them takes 0.015 s, so the tables are cached in the user's cache directory, with a
-hash of the grammar and the versions of Lark and Python, which Lark checks. Without a writable directory, the tables are built
-each time.
+Building the tables takes 0.1 s, loading them 0.015 s: they are cached in the user's cache directory, with a hash of the grammar
+and the versions of Lark and Python, which Lark checks. Without a writable directory, the tables are built each time.
 """
 
 from __future__ import annotations

@@ -355,8 +355,7 @@ Many: TypeAlias = Literal["features", "pairs", "protected"]
 class Each(Node):
     """`for each f in {..} | features | pairs | protected:`
 
-    A single parameter over `pairs` represents both features; with two parameters (`for each f, g in pairs`), each represents
-    one feature.
+    A single parameter over `pairs` represents both features; in `for each f, g in pairs`, each represents one feature.
     """
 
     parameters: tuple[Name, ...]

@@ -1,10 +1,10 @@
 """The best sum of probabilities: a sequence of decisions ("is a given value reachable?") by bisection.
 
 An answer raises the reached value, and a decision without an answer lowers the bound. The next value to decide is halfway
-between the two, or below a value that was left open, where an answer is easier to find. The decisions use Kelley's cutting
-planes (`probability_rows.py`). A single probability is monotone in its score, which is optimised instead. The search for a sum
-starts from the best sum of the scores, which is nearly always a good answer. A bound on the difference of two scores yields a
-bound on the difference of their sigmoids.
+between them, or below a value left open, where answers are easier to find. The decisions use Kelley's cutting planes
+(`probability_rows.py`). A single probability is monotone in its score, which is optimised instead. The search for a sum starts
+from the best sum of the scores, which is nearly always a good answer. A bound on the difference of two scores yields a bound on
+the difference of their sigmoids.
 """
 
 from __future__ import annotations

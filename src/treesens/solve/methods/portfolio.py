@@ -81,8 +81,8 @@ class EngineRun:
             self.over.set()
 
     def is_set(self) -> bool:
-        """True if the engine has an answer, in which case the other runners lose; False if the engine ended without an answer
-        (out of memory)."""
+        """True if the engine has an answer: the other runners lose; False if the engine ended without an answer (out of
+        memory)."""
         if not self.over.is_set():
             return False
         return self.outcome is None or self.outcome.termination in _ANSWERS
@@ -248,8 +248,7 @@ class _Race:
         return self.budget.stopped
 
     def _decided(self) -> bool:
-        """True if there is an answer, or a candidate from which the search learns before it continues
-        (`solve/methods/refine.py`)."""
+        """True with an answer, or a candidate to learn from first (`solve/methods/refine.py`)."""
         return self.winner is not None or bool(self.ledger.best.refuted)
 
     def _race_solvers(self, engine: EngineRun | None) -> None:

@@ -1,9 +1,9 @@
 """Questions about sums of probabilities: linear relaxations, tightened by every wrong candidate (Kelley's method).
 
-A backend solves a relaxation that the question implies and that contains none of these sums. If the relaxation has no answer,
-the question has no answer either. A candidate is checked against the question itself, exactly and by the library; if it
-violates a sum of probabilities, it is excluded with all other candidates that the proof covers, and the search continues. The
-search terminates, because the number of scores is finite.
+A backend solves a relaxation, implied by the question, without these sums. If the relaxation has no answer, the question has no
+answer either. A candidate is checked against the question itself, exactly and by the library; if it violates a sum of
+probabilities, it is excluded with all other candidates that the proof covers, and the search continues. The search terminates,
+because the number of scores is finite.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ class _Cutting:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def search(self, query: Query) -> tuple[Result, Rejected | None]:
-        """The answer to `query` (this search's question or a stronger question), and the reason why the last candidate
-        failed."""
+        """The answer to `query` (this search's question or a stronger one), and why its last candidate failed."""
         while True:
             constraints = (*map(relaxed, query.constraints), *self.cuts)
             result = self.ask(replace(query, constraints=constraints), self.options, self.budget.at_least(LEAST))

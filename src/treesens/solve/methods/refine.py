@@ -5,9 +5,8 @@ no values that satisfy all relations at once, these cells are excluded, with all
 search is repeated. For a ladder objective, the steps are refined towards the best answer.
 
 Stronger questions turn a distance between two points into bounds on single features. A sum over all features couples these
-features, so that a local search makes little progress; bounds on single features that imply the same limit leave each feature
-free in its own range. Any answer to a stronger question is an answer to the question; a stronger question without an answer
-proves nothing.
+features, so that a local search can hardly move; bounds on single features that imply the same limit leave each free in its own
+range. Any answer to a stronger question is an answer to the question; a stronger question without an answer proves nothing.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ from treesens.values.verify import Witness, verify_values
 _SHARE = 0.25
 """Share of the remaining time for stronger questions."""
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
-"""Distances, in widths, that are tried first: thresholds are crossed between neighbouring floats, or features have few
-values."""
+"""Distances, in widths, to try first: thresholds are crossed between adjacent floats, or features have few values."""
 _NOTE = "found through a stronger question: features bounded one by one"
 _VALUES = ("changes", "features", "distance l0", "distance l1", "distance l2", "distance linf")
 
@@ -163,9 +161,9 @@ class _Refinement:
     def _search(self, query: Query, seconds: float = inf, *, keep: bool = True) -> Result:
         """The answer after all cells without values have been excluded.
 
-        Without `keep`, cells are excluded only in this search, since its additional constraints may be the reason for the
-        exclusion. A search for answers better than a known one may keep the excluded cells, since later searches only look for
-        still better answers.
+        Without `keep`, cells are excluded only in this search, since exclusions may depend on its additional constraints. A
+        search for answers better than a known one may keep the excluded cells, since later searches only look for still better
+        answers.
         """
         part = self.budget.within(seconds)
         cuts, proved = list(self.cuts), self.proved
@@ -277,8 +275,7 @@ def search_refined(question: OpenQuestion, budget: Budget) -> Result:
 
 
 def stronger_questions(query: Query) -> Iterator[Query]:
-    """Stronger questions that distribute a bound on a distance between two points over its features: evenly, then to one
-    feature alone.
+    """Stronger questions that split a bound on the distance of two points over its features: evenly, then to one alone.
 
     Yields nothing if the question has no distance of that kind.
     """
@@ -321,8 +318,7 @@ def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> C
 
 
 def _bounds(query: Query, relation: ValueSum, terms: Sequence[DistanceTerm], moving: frozenset[int]) -> Constraint:
-    """The points agree on the distance's features, except that each of the `moving` features has an equal share of the
-    distance."""
+    """The points agree on the distance's features, except that each of the `moving` features has an equal share."""
     counted = {term.feature for term in terms}
     moving_terms = [term for term in terms if term.feature in moving]
     if not moving_terms or relation.limit < 0:

@@ -30,8 +30,7 @@ def state_contradiction(question: OpenQuestion, _: Budget) -> Result:
 
 
 def search_any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
-    """The answer, or `none`, to the question without its objective, with the value of the objective; None if the verdict is
-    unknown.
+    """The question's answer, or `none`, without its objective, with the objective's value; None if the verdict is unknown.
 
     Optimising searches may end without an answer, and all of them benefit from a known answer.
     """
@@ -60,8 +59,7 @@ def answer_by_cases(query: Query, options: Options, cases: list[Query], search: 
     """The answer from the question's cases, which share the time; time that a case does not use is passed on to the next cases.
 
     A case is often far simpler than the question: `changes(a, b) = 0` merges two points, and `margin(a) <= -9` may be
-    infeasible. The cases cover the question: it has no answer if no case has an answer, and its optimum is the best optimum of
-    the cases.
+    infeasible. The cases cover the question: it has no answer if no case has one, and its optimum is the best of the cases.
     """
     results: list[Result] = []
     for number, case in enumerate(cases):

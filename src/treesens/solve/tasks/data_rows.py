@@ -97,8 +97,7 @@ class EventRows:
         return len(self.index)
 
     def order(self) -> Int64Array:
-        """Positions of the rows that flip: first the rows that lie on one side without a change, then those with the largest
-        margins."""
+        """Positions of the rows that flip: first the rows already on one side, then those with the largest margins."""
         question, found = self.question, self.found
         places = np.flatnonzero(question.flipping(found))
         clear = question.clearance(found)[places]
@@ -108,8 +107,7 @@ class EventRows:
         return places[np.lexsort((-clear, ~own))]
 
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
-        """Masks, bool[rows]: rows that, without a change, satisfy the first point, and rows that satisfy the second; None if
-        only pairs can be judged."""
+        """Masks, bool[rows]: rows that, unchanged, satisfy the first or second point; None if only pairs can be judged."""
         question = self.question
         if question.high is None or question.low is None:
             return None
@@ -201,8 +199,7 @@ class Locations(Protocol):
 
 
 def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
-    """The answer with its region and its nearest row, if the extension is installed, and with the objective of the shown
-    point."""
+    """The answer with its region, its nearest row if the extension is installed, and the shown point's objective."""
     if has_extensions():
         locations: Locations = service("location")
         result = locations.locate(query, table_in_play(query), result, options)

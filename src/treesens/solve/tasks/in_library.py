@@ -2,8 +2,8 @@
 
 `none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
 numerical band may satisfy the bound in the library. The question is repeated, relaxed by the library's maximum rounding error:
-if the relaxed question has no answer, no input is an answer in the library. An answer to the relaxed question is evaluated by
-the library itself.
+if the relaxed question has no answer, the library has none. An answer to the relaxed question is evaluated by the library
+itself.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
 def _confirm_reason(
     query: Query, first: Result, explanation: Explanation, ask: Callable[[Query, Budget], Result], budget: Budget
 ) -> Result:
-    """The reason, confirmed if no rounding gives another class to an input that has the row's values of the reason's
-    features."""
+    """The reason, confirmed if no rounding gives another class to inputs that agree with the row on the reason."""
     assert query.explained is not None
     for agreeing_query in agreeing(query.explained, explanation.features or frozenset()):
         second = confirm_in_library(agreeing_query, ask(agreeing_query, budget), ask, budget)

@@ -150,8 +150,8 @@ class CatBoostFrontend:
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """The features of a model. The model's splits number floats and categories separately; `floats` and `coded` map these
-    numbers to columns."""
+    """The features of a model. The model's splits number floats and categories separately; `floats` and `coded` map to
+    columns."""
 
     features: tuple[Feature, ...]
     floats: Mapping[int, int]

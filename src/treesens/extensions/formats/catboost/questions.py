@@ -55,8 +55,7 @@ class Among:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The outcome `yes` per combination: an axis of length codes + 1 for each of `categories`, and an axis of length 2 for each
-    of `conditions`."""
+    """The outcome `yes` per combination: axes of length codes + 1 for each of `categories`, and 2 for each of `conditions`."""
 
     categories: tuple[int, ...]
     conditions: tuple[Above | Among, ...]

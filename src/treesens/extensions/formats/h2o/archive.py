@@ -1,4 +1,4 @@
-"""Reads a MOJO, a zip archive, within limits: its index `model.ini`, and the files that the index names."""
+"""Reads a MOJO, which is a zip archive, within limits: the index `model.ini`, and the files that the index lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAMAGED = "save the model again with h2o"
 
 @dataclass
 class Mojo:
-    """The content of the index: text by name, columns, and for each column the number of categories and a file of labels."""
+    """The content of the index: texts by name, columns, and a category count and label file per categorical column."""
 
     archive: Archive
     place: str
@@ -69,7 +69,7 @@ class Mojo:
         return values
 
     def labels(self, column: int) -> tuple[str, ...]:
-        """The categories of a column, in code order. Raises ModelError if their number differs from the index."""
+        """The categories of a column, in code order. Raises ModelError if the number of categories differs from the index."""
         count, name = self.domains[column]
         lines = self.archive.text(f"domains/{name}").split("\n")
         lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]

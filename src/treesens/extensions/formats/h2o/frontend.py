@@ -1,17 +1,17 @@
 """MOJO files of H2O-3: gradient boosting and random forests, classifiers and regressors (h2o 3.22 and later).
 
-How H2O scores (h2o-genmodel 3.46): inputs are float64 and thresholds float32; leaves are float32 and sums float64, from 0, in
-the order of the trees. Boosting adds `init_f` at the end, and then applies the link. A forest divides the sum by the number of
-its trees. For two classes, the quotient is the probability of the first class. The second class is predicted if its probability
-is at least `default_threshold`, which training chooses and which is seldom 1/2.
+How H2O scores (h2o-genmodel 3.46): inputs are float64 and thresholds float32; leaves are float32, and are added to 0 in
+float64, in the order of the trees. Boosting adds `init_f` at the end, and then applies the link. A forest divides the sum by
+the number of trees. For two classes, the quotient is the probability of the first class. The second class is predicted if its
+probability is at least `default_threshold`, a value chosen in training and seldom 1/2.
 
-Three or more classes have separate trees. Boosting applies a softmax to the classes' sums, without `init_f`. A forest divides
-the sums by their total, which varies; its scores here are the sums divided by the number of trees, not probabilities. A hash of
-the row breaks ties (`HashedTies`).
+With three or more classes, each class has its own trees. Boosting applies a softmax to the classes' sums, without `init_f`. A
+forest divides the sums by their total, which depends on the input; here the scores are the sums divided by the number of trees,
+not probabilities. Ties are broken by a hash of the row (`HashedTies`).
 
-A model with balanced classes multiplies each probability by the quotient of the class's shares in the data and in training, and
-divides by the sum of these products. For two classes this multiplies the odds (`Odds`). For more classes, the sums of boosting
-begin at the logarithm of the quotient, rounded to float64, and the sums of a forest are multiplied by the quotient.
+A model with balanced classes multiplies each probability by the ratio of the class's share in the data to its share in
+training, and divides the products by their sum. For two classes this multiplies the odds (`Odds`). For more classes, the sums
+of boosting begin at the logarithm of the quotient, rounded to float64, and the sums of a forest are multiplied by the quotient.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
 _LEAST = 2.0**-40
-"""The least ratio of class shares; the error of the ratio's logarithm is far below the precision of probabilities."""
+"""The least ratio of class shares; above it, the error of the logarithm is far below the precision of probabilities."""
 _DAMAGED = "save the model again with h2o"
 _SHARES = (
     "H2O divides the scores of the classes by their sum, which varies: use margins (the means over the trees) and "
     "classes instead of probabilities"
 )
 _TIES = (
-    "at a tie of the best classes H2O draws a class by a hash of the row, which may be none of the best: `found` "
+    "at a tie, H2O draws a class by a hash of the row; it may not be one of the best classes: `found` "
     "excludes such ties, and `none` covers them"
 )
 _BOTH = (
@@ -75,11 +75,11 @@ _FAMILIES = {
     "gamma": ("log", Exp()),
     "tweedie": ("log", Exp()),
 }
-"""The links of supported families: H2O's name and the class here."""
+"""The links of supported families: H2O's name of the link, and the link here."""
 _ENCODINGS = ("AUTO", "Enum", ONE_HOT)
 _ANOTHER = "convert it to PMML (jpmml-h2o); PMML is supported; compare both on your rows"
 _ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}
-"""Supported algorithms, with the names by which the library selects the scoring."""
+"""Supported algorithms, with the names by which the library selects the scoring method."""
 
 
 class H2OFrontend(OfFiles):
@@ -116,9 +116,9 @@ class H2OFrontend(OfFiles):
         nodes = stack_trees(grown) if encoding is None else encoding.before(stack_trees(grown), place)
         between = (nodes.leaf_value >= 0) & (nodes.leaf_value <= 1)
         if isinstance(scoring.ties, CutShares) and not between.all():
-            raise mojo.error("a leaf of a forest is not a share of rows (0 to 1)", _DAMAGED)
+            raise mojo.error("a leaf of a forest must be a share of rows (0 to 1)", _DAMAGED)
         if scoring.shares_only and not ((nodes.leaf_value >= -1) & (nodes.leaf_value <= 0)).all():
-            raise mojo.error("a leaf of a forest is not a share of rows (0 to 1)", _DAMAGED)
+            raise mojo.error("a leaf of a forest must be a share of rows (0 to 1)", _DAMAGED)
         ensemble = ensemble_of(
             nodes,
             features,
@@ -149,9 +149,9 @@ class H2OFrontend(OfFiles):
 
 @dataclass(frozen=True)
 class _Scoring:
-    """How trees are summed: their files, the score to which each adds (-1: every score, times `signs`), and the final step.
+    """How trees are summed: their files, the score each tree adds to (-1: every score, times `signs`), and the final step.
 
-    If `weighted`, finished sums are multiplied by `weights`. If `shares_only`, leaves, negated here, must be from 0 to 1.
+    If `weighted`, finished sums are multiplied by `weights`. If `shares_only`, leaves must be from 0 to 1, and are negated.
     """
 
     names: list[str]
@@ -167,7 +167,7 @@ class _Scoring:
 
 
 def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
-    """The scoring of a number or of the second of two classes; an unbalanced forest has a score per class."""
+    """The scoring of a regressor, or of the second of two classes; a forest without balanced classes has a score per class."""
     forest, trees = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
     names, ones = [f"trees/t00_{number:03d}.bin" for number in range(trees)], [1.0] * trees
     if classes and mojo.flag("balance_classes"):
@@ -187,12 +187,12 @@ def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
 
 
 def _doubled(mojo: Mojo, classes: int) -> bool:
-    """True if a forest of two classes has trees for both of them."""
+    """True if a forest of two classes has separate trees for each class."""
     return classes == 2 and mojo.text("algo") == "drf" and mojo.flag("binomial_double_trees")
 
 
 def _many_classes(mojo: Mojo, classes: int, encoding: Encoding | None) -> _Scoring:
-    """The scoring of three or more classes, or of both of two classes. In a round, a class may lack a tree, and so its file."""
+    """The scoring of three or more classes, or of both of two classes. If a round lacks a class's tree, its file is missing."""
     forest, rounds = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
     if rounds * classes > _MOST_TREES:
         raise mojo.error(f"{rounds} rounds of {classes} trees are more than {_MOST_TREES}")
@@ -231,7 +231,7 @@ def _shares(mojo: Mojo, classes: int) -> list[float]:
 
 
 def _corrections(mojo: Mojo, classes: int) -> list[float]:
-    """The factor for each class's probability; H2O does not change a probability if a share is 0."""
+    """The factor for each class's probability; H2O leaves a probability unchanged if one of the shares is 0."""
     data, trained = _shares(mojo, classes), mojo.numbers("model_class_distrib", classes)
     found = [one / other if one and other else 1.0 for one, other in zip(data, trained, strict=True)]
     if not all(_LEAST <= factor <= 1 / _LEAST for factor in found):
@@ -240,7 +240,7 @@ def _corrections(mojo: Mojo, classes: int) -> list[float]:
 
 
 def _plain(text: str) -> object:
-    """The text, or None for the mark of an empty field."""
+    """The text, or None if the text marks an empty field."""
     return None if text in ("null", "[]", "") else text
 
 
@@ -250,7 +250,7 @@ def _refuse(mojo: Mojo) -> None:
     if algorithm not in _ALGORITHMS:
         if algorithm == "xgboost":
             raise mojo.error(
-                "a MOJO of `xgboost` contains a model in XGBoost's old binary format, over columns that H2O has made",
+                "a MOJO of `xgboost` contains a model in XGBoost's old binary format, over columns that H2O has encoded",
                 f"train H2O's own gradient boosting, or XGBoost by itself; or {_ANOTHER}",
             )
         raise mojo.error(
@@ -260,7 +260,9 @@ def _refuse(mojo: Mojo) -> None:
         raise mojo.error(f"`algo` is {algorithm} and `algorithm` {mojo.text('algorithm')[:60]}")
     version = mojo.number("mojo_version")
     if not 1.2 <= version <= 1.4:
-        raise mojo.error(f"version {version:g} of MOJO is not known (1.2 to 1.4 are)", "save it with h2o 3.22 to 3.46")
+        raise mojo.error(
+            f"version {version:g} of MOJO is not supported (1.2 to 1.4 are)", "save it with h2o 3.22 to 3.46"
+        )
     if mojo.text("endianness") != "LITTLE_ENDIAN":
         raise mojo.error("its numbers are big-endian", "save it on a little-endian machine")
     if mojo.info.get("_genmodel_encoding", "AUTO") not in (_ENCODINGS if version >= 1.4 else _ENCODINGS[:2]):
@@ -269,7 +271,7 @@ def _refuse(mojo: Mojo) -> None:
             "train with categorical_encoding=Enum, or OneHotExplicit (from version 1.4 on)",
         )
     if not mojo.flag("supervised"):
-        raise mojo.error("a model without a target is not read", _ANOTHER)
+        raise mojo.error("a model without a target is not supported", _ANOTHER)
     classes = mojo.count("n_classes", _MOST_CLASSES)
     several = classes if classes > 2 or _doubled(mojo, classes) else 1
     per_class = mojo.info.get("n_trees_per_class", str(several))
@@ -338,5 +340,5 @@ def _cutoff(mojo: Mojo) -> Fraction:
     """The least probability at which the second class is predicted."""
     threshold = mojo.number("default_threshold")
     if not 0 < threshold < 1:
-        raise mojo.error(f"a threshold of {threshold:g}: the same class is predicted for every row", "train it again")
+        raise mojo.error(f"a threshold of {threshold:g}: every row gets the same class", "train it again")
     return Fraction(repr(threshold))

@@ -1,10 +1,11 @@
-"""The classes that H2O predicts at a tie, or by the shares of two classes in their sum.
+"""The classes that H2O predicts at a tie, or by the second class's share of the sum of two scores.
 
-h2o-genmodel 3.46 draws the class of a tie by a hash of the input (`GenModel.getPredictionMultinomial`). The function iterates
-over the classes and keeps the best so far. A class with an equal score is added to a list, which begins with the first class
-and is never emptied. If several classes are best in the end, a class of the list is drawn by the shares of the classes in the
-data, with a Java generator whose seed is a hash of the row. So for the scores 0, 1/2 and 1/2 the first class may be predicted,
-and the second may not. The class depends on all digits of the row, also in columns that no tree splits on.
+If classes tie, h2o-genmodel 3.46 draws a class by a hash of the input (`GenModel.getPredictionMultinomial`). The function
+iterates over the classes and keeps the best so far. A class with an equal score is appended to a list that initially contains
+the first class and is never cleared. If several classes are best in the end, a class of the list is drawn, weighted by class
+shares in the data, by a Java generator seeded with a hash of the row. For example, with the scores 0, 1/2 and 1/2 the first
+class may be predicted, and the second class may not. The class depends on all digits of all columns of the row, including
+columns on which no tree splits.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MULTIPLIER, _ADDED = 0x5DEECE66D, 0xB
 
 @dataclass(frozen=True)
 class HashedTies(Ties):
-    """`shares` are the shares of the classes in the data. `ones` maps the library's columns to features if they differ: the
+    """`shares` are the shares of the classes in the data. `ones` maps the library's columns to features if the two differ: the
     feature, the category for which the column is 1 (-1 for a number), and the number of categories.
     """
 
@@ -38,11 +39,11 @@ class HashedTies(Ties):
 
     @cached_property
     def factors(self) -> tuple[Fraction, ...]:
-        """None of the scores is scaled before the comparison."""
+        """Scores are not scaled before the comparison."""
         return (Fraction(1),) * len(self.shares)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:
-        """The class of an input: the best of `scores`, float64[classes], or a draw by a hash of `row`, float64[features]."""
+        """The best class by `scores`, float64[classes], or a draw by a hash of `row`, float64[features]."""
         best, tied, listed = 0, 0, [0]
         for number in range(1, len(scores)):
             if scores[best] < scores[number]:
@@ -86,10 +87,10 @@ class HashedTies(Ties):
 
 @dataclass(frozen=True)
 class CutShares(Ties):
-    """Predicts the second of two classes if its share of the sum of both scores reaches a cut-off t.
+    """Predicts the second of two classes if the second score's share of the sum of both scores reaches a cut-off t.
 
-    In other words, (1 - t) times the second score is at least t times the first. `corrections` are factors of these scores for
-    balanced classes. The share is rounded, so a decision by its last digits is open.
+    An equivalent condition: (1 - t) times the second score is at least t times the first. `corrections` are the factors that
+    correct these scores for balanced classes. The share is rounded, so if its last digits decide, the class is undecided.
     """
 
     cut: Fraction
@@ -97,7 +98,7 @@ class CutShares(Ties):
 
     @property
     def coarse(self) -> Fraction:
-        """The relative rounding error of the share, as a lead between scores; it grows as the cut-off approaches 1."""
+        """The relative rounding error of the share, as a lead between two scores; it grows as the cut-off approaches 1."""
         return 1 + 1 / (1 - self.cut)
 
     @property

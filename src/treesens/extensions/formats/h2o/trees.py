@@ -1,15 +1,15 @@
-"""Reads the trees of a MOJO from bytes, in which each node is followed by its left side and then by its right side.
+"""Reads the trees of a MOJO from bytes; each node is followed by its left side and then by its right side.
 
-A node is its type (one byte: bits 0 to 5 and 6, 7 give the kinds of its sides, bits 2 and 3 the kind of split), the column (two
-bytes; 65535: a leaf) and the direction of missing values (one byte). The split follows, a float32 or a set of categories, and
-then, unless the node is a leaf, the length of its left side. A number goes right if it is not below the float. A category goes
-right if it is in the set. A category beyond the range of the set, or not listed by the column, takes the branch of missing
-values (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
+A node consists of its type (one byte: bits 0 to 5 and 6, 7 give the kinds of its sides, bits 2 and 3 the kind of split), the
+column (two bytes; 65535: a leaf) and the direction of missing values (one byte). Then follow the split, a float32 or a set of
+categories, and, unless the left side is a leaf, the length of the left side. A number goes right if it is not below the float.
+A category goes right if it is in the set. A category beyond the range of the set, or not listed by the column, takes the branch
+of missing values (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
 
-H2O may encode categories before its trees see them (`categorical_encoding="OneHotExplicit"`). A categorical column becomes one
-column per label, 1 for this label and 0 for others, and a column `NAME.missing(NA)` for missing values; these follow the
-columns of numbers (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label counts as missing, if the library accepts the
-label. So a threshold on such a column is a set of categories.
+H2O may encode categories before the trees use them (`categorical_encoding="OneHotExplicit"`). A categorical column becomes one
+column per label, which is 1 for this label and 0 for all others, and a column `NAME.missing(NA)` for missing values; these
+columns follow the numeric columns (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label counts as missing, if the library
+accepts such labels. A threshold on such a column is therefore a set of categories.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Bytes:
 
 
 def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[float] = (1.0,)) -> Nodes:
-    """The tree of a file; `categories` count per column (0: number). A leaf adds `signs[k]` times its value to output k."""
+    """The tree of a file; `categories` has counts by column (0: number). A leaf adds `signs[k]` times its value to output k."""
     source, growing = _Bytes(data, place), Growing(len(signs))
     waiting: list[_Open] = []
     below: list[tuple[_Open, bool]] = []  # the parent and the side of the next node
@@ -127,7 +127,7 @@ def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[
 def _node(
     source: _Bytes, growing: Growing, kind: int, column: int, categories: Sequence[int], seen: _Set | None
 ) -> tuple[_Open, bool, _Set | None]:
-    """The node that begins here, True if its left side is a leaf, and the last set on the path to it."""
+    """The node that starts here, whether its left side is a leaf, and the last set on the path to the node."""
     if column >= len(categories):
         raise source.error(f"a node splits on column {column} of {len(categories)}")
     direction = source.number(1)
@@ -179,7 +179,7 @@ def _values(source: _Bytes, signs: Sequence[float]) -> list[float]:
 
 
 def _set(source: _Bytes, *, short: bool) -> _Set:
-    """Reads categories as bits: 32 bits from the first category on, or a given number of bits from a given start."""
+    """Reads categories as bits: 32 bits from the first category, or a given number of bits from a given one."""
     first, bits = (0, 32) if short else (source.number(2), source.number(4))
     if bits > 8 * len(source.data):
         raise source.error(f"a set of {bits} categories is longer than the tree")
@@ -194,14 +194,14 @@ _MISSING = "missing(NA)"
 
 @dataclass(frozen=True)
 class Encoding:
-    """The columns of the table before encoding, with their names and labels (None for a number)."""
+    """The columns of the table before encoding: their names, and their labels (None for a numeric column)."""
 
     names: tuple[str, ...]
     labels: tuple[tuple[str, ...] | None, ...]
 
     @property
     def made(self) -> list[tuple[int, int]]:
-        """For each column that trees use, the table's column from which it is made, and its category (-1 for a number).
+        """For each column that trees use, the column of the table that is encoded in it, and the category (-1 for a number).
 
         Numbers come before categories.
         """
@@ -236,25 +236,29 @@ class Encoding:
 
 
 def encoding_of(mojo: Mojo) -> Encoding | None:
-    """The table's columns if trees use encoded columns; otherwise None. Raises ModelError if the file contradicts itself."""
+    """The table's columns if trees use encoded columns; otherwise None. Raises ModelError if parts of the file disagree."""
     if mojo.info.get("_genmodel_encoding", "AUTO") != ONE_HOT:
         return None
     # As in the table, the last of these columns is the target.
     count = mojo.count(f"_n{_NAMES}", MAX_FEATURES + 1)
     names = _lines(mojo, _NAMES, count)[:-1]
     if mojo.count(f"_n{_LABELS}", MAX_FEATURES + 1) != count or not names:
-        raise mojo.error(f"there are {count} columns before their encoding, but labels for another number of columns")
+        raise mojo.error(
+            f"there are {count} columns before the encoding, but a different number of columns with labels"
+        )
     labels = []
     for number in range(len(names)):
         size = mojo.count(f"{_COUNT}{number}", MAX_CATEGORIES)
         if not size and f"{_LABELS}_{number}" in mojo.archive.names:
-            raise mojo.error(f"the column `{names[number][:60]}` has no categories", "leave it out, and train again")
+            raise mojo.error(
+                f"the column `{names[number][:60]}` has no categories", "leave the column out, and train again"
+            )
         labels.append(_lines(mojo, f"{_LABELS}_{number}", size) if size else None)
     found = Encoding(names, tuple(labels))
     encoded, seen = _encoded(found), mojo.columns[: mojo.count("n_features", MAX_FEATURES)]
     if encoded != seen or len(seen) != len(mojo.columns) - 1:
         raise mojo.error(
-            "the columns of the trees differ from those of h2o-genmodel's encoders (numbers, then categories)",
+            "the columns of the trees differ from the columns of h2o-genmodel's encoders (numbers, then categories)",
             "train without a column of weights or folds, or with categorical_encoding=Enum",
         )
     return found

@@ -1,8 +1,8 @@
-"""Explainable boosting machines: the JSON that `to_json` writes, and live estimators of InterpretML.
+"""Explainable boosting machines: the JSON written by `to_json`, and live estimators of InterpretML.
 
 How InterpretML evaluates (interpret-core 0.6 and 0.7): a number is in bin k + 1 if k cuts are at most the number. Missing
-values are in bin 0, categories unseen in training in the last bin. A score is the intercept plus one number per term, in
-float64, in the order of the terms. For two classes, the second is predicted if the score is above 0; for more classes, the
+values are in bin 0, and categories unseen in training are in the last bin. A score is the intercept plus one number per term,
+in float64, in the order of the terms. For two classes, the second is predicted if the score is above 0; for more classes, the
 first class with the greatest score (Nori, Jenkins, Koch and Caruana 2019).
 """
 
@@ -90,7 +90,7 @@ class InterpretFrontend:
         check_document(TABLE, document, place)
         if root["version"].text() != "1.0":
             raise root["version"].error(
-                "this version of the JSON is not known", "save it with interpret-core 0.6 or 0.7"
+                "this version of the JSON is not supported", "save it with interpret-core 0.6 or 0.7"
             )
         ebm = root["ebm"]
         outputs = list(ebm["outputs"].items())
@@ -151,7 +151,7 @@ def _objective(output: Field, outputs: int) -> tuple[Task, Link, tuple[str | int
 
 
 def _features(fields: Field) -> tuple[list[list[Axis]], list[str], dict[int, list[Any]]]:
-    """The bins of each feature per level (level k is for terms of k + 1 features), the names, and the labels of categories."""
+    """The bins of each feature per level (level k is for terms of k + 1 features), names, and category labels."""
     axes: list[list[Axis]] = []
     names: list[str] = []
     labels: dict[int, list[Any]] = {}
@@ -175,12 +175,12 @@ def _features(fields: Field) -> tuple[list[list[Axis]], list[str], dict[int, lis
 def _cuts(level: Field) -> NDArray[np.float64]:
     cuts = level.floats()
     if np.isnan(cuts).any() or (np.diff(cuts) <= 0).any():
-        raise level.error("the cuts of a feature do not ascend")
+        raise level.error("the cuts of a feature are not ascending")
     return cuts
 
 
 def _categories(column: int, field: Field) -> tuple[list[Axis], list[Any]]:
-    """The levels of a categorical feature, and its labels; the codes are from the finest level."""
+    """The levels of a categorical feature, and its labels; the codes refer to the finest level."""
     levels = [_bins(level) for level in field.items()]
     if not levels:
         raise field.error("a feature without bins")
@@ -195,7 +195,7 @@ def _categories(column: int, field: Field) -> tuple[list[Axis], list[Any]]:
 
 
 def _bins(level: Field) -> dict[str, int]:
-    """The bin of every category, from 1 on. The file lists categories that share a bin."""
+    """The bin of every category, from 1 on. In the file, several categories may share a bin."""
     found: dict[str, int] = {}
     for number, entry in enumerate(level.items(), start=1):
         for name in entry.texts() if isinstance(entry.value, list) else [entry.text()]:
@@ -208,7 +208,7 @@ def _bins(level: Field) -> dict[str, int]:
 
 
 def _plain(names: list[str]) -> list[Any]:
-    """Categories as numbers if all texts are written as the library writes numbers; it identifies categories by text."""
+    """The categories as numbers, if all texts are written as the library writes numbers; it identifies categories by text."""
     if names and all(_WHOLE.fullmatch(name) for name in names):
         return [int(name) for name in names]
     return list(names)
@@ -221,7 +221,7 @@ def _terms(fields: Field, axes: list[list[Axis]], names: list[str], outputs: int
         asked = field["term_features"].texts()
         unknown = [name for name in asked if name not in columns]
         if unknown or not asked or len(set(asked)) < len(asked):
-            raise field["term_features"].error("a term has features that do not exist, or repeats one")
+            raise field["term_features"].error("a term has a feature that does not exist, or repeats a feature")
         # The library uses coarser bins for terms of more features, and the coarsest bins if it has no further level.
         used = [axes[columns[name]][min(len(axes[columns[name]]), len(asked)) - 1] for name in asked]
         leaves += leaves_of(used)
@@ -234,7 +234,7 @@ def _terms(fields: Field, axes: list[list[Axis]], names: list[str], outputs: int
 
 
 def _scores(field: Field, axes: list[Axis], outputs: int) -> NDArray[np.float64]:
-    """The scores of a term, float64[bins of the first feature, .., outputs]; the first bin is for missing values."""
+    """The scores of a term, float64[bins of the first feature, .., outputs]; each feature's first bin is for missing values."""
     try:
         found = np.asarray(field.value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -15,14 +15,14 @@ TABLE: Table = {
         "outputs": inside("output"),
         "features": inside("feature"),
         "terms": inside("term"),
-        **irrelevant("the bags that the scores average", ("bag_weights", "bagged_intercept")),
+        **irrelevant("the scores are averages of these bags", ("bag_weights", "bagged_intercept")),
         **irrelevant("a setting of training", ("implementation", "implementation_params")),
         **irrelevant(_MEASURED, ("best_iteration", "noise_scale_binning", "noise_scale_boosting")),
     },
     "output": {
         **used("link", "task"),
         **optional("a value", used("classes")),
-        **irrelevant("a parameter of links that are refused", ("link_param",)),
+        **irrelevant("a parameter of unsupported links", ("link_param",)),
         **irrelevant(_MEASURED, ("max_target", "min_target")),
     },
     "feature": {
@@ -33,7 +33,7 @@ TABLE: Table = {
     },
     "term": {
         **used("scores", "term_features"),
-        **irrelevant("the bags that the scores average", ("bagged_scores", "standard_deviations")),
+        **irrelevant("the scores are averages of these bags", ("bagged_scores", "standard_deviations")),
         **irrelevant(_MEASURED, ("bin_weights",)),
     },
 }

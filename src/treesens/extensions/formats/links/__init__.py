@@ -1,1 +1,1 @@
-"""Links of calibrated models and of models of models, and the functions in their sums of probabilities."""
+"""Links of calibrated models and of models of models, and the terms of these links in sums of probabilities."""

@@ -1,9 +1,9 @@
 """Models of models (votes, stacks, bags and folds), which predict a weighted mean of the predictions of several ensembles.
 
-If every member is a sum of its leaves, so is the mean (`is_sum`): one ensemble over all trees, weighted by member. If some
-member has a link or a calibration, each member keeps separate scores, and the probability is a sum of functions of several
-scores (`curve_sums.py`). If predicted classes are counted, members also keep separate scores. Libraries add numbers in
-different ways, so each member keeps its own arithmetic.
+If every member is a sum of leaves, the mean is a sum of leaves, too (`is_sum`): one ensemble of all trees, weighted by member.
+If some member has a link or a calibration, each member keeps separate scores, and the probability is a sum of functions of
+several scores (`curve_sums.py`). If predicted classes are counted, members also keep separate scores. Libraries add numbers in
+different ways, so each member keeps the arithmetic of its library.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 class Way(Enum):
     """The way in which a library combines the members' predictions."""
 
-    SUM = "one after the other, then divided by their number"
+    SUM = "added one after the other, then divided by the number of members"
     AVERAGE = "the average over a stack of tables"
     ROWS = "the average of each row"
     LINEAR = "a product with coefficients, and an intercept"
     DECISION = "a product with coefficients, and an intercept, of a classifier"
     MATRIX = "a product of all predictions with a matrix of coefficients, and intercepts: a score for each class"
-    SPARSE = "products of non-zero predictions, one after the other, and an intercept"
+    SPARSE = "products of non-zero predictions, added one after the other, then an intercept"
     SINGLE = "products with coefficients that are added to an intercept one after the other, in float32"
-    COUNT = "votes for the classes that the members predict, one after the other; the first of the best wins"
-    COUNT_FIRST = "votes like COUNT; of the best classes, the one that got a vote first wins"
-    COMPARE = "each class's calibrated score divided by the sum of all; the first of the best wins"
+    COUNT = "votes for the classes that the members predict, counted one after the other; the first of the best classes wins"
+    COUNT_FIRST = "votes as in COUNT; among the best classes, the class that received a vote first wins"
+    COMPARE = "each class's calibrated score divided by the sum of all scores; the first of the best wins"
 
     @property
     def counts(self) -> bool:
-        """True if the members' predicted classes are counted."""
+        """True if the method counts the members' predicted classes."""
         return self in (Way.COUNT, Way.COUNT_FIRST)
 
     @property
     def one_column(self) -> bool:
-        """True if only the last prediction of each member is used: the second class's, or the regressor's."""
+        """True if only the last prediction of each member is used: the second class's probability, or the regressor's value."""
         return self in (Way.LINEAR, Way.DECISION, Way.SPARSE, Way.SINGLE)
 
 
@@ -67,7 +67,7 @@ class Weighted(Blend):
     is_sum: bool = False
 
     def margins(self, whole: Ensemble, reached: NDArray[np.int32]) -> FloatArray:
-        """The library's raw output before the link of the ensemble, float64[rows, n_outputs], for the leaves int32[rows, T]."""
+        """The library's raw output before the ensemble's link, float64[rows, n_outputs], from leaves, int32[rows, T]."""
         if self.way is Way.MATRIX:
             return self._scores_of_classes(reached)
         own = self._margins_of_members(whole, reached)
@@ -83,7 +83,7 @@ class Weighted(Blend):
         return own
 
     def _scores_of_classes(self, reached: NDArray[np.int32]) -> FloatArray:
-        """The scores of all classes, one per member: sums over shared predictions, which the library computes at once."""
+        """The scores of all classes, one per member: sums over shared predictions, which the library computes together."""
         inner = [members_of(member) for member in self.members]
         own = inner[0]._margins_of_members(self.members[0], reached[:, : self.trees[0][1]])
         columns = np.concatenate([m.probabilities(o) for m, o in zip(inner[0].members, own, strict=True)], axis=1)
@@ -99,7 +99,7 @@ class Weighted(Blend):
         return self.combined(tables)
 
     def combined(self, tables: Sequence[NDArray[Any]]) -> FloatArray:
-        """The combination of the members' predictions, each [rows, n], by the same calls as in the library."""
+        """Combines the members' predictions, each [rows, n], by the same calls as the library."""
         match self.way:
             case Way.SUM:
                 total = np.zeros(tables[0].shape)
@@ -148,8 +148,8 @@ class Weighted(Blend):
         return self.elected(np.stack(votes, axis=1), classes)
 
     def elected(self, votes: NDArray[np.int64], classes: int) -> Int64Array:
-        """The winning classes, int64[rows], for the members' classes `votes`, int64[rows, members]. Weights are added in the
-        library's order, member by member.
+        """The winning classes, int64[rows], from the members' predicted classes `votes`, int64[rows, members]. Weights are
+        added in the library's order, member by member.
         """
         weights = self.weights or (1.0,) * len(self.members)
         counted, rows = np.zeros((len(votes), classes)), np.arange(len(votes))
@@ -179,20 +179,20 @@ class Weighted(Blend):
             if self.way is Way.SINGLE and 2 * (size + moved) > Fraction(kind.max):
                 raise ModelError(
                     "sums of products can exceed the largest float32",
-                    remedy="give the numbers smaller domains; the library itself would return infinity",
+                    remedy="give the numbers smaller domains; the library itself would return infinity for such a sum",
                 )
             result.append(moved + steps * (unit * (size + moved) + Fraction(kind.tiny)))
         return tuple(result)
 
 
 def members_of(ensemble: Ensemble) -> Weighted:
-    """The blend of an ensemble that has members."""
+    """The blend of an ensemble with members."""
     assert isinstance(ensemble.blend, Weighted)
     return ensemble.blend
 
 
 def _shown(member: Ensemble, margins: FloatArray) -> FloatArray:
-    """The prediction of a member with these margins; calibrated class scores are divided by their sum."""
+    """The prediction of a member from its margins; calibrated class scores are divided by their sum."""
     if member.link.compares_members:
         return members_of(member).probabilities(margins, len(member.classes))
     return np.asarray(member.probabilities(margins))

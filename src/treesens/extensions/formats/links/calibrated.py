@@ -29,12 +29,12 @@ from treesens.links.link import ClassRule, Link, Require, ScorePlace, second_cla
 
 @dataclass(frozen=True)
 class Calibrated(Link):
-    """The link of calibrated models: the second class's probability is `function` of the only score, or of its sigmoid."""
+    """The link of calibrated models: the second class's probability is `function` of the single score or its sigmoid."""
 
     function: Calibration
 
     name = "calibrated"
-    advice = "prob(P), which is calibrated, and class(P); margin(P) is the score before calibration"
+    advice = "prob(P), which is calibrated, and class(P); margin(P) is the uncalibrated score"
     is_probability = True
     prefers_gaps = True
     leads_by_margin, leads_by_factor = False, True
@@ -74,8 +74,11 @@ class Calibrated(Link):
         return self.function.after(given)
 
     def validate(self, ensemble: Ensemble, require: Require) -> None:
-        require(ensemble.n_outputs == 1 and len(ensemble.classes) == 2, "calibration needs one margin of two classes")
-        require(ensemble.decides_at is None, "a calibrated model has no score that decides")
+        require(
+            ensemble.n_outputs == 1 and len(ensemble.classes) == 2,
+            "calibration requires a single margin of two classes",
+        )
+        require(ensemble.decides_at is None, "a calibrated model must not have a score threshold for the class")
 
     def probability_of(self, ensemble: Ensemble, wanted: int) -> tuple[int, bool]:  # noqa: ARG002
         return 1, wanted == 0
@@ -89,7 +92,7 @@ class Calibrated(Link):
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...] | None:  # noqa: ARG002
         if isinstance(self.function, Odds):
             if place.is_inside:
-                raise InternalError("a mean of models with other odds")
+                raise InternalError("a mean of models with corrected odds")
             return None
         if not place.is_inside and isinstance(self.function, Sigmoid) and not self.function.of_probability:
             slope, intercept = Fraction(self.function.slope), Fraction(self.function.intercept)

@@ -2,14 +2,14 @@
 
 Sigmoid (Platt, *Probabilistic outputs for support vector machines*, 1999): p = 1 / (1 + exp(slope * f + intercept)) with a
 negative slope. Isotonic: the piecewise linear function through the knots, constant before the first and after the last knot.
-Odds: a model trained on other class shares has its odds multiplied by a number (Elkan, *The foundations of cost-sensitive
-learning*, 2001). All are non-decreasing and continuous in f, the model's margin or its uncalibrated probability.
+Odds: the odds of a model that was trained on other class shares are multiplied by a factor (Elkan, *The foundations of
+cost-sensitive learning*, 2001). All are non-decreasing and continuous in f, the model's margin or its uncalibrated probability.
 
-So p >= c holds from some score on, and p > c beyond some score; `least_margin` returns this score exactly. The sigmoid gives f
->= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; on a flat step at c, p >= c holds
-from the step's first score on, p > c beyond its last score. If f is the probability 1 / (1 + exp(-m)) of a margin m, then f >=
-t means m >= ln(t / (1 - t)). Knots have their written values (0.3, not the double below 0.3), so that comparisons are about the
-numbers that a library prints.
+Thus p >= c holds from a certain score on, and p > c above a certain score; `least_margin` returns this score exactly. For the
+sigmoid, the condition is f >= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; on a
+flat piece at c, p >= c holds from the first score of the piece on, and p > c above its last score. If f is the probability 1 /
+(1 + exp(-m)) of a margin m, then f >= t means m >= ln(t / (1 - t)). Knots have their values as written (0.3, not the double
+below 0.3), so that comparisons refer to the numbers that a library prints.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Sigmoid:
 
 @dataclass(frozen=True)
 class Isotonic:
-    """p is linear between knots; `scores` ascend, `values` never fall. `single` is True if the library stores float32."""
+    """p is linear between knots; `scores` ascend, `values` never fall. If `single`, the library stores the knots as float32."""
 
     scores: tuple[float, ...]
     values: tuple[float, ...]
@@ -52,7 +52,7 @@ class Isotonic:
 
     @cached_property
     def exact(self) -> tuple[list[Fraction], list[Fraction]]:
-        """Scores and values of the knots as exact numbers; a value is the number as written (0.3, not the double below it)."""
+        """Scores and values of the knots as exact numbers; the values are those written (0.3, not the double below 0.3)."""
         return [Fraction(s) for s in self.scores], [Fraction(repr(v)) for v in self.values]
 
     def after(self, scores: NDArray[Any]) -> FloatArray:
@@ -87,8 +87,8 @@ Calibration: TypeAlias = Learnt | Odds
 
 
 def least_margin(calibration: Calibration, probability: Fraction, *, strict: bool) -> LogRational | bool:
-    """The margin from which p >= `probability` holds, or, if `strict`, beyond which p > `probability` holds. True if all
-    margins satisfy the comparison, False if none does.
+    """The margin from which p >= `probability` holds, or, if `strict`, above which p > `probability` holds. True if every
+    margin satisfies the comparison, False if none does.
     """
     match calibration:
         case Sigmoid():
@@ -113,9 +113,9 @@ def least_margin(calibration: Calibration, probability: Fraction, *, strict: boo
 
 
 def bound_of_second(calibration: Calibration, probability: Fraction) -> Fraction:
-    """The bound on the second class's probability for a bound on the first class's.
+    """The bound on the second class's probability that is equivalent to a bound on the first class's.
 
-    A library prints 1 - p for the first class, rounded once more. A bound that equals such a number refers to its knot.
+    For the first class, a library prints 1 - p, which is rounded again. A bound equal to such a number refers to the knot.
     """
     if isinstance(calibration, Isotonic):
         for value in calibration.values:

@@ -1,9 +1,9 @@
-"""Makes terms of sums from calibrated probabilities, and linear rows from such sums.
+"""Converts calibrated probabilities to terms of sums, and derives linear rows from such sums.
 
 Each term is a non-decreasing function of one score (`curves.py`), or a share of a softmax. An input at which the sum is too
-small gives a row that excludes the input: each function lies below a line on the range of its score, and the sum of the lines
-must reach the bound. A line may lie too far above a convex part of a function. In that case the line covers only a part of the
-range, and the row holds unless some score is outside that part.
+small is excluded by a row: each function is at most a line on the range of its score, and the sum of the lines must reach the
+bound. A line may be too far above a convex part of a function. In that case the line covers only a part of the range, and the
+row is required only if every score is inside its part.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from treesens.extensions.formats.links.curves import (
 from treesens.links import ScorePlace
 
 _HALVINGS = 12
-"""The maximum number of times that a line's range is halved towards the excluded input."""
+"""The maximum number of times that the range of a line is halved towards the excluded input."""
 _GRID = 1 << 40
 """The denominator of the constants of lines; constants are rounded up."""
 
 Range = tuple[float, float, float]
-"""A line's point of contact, and the range on which the line is above its function."""
+"""The point at which a line touches its function, and the range on which the line is above the function."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def curves_of(row: ProbabilitySum) -> list[Linear]:
 
 
 def first_row(row: ProbabilitySum) -> Constraint:
-    """A linear row that a sum implies; the lines touch their functions where equal shares of all ranges reach the bound."""
+    """A linear row that a sum implies; the lines touch their functions at the share of all ranges that reaches the bound."""
     best = [_range(term, 1.0) for term in curves_of(row)]
     if _total(row, [r[0] for r in best], 1.0) < float(row.bound) - ROUNDING * _size(row):
         return AnyOf(())
@@ -124,13 +124,13 @@ def cut_off(row: ProbabilitySum, scores: Scores) -> Constraint | None:
 
 
 def on_lines(row: ProbabilitySum, ranges: Sequence[Range]) -> AtLeast:
-    """The row that the sum of lines above the functions reaches the bound; shares of softmaxes count as 0 or 1."""
+    """The row stating that the sum of the lines above the functions reaches the bound; shares of softmaxes count as 0 or 1."""
     terms = curves_of(row)
     return line_row(row, {term: _line(term, place) for term, place in zip(terms, ranges, strict=True)})
 
 
 def _line(term: Linear, place: Range) -> tuple[Fraction, Fraction]:
-    """Slope and constant of a line above the function, or, if the function is subtracted, below it."""
+    """Slope and constant of a line above the function or, if the function is subtracted, of a line below the function."""
     if not isinstance(term, Curve):
         return Fraction(1), Fraction(0)
     at, low, high = place
@@ -157,7 +157,7 @@ def _knots(calibration: Learnt) -> FloatArray:
 
 
 def _range(term: Linear, share: float) -> Range:
-    """The whole range of a score, with the point of contact at `share` of it, from the end at which the term is least."""
+    """The whole range of a score; the line touches at `share` of the range, counted from the end at which the term is least."""
     low, high = float(term.low), float(term.high)
     return (low + (high - low) * (share if term.factor > 0 else 1 - share)), low, high
 

@@ -1,11 +1,11 @@
 """Values of calibrated probabilities, which are non-decreasing functions of one score, and lines above these functions.
 
 At one input, the value is a rational number, a share 1 / (1 + e**v), or a sigmoid of a probability. Over all inputs, lines
-bound the term (`least_constant`) and give linear rows for a sum: for a slope b >= 0, the least a with f(s) <= a + b s. On a
+bound the term (`least_constant`) and yield linear rows for a sum: for a slope b >= 0, the least a with f(s) <= a + b s. On a
 piece [u, v] f(s) - b s is at most f(v) - b u, since f is non-decreasing. If f is smooth on the piece, f(s) - b s is also at
-most the greater of its values at the ends plus a second-derivative term. Halving the pieces that exceed the best value
-converges to the maximum from above, so the row is valid at any time (Piyavskii, U.S.S.R. Comput. Math. Math. Phys. 12, 1972;
-with derivatives Breiman and Cutler, Mathematical Programming 58, 1993).
+most the greater of its values at the ends plus a second-derivative term. Repeatedly halving the pieces that exceed the best
+value converges to the maximum from above, so the row is valid at any time (Piyavskii, U.S.S.R. Comput. Math. Math. Phys. 12,
+1972; with derivatives Breiman and Cutler, Mathematical Programming 58, 1993).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROUNDING = 1e-11
 _LIFT = 1e-14
 """Upper bound on the relative error of an argument."""
 _CLOSE = 1e-7
-"""Precision of a line: the allowed distance of its constant from the maximum of f(s) - b s."""
+"""Precision of a line: the maximum distance of its constant from the maximum of f(s) - b s."""
 _MOST_PIECES = 1 << 16
 _FAR = 4096
 _KNOT_WIDTH = 1e-13
@@ -72,7 +72,7 @@ def add_value(value: Value, factor: Fraction, calibration: Learnt, score: Fracti
 
 
 def _add_isotonic(value: Value, factor: Fraction, calibration: Isotonic, score: Fraction) -> None:
-    """Adds the value on the score's piece: a constant, or a line, which is a multiple of a share if f is of a probability."""
+    """Adds the value of the score's piece: a constant, or a line, which is a multiple of a share if f is of a probability."""
     scores, values = calibration.exact
     place = _place_of_share(scores, score) if calibration.of_probability else bisect_right(scores, score)
     if place in (0, len(scores)):
@@ -94,7 +94,7 @@ def value_of(calibration: Learnt, score: Fraction) -> Value:
 
 
 def _place_of_share(scores: list[Fraction], margin: Fraction) -> int:
-    """The number of scores that are at most the probability 1 / (1 + e**-margin)."""
+    """The number of knots that are at most the probability 1 / (1 + e**-margin)."""
     if margin == 0:
         return bisect_right(scores, Fraction(1, 2))
     bits = 64
@@ -111,8 +111,8 @@ def _place_of_share(scores: list[Fraction], margin: Fraction) -> int:
 
 
 def floats_of(calibration: Learnt, lift: float = 0.0) -> Callable[[FloatArray], FloatArray]:
-    """The function in floats. With `lift` 1 (or -1), a value is never below (above) the exact value by more than ROUNDING,
-    although a steep piece amplifies the rounding of the argument.
+    """The function in floats. With `lift` 1 (or -1), a value is never more than ROUNDING below (above) the exact value,
+    although a steep piece amplifies the rounding error of the argument.
     """
 
     def f(s: FloatArray) -> FloatArray:
@@ -178,8 +178,8 @@ def least_constant(
 ) -> Fraction:
     """A number a, close to the least possible, with f(s) <= a + slope * s for all s in [low, high]; slope >= 0.
 
-    On a piece of width w without a knot, f(s) - slope * s is also at most the greater of its values at the ends plus
-    `curvature` * w**2 / 8, so that few pieces have to be halved. Rounding a knot is harmless: it has its own piece.
+    On a piece of width w without a knot, f(s) - slope * s is also at most the greater of its values at the two ends plus
+    `curvature` * w**2 / 8, so that only few pieces are halved. Rounding a knot does no harm: each knot has its own piece.
     """
     around = _KNOT_WIDTH * (1 + np.abs(knots))
     places = np.concatenate([np.linspace(low, high, 65), knots - around, knots + around])

@@ -1,13 +1,13 @@
 """Quotients of functions of several scores, as terms of a sum of probabilities.
 
-A calibration of several classes computes f_c(s_c) for the score of each class, and divides each value by the sum of all values.
-So a term is a mean of numbers w_c with the weights f_c(s_c). Such a mean increases in the scores whose w_c is above the mean,
-and decreases in the scores whose w_c is below it.
+A calibration of several classes computes f_c(s_c) for the score of each class, and divides each value by the sum of these
+values. A term is therefore a mean of numbers w_c with the weights f_c(s_c). Such a mean increases in each score whose w_c is
+above the mean, and decreases in each score whose w_c is below the mean.
 
-Over a box of scores let q be the quotient, U the sum of all f_c, between L and H, and M the sum of (w_c - t) f_c for any number
-t. Since q - t = M / U, q - t is at most M / H if M <= 0, and at most M / L otherwise, and never more than the greatest quotient
-of the box minus t. A line in M above these bounds is a sum of functions of one score each, which rows of scores bound
-(`curve_sums.py`). A line for a part of the box gives a row that holds unless some score is outside that part.
+Over a box of scores, let q be the quotient; U the sum of all f_c, which is between L and H; and M the sum of (w_c - t) f_c for
+any number t. Since q - t = M / U, q - t is at most M / H if M <= 0, and at most M / L otherwise; it never exceeds the greatest
+quotient on the box minus t. A line in M above these bounds is a sum of functions of one score each; rows of scores bound such
+sums (`curve_sums.py`). A line for a part of the box yields a row that is required only if every score is inside the part.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Part(Member):
 
 @dataclass(frozen=True)
 class Quotient(Summand):
-    """factor * (the sum of weight * f(score)) / (the sum of f(score)), over all `parts`; factor * the mean of the weights if
-    every f(score) is 0.
+    """factor * (the sum of weight * f(score)) / (the sum of f(score)), over all `parts`; if every f(score) is 0, factor * the
+    mean of the weights.
 
     Parts have the factor 1, and f(score) is between 0 and 1.
     """
@@ -117,7 +117,7 @@ class Quotient(Summand):
         return np.min(means, axis=0), np.max(means, axis=0)
 
     def better(self, arguments: Sequence[Fraction], name: str) -> list[AtLeast]:
-        """Rows of which each better input satisfies one: some part is better or, if its weight is in the middle, different."""
+        """Rows such that each better input satisfies one: a part is better or, if its weight is in between, different."""
         sides = []
         for weight, part, place in zip(self.own, self.parts, arguments, strict=True):
             if weight > min(self.own):
@@ -127,7 +127,7 @@ class Quotient(Summand):
         return sides
 
     def toward(self, arguments: Sequence[Fraction], share: Fraction) -> tuple[Fraction, ...]:  # noqa: ARG002
-        """The unchanged arguments, because a part with a middle weight has no best end."""
+        """The unchanged arguments, because a part with a weight between the extremes has no best end."""
         return tuple(arguments)
 
     def relax(self, row: ProbabilitySum) -> Constraint:
@@ -139,7 +139,7 @@ class Quotient(Summand):
     def error(self, ensemble: Ensemble, off: Callable[[ScoreTerm], Fraction]) -> Fraction:
         """The sum of the errors of the parts, divided by the least sum of the parts.
 
-        If that sum may be 0, or so small that rounding dominates, any mean of the weights is possible.
+        If this least sum may be 0, or is so small that rounding errors dominate, any mean of the weights is possible.
         """
         spread = max(self.own) - min(self.own)
         moves = (sum(map(off, part.scores), Fraction(0)) * steepest(part.calibration) for part in self.parts)
@@ -177,9 +177,9 @@ def _part_at(part: Curve, score: Fraction) -> Part:
 def mean_bounds(
     weights: Sequence[Fraction], low: Sequence[Fraction], high: Sequence[Fraction]
 ) -> tuple[Fraction, Fraction]:
-    """The least and the greatest mean of `weights` with coefficients between `low` and `high`; the plain mean if all are 0.
+    """The least and the greatest mean of `weights` with coefficients between `low` and `high`; if all are 0, the plain mean.
 
-    The maximum gives all weights above some threshold their greatest coefficient, and those below it their least.
+    At the maximum, all weights above a threshold have their greatest coefficient, and all weights below it their least.
     """
     order = sorted(range(len(weights)), key=weights.__getitem__)
     means = []
@@ -203,8 +203,8 @@ def _part_ends(part: Curve, scores: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def first_line(row: ProbabilitySum) -> Constraint:
-    """A row of scores that a sum with quotients implies. The lines above the quotients touch them where equal shares of all
-    ranges reach the bound.
+    """A row of scores that a sum with quotients implies. The lines touch the quotients at the share of all ranges that reaches
+    the bound.
     """
     boxes = [_whole_box(term) for term in quotients_of(row)]
     ends = [_ends_on(term, box) for term, box in zip(quotients_of(row), boxes, strict=True)]
@@ -219,7 +219,7 @@ def first_line(row: ProbabilitySum) -> Constraint:
 
 
 def _without_curves(row: ProbabilitySum) -> Constraint:
-    """A constant constraint: True if the sum, with probabilities at their best values, reaches the bound."""
+    """A constant constraint: True if the sum reaches the bound with the probabilities at their best values."""
     most = sum(map(_most_of, row.terms), Fraction(0))
     return AllOf(()) if most >= row.bound else AnyOf(())
 
@@ -235,7 +235,7 @@ def _most_of(term: Summand) -> Fraction:
 def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
     """A constraint that the sum implies and `scores` violate; None if lines are not close enough to the quotients.
 
-    The range of a score is limited first in the direction in which the score helps, and then on both sides.
+    The range of a score is limited first in the direction that increases the term, and then on both sides.
     """
     terms, curves = quotients_of(row), curves_of(row)
     targets = [_target(term, scores) for term in terms]
@@ -268,8 +268,8 @@ def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
 def _narrowed(
     part: Linear, place: Fraction, halving: int, gain: Fraction, both: bool, name: str
 ) -> tuple[tuple[Fraction, Fraction], list[AtLeast]]:
-    """A part of a score's range around `place`, and rows such that every score outside the part satisfies one of them. The part
-    is limited in the direction in which the term gains or, if `both`, on both sides.
+    """A part of a score's range that contains `place`, and rows such that every score outside the part satisfies one of them.
+    The part is limited in the direction in which the term gains or, if `both`, on both sides.
     """
     low, high = min(part.low, place), max(part.high, place)
     if not halving:

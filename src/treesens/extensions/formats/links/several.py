@@ -46,12 +46,12 @@ _SIGMOID = Sigmoid(-1.0, 0.0)
 
 @dataclass(frozen=True)
 class Mean(Link):
-    """The weighted mean of the members' probabilities: one per class, or only the second of two classes' probability."""
+    """The weighted mean of the members' probabilities: one mean per class, or only the mean for the second of two classes."""
 
     name = "blended"
     advice = (
         "prob(P), class(P), `sensitive m to {f} gap g`, `gap`, `why`, `reasons`, `robust`: it averages the "
-        "probabilities of several models. `repair` and shares of inputs need one score"
+        "probabilities of several models. `repair` and shares of inputs require a single score"
     )
     is_probability = True
     averages = True
@@ -69,7 +69,10 @@ class Mean(Link):
         return (1, True) if len(ensemble.classes) == 2 and wanted == 0 else (wanted, False)
 
     def refuse_margin(self, point: str) -> Refusal:
-        return "the model predicts the mean of several models' predictions, and has no margin", f"write `prob({point})`"
+        return (
+            "the model predicts the mean of the predictions of several models, and has no margin",
+            f"write `prob({point})`",
+        )
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:
         blend, first = members_of(place.model), place.first
@@ -98,14 +101,14 @@ class Mean(Link):
 
 
 def require_members(ensemble: Ensemble, require: Require) -> None:
-    """Requires the members that the link of an ensemble combines."""
+    """Requires the members whose predictions the link of an ensemble combines."""
     require(ensemble.blend is not None, "a link of several models needs members")
     require(not ensemble.ranks_scores, "the scores of several models are not compared")
 
 
 @dataclass(frozen=True)
 class Votes(Link):
-    """The class that most members predict; the model has neither probabilities nor margins."""
+    """The link that predicts the class with the most votes of members; the model has neither probabilities nor margins."""
 
     name = "counted"
     advice = (
@@ -122,7 +125,7 @@ class Votes(Link):
         return members_of(ensemble).winners(np.asarray(scores, np.float64), len(ensemble.classes))
 
     def sure_winners(self, ensemble: Ensemble, scores: FloatArray) -> list[int | None] | None:
-        """Per row, the class that wins whatever the uncertain members predict, or None."""
+        """For each row, the class that wins regardless of the predictions of uncertain members, or None."""
         count = len(ensemble.classes)
         votes = [sure_classes(member, scores[:, first:end]) for member, first, end in members_of(ensemble).parts()]
         result: list[int | None] = []
@@ -160,13 +163,13 @@ class Votes(Link):
 
 @dataclass(frozen=True)
 class Compared(Votes):
-    """The link that predicts the class with the greatest calibrated score; each member provides one class's score."""
+    """The link of models that predict the class with the greatest calibrated score; each member scores one class."""
 
     compares_members = True
     least_lead = Fraction(2.0**-40)
-    """The least relative lead: if all scores are near the smallest double, exponents near 745 have wrong last digits."""
+    """The least relative lead: if all scores are near the smallest double, exponents near 745 make last digits wrong."""
     several = "compares the calibrated scores of its classes"
-    lacks = "the model compares the calibrated scores of its classes: no probability or margin can be asked about"
+    lacks = "the model compares the calibrated scores of its classes, and has neither probabilities nor margins"
     inside, instead = "the model inside", "calibrate one class against the others"
     decide = "calibrated scores of classes are compared"
 
@@ -177,7 +180,7 @@ class Compared(Votes):
         return [int(b) if lead > self.least_lead else None for b, lead in zip(best, ahead, strict=True)]
 
     def slack(self, ensemble: Ensemble, term: ScoreTerm) -> Fraction:
-        """The greatest difference between scores that may vanish in the rounded sigmoids."""
+        """The greatest difference between scores that may be lost when sigmoids are rounded."""
         largest, slope = 0.0, Fraction(1)
         for number, member in enumerate(members_of(ensemble).members):
             own = calibration_of(member)
@@ -189,7 +192,7 @@ class Compared(Votes):
         return unit_of(term, ensemble) / slope * len(ensemble.classes) * self.least_lead * (2 + flatness)
 
     def predicts(self, scope: Scope, voter: ScorePlace, wanted: int, positive: bool, each: OfMember) -> Pending:  # noqa: ARG002
-        """States that the class's calibrated score exceeds all others; the common divisor, the sum of all scores, cancels."""
+        """States that the class's calibrated score exceeds all others; the common divisor (the sum of all scores) cancels."""
         ensemble, parts = voter.model, []
         name, mine = f"class.{scope.points[voter.point]}", calibration_of(members_of(ensemble).members[wanted])
         for other, member in enumerate(members_of(ensemble).members):
@@ -221,7 +224,7 @@ def score_of_class(place: ScorePlace, number: int, factor: Fraction = Fraction(1
 
 
 def _formula(table: BoolArray, members: Sequence[ScorePlace], of_member: OfMember) -> Pending:
-    """A formula over the members' classes that is true exactly where `table` is true; the table must not be constant."""
+    """A formula over the members' classes that is true exactly where `table` is; `table` must not be constant."""
     parts: list[Pending] = []
     for rest in {left.tobytes(): left for left in table if left.any()}.values():
         allowed = [bool(left[rest].all()) for left in table]
@@ -231,7 +234,7 @@ def _formula(table: BoolArray, members: Sequence[ScorePlace], of_member: OfMembe
 
 
 def _one_of(member: ScorePlace, allowed: list[bool], of_member: OfMember) -> Pending:
-    """States that the member predicts an allowed class, by the allowed or the excluded classes, whichever are fewer."""
+    """States that the member predicts an allowed class; lists the allowed or the excluded classes, whichever are fewer."""
     positive = 2 * sum(allowed) <= len(allowed)
     named = [of_member(member, c, positive) for c, fine in enumerate(allowed) if fine is positive]
     return (any_of if positive else all_of)(named)

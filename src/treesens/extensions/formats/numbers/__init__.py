@@ -1,1 +1,1 @@
-"""Models in which a number enters the score with a coefficient; over a domain, the number becomes a table of its values."""
+"""Models with coefficients of numbers in the score; over a domain, each number becomes a table of its values."""

@@ -1,8 +1,8 @@
 """Linear boosters of XGBoost as ensembles in which each feature is an open number.
 
-How XGBoost evaluates linear boosters (gblinear.cc of versions 1.3 to 3.2): the sum starts from bias + base margin; the present
-weighted columns are added in order, and each addition is rounded to float32. The C++ compiler determines whether products are
-rounded as well, so the sum is known only up to a bound.
+How XGBoost evaluates linear boosters (gblinear.cc of versions 1.3 to 3.2): the sum starts at bias + base margin; the products
+of weights and non-missing values are added in column order, and each addition is rounded to float32. The C++ compiler
+determines whether products are rounded as well, so the sum is known only up to an error bound.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treesens.extensions.formats.links.blend import Way
 from treesens.extensions.formats.numbers.tables import MOST_TERMS, number_term
 from treesens.frontends.documents import Field
 
-_ONE = "train one model for each output, or trees"
+_ONE = "train one model for each output, or train trees"
 
 
 def read_linear(
@@ -33,17 +33,20 @@ def read_linear(
     narrow: Callable[[NDArray[np.float64], Field], NDArray[np.float64]],
     **facts: Any,
 ) -> Ensemble:
-    """The open ensemble of a linear booster with `base`, float32[outputs]. ModelError for categories or several outputs."""
+    """The open ensemble of a linear booster with `base`, float32[outputs]. Raises ModelError for categories or several
+    outputs."""
     field = model["weights"]
     if len(base) != 1:
         raise field.error("a linear booster of several outputs is not supported", _ONE)
     if len(features) > MOST_TERMS:
         raise field.error(f"a linear booster of more than {MOST_TERMS} features is not supported", "leave some out")
     if any(feature.kind is FeatureKind.CATEGORICAL for feature in features):
-        raise field.error("a linear booster over categories is not supported", "encode them as columns of 0 and 1")
+        raise field.error(
+            "a linear booster over categorical columns is not supported", "encode them as columns of 0 and 1"
+        )
     weights = narrow(field.floats(), field)
     if not len(weights):
-        raise field.error("a linear booster without training rounds has no weights", "train it for a round or more")
+        raise field.error("a linear booster without training rounds has no weights", "train it for at least one round")
     if len(weights) != len(features) + 1:
         raise field.error(f"there are {len(weights)} weights for {len(features)} features and a bias")
     if not np.isfinite(weights).all():
@@ -63,5 +66,5 @@ def read_linear(
 
 
 def _as_read(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers in the library's precision, float32."""
+    """Numbers in the precision of the library, float32."""
     return NumberType.FLOAT32.cast(values).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Closes models over the domain of a question if numbers enter the score with coefficients."""
+"""Closes models over the domain of a question if numbers with coefficients enter the score."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treesens.visible import declaration
 
 
 def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
-    """The model closed over the domain of its numbers, if any. Raises Unbound, after a diagnostic, for an infinite domain."""
+    """The model closed over its numbers' domain, if any. If a domain is infinite, reports this and raises Unbound."""
     names = model.ensemble.open_features
     values = {name: values_of(specs[name]) for name in names}
     wrong = [name for name, known in values.items() if known is None]
@@ -51,10 +51,10 @@ def _why(spec: FeatureSpec, names: list[str]) -> str:
     many = f"more than {MOST_VALUES:,} values" if getattr(spec.domain, "whole", True) else "infinitely many values"
     if spec.width is not None and not getattr(spec.domain, "whole", True):
         many = "all real values between two ends"
-    return f"{listed} {reaches} the score as a number, a coefficient times its value, and `{spec.name}` has {many} here"
+    return f"{listed} {reaches} the score as a number that is multiplied by a coefficient, and `{spec.name}` has {many} here"
 
 
 def _remedy(spec: FeatureSpec) -> str:
     whole = declaration(spec.name, "integer in [LOW, HIGH]")
-    whole = f"declare whole numbers in a `.sens` file, {whole} (audit and its like read it with --domain)"
-    return f"{whole}, or train with bins of it (KBinsDiscretizer)"
+    whole = f"declare whole numbers in a `.sens` file, {whole} (commands such as audit read the file with --domain)"
+    return f"{whole}, or train with bins of the feature (KBinsDiscretizer)"

@@ -1,4 +1,4 @@
-"""The service "numbers": the core's entry point for models in which a number enters the score with a coefficient."""
+"""The service "numbers": the entry point of the core for models in which numbers with coefficients enter the score."""
 
 from treesens.extensions.formats.numbers.boosters import read_linear
 from treesens.extensions.formats.numbers.closing import close_over

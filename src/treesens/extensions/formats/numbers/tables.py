@@ -1,8 +1,8 @@
 """Closes models with coefficients of numbers over a domain: each number becomes a table of its values.
 
-The library's image of a value (scaled, filled) is computed element by element in the library's arithmetic, so that a cell
-contains the float that the library multiplies. The library's order of additions depends on the machine, so the model's band
-covers every order.
+The image of a value in the library (scaled, imputed) is computed elementwise in the library's arithmetic, so that a cell
+contains exactly the float that the library multiplies. The library's order of additions depends on the machine, so the error
+band of the model covers every order.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensembl
 
 
 def _renamed(member: Ensemble, names: Sequence[str]) -> Ensemble:
-    """A member with the ensemble's names for its features; usually the member has them already."""
+    """A member with the feature names of the ensemble; usually the member has these names already."""
     if member.feature_names == tuple(names):
         return member
     return replace(
@@ -105,7 +105,7 @@ def _made(number: OpenNumber, features: tuple[Feature, ...], place: str, values:
 def _tree(
     number: OpenNumber, features: tuple[Feature, ...], place: str, cuts: FloatArray, table: FloatArray
 ) -> Ensemble:
-    """A model of one tree over one feature, with the values `table`, float64[cuts + 1], between the cuts."""
+    """A model of one tree over one feature, with the values `table`, float64[cuts + 1], in the cells between the cuts."""
     return table_of_feature(Numbers(number.feature, cuts), table, number.missing, features, place)
 
 

@@ -1,7 +1,7 @@
 """Reads the graph of an ONNX file: the operator with the trees, and the operators before and after it.
 
 Operators after the trees may only copy scores and rewrite labels: a graph that rounds or selects scores, or renames classes,
-differs from its trees.
+differs from its trees in its results.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMEDY = "convert the tree model alone"
 
 @dataclass(frozen=True)
 class Behind:
-    """The values after the trees. `scores` names the values with a score per output; `maps` names outputs of a ZipMap."""
+    """The values after the trees. `scores` names values with a score per output; `maps` are the outputs of a ZipMap."""
 
     scores: frozenset[str]
     maps: frozenset[str]
@@ -58,13 +58,13 @@ def onnx_library(place: str) -> Any:
 
 
 def parsed_graph(data: bytes) -> tuple[Any, Behind]:
-    """The graph of a file, and the values after its trees."""
+    """The graph of a file, and the values that follow the trees."""
     model = parsed_model(data, "")
     return model.graph, tree_node(model, "")[3]
 
 
 def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behind]:
-    """The operator with the trees, the number of features, the operators before, and the values after the trees.
+    """The operator with the trees, the number of features, the operators before it, and the values after the trees.
 
     Raises ModelError if the graph has other operators.
     """
@@ -91,13 +91,15 @@ def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behin
         raise ModelError(
             f"{node.op_type} must have {wanted} outputs, not {len(list(filter(None, node.output)))}",
             place=place,
-            remedy="the file is damaged; convert again",
+            remedy="the file is damaged; convert the model again",
         )
     constants = {i.name for i in graph.initializer}
     inputs = [i for i in graph.input if i.name not in constants]
     if len(inputs) != 1:
         raise ModelError(
-            f"the graph has {len(inputs)} inputs", place=place, remedy="convert the model with one matrix of numbers"
+            f"the graph has {len(inputs)} inputs",
+            place=place,
+            remedy="convert the model with one numeric matrix as input",
         )
     before = nodes_before(graph, node, inputs[0].name, place)
     behind = read_behind(graph, node, before, place)
@@ -107,14 +109,16 @@ def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behin
     shape = kind.shape.dim
     if kind.HasField("shape") and len(shape) != 2:
         raise ModelError(
-            f"the input has {len(shape)} dimensions", place=place, remedy="convert the model with one matrix of numbers"
+            f"the input has {len(shape)} dimensions",
+            place=place,
+            remedy="convert the model with one numeric matrix as input",
         )
     width = shape[1].dim_value if shape else 0
     return node, width if width > 0 else None, before, behind
 
 
 def _refuse_no_text(graph: Any, place: str) -> None:
-    """Refuses names that are not UTF-8: onnx returns them as bytes instead of text."""
+    """Refuses names that are not UTF-8, because onnx returns such names as bytes instead of text."""
     texts = [name for n in graph.node for name in (n.op_type, n.name, n.domain, *n.input, *n.output)]
     texts += [attribute.name for n in graph.node for attribute in n.attribute]
     texts += [value.name for value in (*graph.initializer, *graph.input, *graph.output)]
@@ -123,8 +127,8 @@ def _refuse_no_text(graph: Any, place: str) -> None:
 
 
 def _refuse_other_files(graph: Any, place: str) -> None:
-    """Refuses tensors in other files: the SHA-256 and copies of the model file do not cover these, and a library that loads
-    bytes searches for them in the current folder.
+    """Refuses tensors in other files: the SHA-256 and the copies of the model file do not include them, and a library that
+    loads the model from bytes searches for them in the current folder.
     """
     held = (t for n in graph.node for a in n.attribute for t in (a.t, *a.tensors))
     for tensor in (*graph.initializer, *held):
@@ -173,8 +177,8 @@ def _check_order(graph: Any, place: str) -> None:
     for node in graph.node:
         if not later.isdisjoint(node.input):
             raise ModelError(
-                f"the operator {node.op_type} precedes the operator that makes its input", place=place,
-                remedy="save the graph with its operators in their order",
+                f"the operator {node.op_type} precedes the operator that computes its input", place=place,
+                remedy="save the graph with its operators in topological order",
             )  # fmt: skip
         later.difference_update(node.output)
 

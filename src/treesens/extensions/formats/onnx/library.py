@@ -20,7 +20,7 @@ _FLOAT, _INTEGER, _TEXT = 1, 7, 8
 
 
 def open_session(data: bytes) -> Any:
-    """A session of onnxruntime. Raises ModelError if onnxruntime is not installed, or refuses the model."""
+    """A session of onnxruntime. Raises ModelError if onnxruntime is not installed, or does not accept the model."""
     try:
         import onnxruntime
     except ImportError:
@@ -37,7 +37,7 @@ def open_session(data: bytes) -> Any:
 
 
 def run_session(session: Any, rows: NDArray[np.float64], outputs: list[str] | None = None) -> list[Any]:
-    """A session's `outputs` (None: all) for `rows`, [n, features], as float32. Raises ModelError for refused rows."""
+    """Session `outputs` (None: all) for `rows`, [n, features], cast to float32. Raises ModelError for refused rows."""
     with np.errstate(over="ignore"):
         x = np.asarray(rows, dtype=np.float64).astype(np.float32)
     try:
@@ -60,14 +60,14 @@ def _refused(error: Exception) -> ModelError:
 
 
 class NativeONNX:
-    """Predictions of onnxruntime for the operator with the trees and the operators before it."""
+    """Predictions by onnxruntime, which runs the operator with the trees and the operators before it."""
 
     def __init__(self, data: bytes, outputs: int) -> None:
         self._data, self._outputs = data, outputs
         self._sessions: dict[bool, Any] = {}
 
     def _open(self, *, transformed: bool) -> Any:
-        """A session for the operator, with its own post_transform or, if not `transformed`, with NONE."""
+        """A session for the operator, with the operator's own post_transform or, if not `transformed`, with NONE."""
         onnx = onnx_library("")
         model = onnx.load_model_from_string(self._data)
         node, _, before, _ = tree_node(model, "")
@@ -97,7 +97,7 @@ class NativeONNX:
         return run_session(self._sessions[transformed], rows)
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Scores before the transform, float32[rows, n_outputs]; the second column if two classes have one score."""
+        """Scores before the transform, float32[rows, n_outputs]; if two classes have one score, only the second column."""
         found = np.asarray(self._run(rows, transformed=False)[-1]).reshape(len(rows), -1)
         return found[:, -1:] if self._outputs == 1 else found
 
@@ -111,7 +111,7 @@ class NativeONNX:
 
 
 def graph_scores(data: bytes, row: NDArray[np.float64]) -> list[float] | None:
-    """The scores of one row, by the whole graph's output `score_output`; None if onnxruntime is not installed."""
+    """The scores of one row, from the whole graph's output selected by `score_output`; None if onnxruntime is not installed."""
     if find_spec("onnxruntime") is None:
         return None
     name, classes = score_output(data)

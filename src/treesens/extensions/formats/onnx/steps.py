@@ -1,9 +1,10 @@
 """Elementwise operators before the trees of an ONNX graph: Scaler and Imputer (ai.onnx.ml 1 to 5), and sums, differences,
 products and quotients with constants.
 
-onnxruntime computes in float32, (x - offset) * scale for a Scaler, and replaces NaN by a constant (scaler.cc, imputer.cc,
-element_wise_ops.cc). With positive factors these operators are monotone, so a threshold after them is a threshold on the input:
-the greatest float32 that the operators map to at most the threshold, found by bisection in their arithmetic.
+onnxruntime computes in float32: a Scaler computes (x - offset) * scale, and an Imputer replaces NaN by a constant (scaler.cc,
+imputer.cc, element_wise_ops.cc). If factors are positive, these operators are monotone, so a threshold after them is a
+threshold on the input: the greatest float32 that the operators map to at most the threshold, found by bisection in their
+arithmetic.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Step:
     numbers: Float32
 
     def of(self, columns: NDArray[np.int64]) -> Float32:
-        """The operation's numbers for these columns."""
+        """The constants of the operation for these columns."""
         return self.numbers[columns if len(self.numbers) > 1 else np.zeros_like(columns)]
 
     def after(self, x: Float32, columns: NDArray[np.int64]) -> Float32:
@@ -72,7 +73,7 @@ def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
 
 
 def longest(graph: Any, nodes: Sequence[Any]) -> int:
-    """The maximum number of constants of an operator. Without a declared width of the input, this is the number of columns."""
+    """The maximum number of constants of an operator. If the input's width is not declared, this is the number of columns."""
     lists = [len(attribute.floats) for node in nodes for attribute in node.attribute]
     named = {name for node in nodes for name in node.input}
     dims = [int(dim) for value in graph.initializer if value.name in named for dim in value.dims[-1:]]
@@ -80,7 +81,7 @@ def longest(graph: Any, nodes: Sequence[Any]) -> int:
 
 
 def steps_of(graph: Any, nodes: Sequence[Any], width: int, place: str) -> list[Step]:
-    """The operations of these operators on `width` columns. Raises ModelError for unsupported attributes."""
+    """The operations of these operators, over `width` columns. Raises ModelError for unsupported attributes."""
     constants = {value.name: value for value in graph.initializer}
     return [step for node in nodes for step in _steps(node, constants, width, place)]
 
@@ -95,33 +96,39 @@ def _steps(node: Any, constants: Mapping[str, Any], width: int, place: str) -> l
                 Step("Mul", _numbers(a, "scale", a.floats("scale"), width, 1.0)),
             ]
             if len(a.floats("offset")) != len(a.floats("scale")):
-                raise a.error("scale", "offset and scale differ in length, which the runtime refuses")
+                raise a.error("scale", "offset and scale differ in length, which the runtime rejects")
             return steps
         case "Imputer":
             absent = next((x.f for x in node.attribute if x.name == "replaced_value_float"), 0.0)
             if not np.isnan(absent):
-                raise a.error("replaced_value_float", f"an Imputer that replaces {absent:g} instead of NaN is not read")
+                raise a.error(
+                    "replaced_value_float", f"an Imputer that replaces {absent:g} instead of NaN is not supported"
+                )
             name = "imputed_value_floats"
             return [Step("Fill", _numbers(a, name, a.floats(name), width, None))]
         case "Cast":
             if a.integer("to", 0) != _FLOAT:
-                raise a.error("to", "a Cast to a type other than float32 is not read")
+                raise a.error("to", "a Cast to a type other than float32 is not supported")
             return []
         case "Identity":
             return []
     named = [number for number, name in enumerate(node.input) if name in constants]
     if len(node.input) != 2 or len(named) != 1 or (named == [0] and node.op_type in ("Sub", "Div")):
-        raise a.error("inputs", "an operation on two columns, or a constant minus or divided by a column, is not read")
+        raise a.error(
+            "inputs", "an operation on two columns, or a constant minus or divided by a column, is not supported"
+        )
     return [
         Step(node.op_type, _numbers(a, "inputs", _constant(a, constants[node.input[named[0]]], width), width, None))
     ]
 
 
 def _constant(a: Attributes, tensor: Any, width: int) -> NDArray[np.float64]:
-    """The numbers of a constant: one, or one per column."""
+    """The values of a constant: a single number, or one per column."""
     shape = list(tensor.dims)
     if tensor.data_type != _FLOAT or shape not in ([], [1], [1, 1], [width], [1, width]):
-        raise a.error("inputs", f"a constant of shape {str(shape)[:40]}, or not of type float32, is not read")
+        raise a.error(
+            "inputs", f"a constant of shape {str(shape)[:40]}, or of a type other than float32, is not supported"
+        )
     from onnx import numpy_helper
 
     try:
@@ -131,25 +138,25 @@ def _constant(a: Attributes, tensor: Any, width: int) -> NDArray[np.float64]:
 
 
 def _numbers(a: Attributes, name: str, given: NDArray[np.float64], width: int, default: float | None) -> Float32:
-    """One finite number, or one per column."""
+    """A finite number, or a finite number per column."""
     with np.errstate(over="ignore"):
         values = given.astype(np.float32)
     if not len(values) and default is not None:
         return np.full(1, default, np.float32)
     if len(values) not in (1, width) or not np.isfinite(values).all():
-        raise a.error(name, f"there are {len(values)} numbers for {width} columns, or one is not finite")
+        raise a.error(name, f"there are {len(values)} numbers for {width} columns, or a number is not finite")
     return values
 
 
 def before_steps(nodes: Nodes, steps: Sequence[Step], place: str) -> Nodes:
-    """The nodes over the input, with splits `x <= threshold`. Raises ModelError if a step reverses a column of a split."""
+    """The nodes with splits `x <= threshold` on the input. Raises ModelError if a step reverses a column that has splits."""
     at = np.flatnonzero(nodes.feature >= 0)
     columns, wanted = nodes.feature[at].astype(np.int64), nodes.threshold[at]
     for step in steps:
         bad = np.flatnonzero(step.of(columns) <= 0) if step.name in ("Mul", "Div") else np.zeros(0, np.int64)
         if len(bad):
             raise ModelError(
-                f"a split uses feature {int(columns[bad[0]])}, which is multiplied by 0 or less before",
+                f"a split uses feature {int(columns[bad[0]])}, which is multiplied by 0 or less before the trees",
                 place=place,
                 remedy=_REMEDY,
             )

@@ -1,4 +1,4 @@
-"""The nodes in the attributes of ONNX's tree operators."""
+"""Reads the nodes from the attributes of ONNX's tree operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_OUTPUTS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """The attributes of an operator; errors name the attribute."""
+    """The attributes of an operator; errors state the attribute's name."""
 
     node: Any
     place: str
@@ -34,7 +34,9 @@ class Attributes:
 
     def error(self, name: str, message: str) -> ModelError:
         return ModelError(
-            message, place=f"{self.place}: {self.node.op_type}.{name}", remedy="the file is damaged; convert again"
+            message,
+            place=f"{self.place}: {self.node.op_type}.{name}",
+            remedy="the file is damaged; convert the model again",
         )
 
     def values(self) -> dict[str, Any]:
@@ -64,7 +66,7 @@ class Attributes:
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """The nodes of an operator, and fields of the Ensemble."""
+    """The nodes of an operator, and further fields of the Ensemble."""
 
     nodes: Nodes
     tree_output: NDArray[Any]
@@ -125,19 +127,19 @@ def _many_classes(a: Attributes, classes: tuple[str | int, ...], link: Link, bas
     # A class without weights has no score, so it is not predicted even if all other scores are negative.
     if not len(base) and not given.all() and not (a.floats("class_weights") > 0).all():
         missing = classes[int(np.flatnonzero(~given)[0])]
-        raise a.error("class_ids", f"class {missing!r} has no weight in some leaves, and so no score there")
+        raise a.error("class_ids", f"class {missing!r} has no weight in some leaves, and therefore no score there")
     base = _base(a, base, len(classes))
     _check_bases(a, base, given)
     return Read(nodes, output, base, link, Task.MULTICLASS, classes)
 
 
 def _positive(a: Attributes) -> bool:
-    """True if no weight is negative; in this case a single score is a probability, which is compared with 1/2."""
+    """True if no weight is negative; a single score is then a probability, which is compared with 1/2."""
     return bool((a.floats("class_weights") >= 0).all())
 
 
 def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
-    """Reads two classes with one score s: the probabilities 1 - s and s if no weight is negative, and a margin otherwise."""
+    """Reads two classes with one score s: probabilities 1 - s and s if no weight is negative; else s is a margin."""
     nodes, output, given = _nodes(a, "class", 1)
     if len(base) > 1:
         raise a.error("base_values", "two base values for trees with one score are not supported")
@@ -167,14 +169,14 @@ def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, ba
 
 
 def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
-    """Reads two classes, the second with its own score: the second wins if its score is above 0.
+    """Reads two classes of which the second has its own score: it is predicted if this score is above 0.
 
     If the first class has no weights and no weight is negative, the second score is compared with 1/2.
     """
     nodes, output, given = _nodes(a, "class", 2)
     alone = set(a.ints("class_ids").tolist()) == {1}
     if not given[1] or (len(base) == 1 and not alone and not given[0]):
-        raise a.error("class_ids", "a class has no weight in some leaves, for which the runtime has another rule")
+        raise a.error("class_ids", "a class has no weight in some leaves; the runtime applies another rule there")
     if len(base) > 1:
         raise a.error("base_values", "two base values are not supported if both classes have scores")
     # A single base value belongs to the first class alone, if this class has a score.
@@ -191,7 +193,7 @@ def _base(a: Attributes, base: NDArray[np.float64], outputs: int) -> NDArray[np.
 
 
 def _check_bases(a: Attributes, base: NDArray[np.float64], given: NDArray[np.bool_]) -> None:
-    """Refuses base values of outputs that lack a weight in some leaves: the runtime may omit such a base."""
+    """Refuses base values of outputs that lack a weight in some leaves, because the runtime may omit such base values."""
     if (base.astype(bool) & ~given).any():
         raise a.error("base_values", "an output with a base value has no weight in some leaves")
 
@@ -209,7 +211,9 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
     tracks = a.ints("nodes_missing_value_tracks_true")
     tracks = tracks if len(tracks) else np.zeros(n, dtype=np.int64)
     if not np.isin(tracks, (0, 1)).all():
-        raise a.error("nodes_missing_value_tracks_true", "neither 0 nor 1; the runtime reads only 1 as true")
+        raise a.error(
+            "nodes_missing_value_tracks_true", "the flag is neither 0 nor 1; the runtime treats only 1 as true"
+        )
     lengths = {key: len(column) for key, column in columns.items()}
     lengths |= {"values": len(values), "modes": len(modes), "missing_value_tracks_true": len(tracks)}
     for key, length in lengths.items():

@@ -1,8 +1,8 @@
-"""Reads the fields of a PMML file: the columns of rows, and functions of one column.
+"""Reads the fields of a PMML file: the columns of rows, and functions of a single column.
 
-A continuous field is a monotone function of one column, in the arithmetic of its data type. Other fields are tables over the
-categories of a column, or over intervals of a continuous field. Fields of two columns and functions that are not monotone are
-refused by name. PMML 4.4, Data Mining Group 2019: DataDictionary, MiningSchema, Transformations.
+A continuous field is a monotone function of one column, computed in the arithmetic of its data type. Other fields are tables
+over the categories of a column, or over intervals of a continuous field. Fields of two columns and functions that are not
+monotone are rejected with the cause. PMML 4.4, Data Mining Group 2019: DataDictionary, MiningSchema, Transformations.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Image: TypeAlias = str | float | None
 """A value of a field: a text, a number, or None for missing."""
 
 NUMBERS = ("double", "float", "integer")
-_NO_TRANSFORMATION = "move the transformation out of the file, or write it with constants and + - * / only"
+_NO_TRANSFORMATION = "compute the transformation outside the file, or write it with constants and + - * / only"
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of rows. `categories` are the texts of its categories as in the file, or None for a column of numbers."""
+    """A column of rows. `categories` contains the category texts as in the file, or is None for a numeric column."""
 
     name: str
     index: int
@@ -47,9 +47,10 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A continuous field, the function `value(x)` of its column's float64s. It never decreases or, if `falls`, never increases.
+    """A continuous field: the function `value(x)` of column float64s. The function is non-decreasing or, if `falls`,
+    non-increasing.
 
-    `missing` replaces a missing value; with NaN, the value stays missing.
+    `missing` replaces a missing value; if it is NaN, the value stays missing.
     """
 
     column: Column
@@ -63,7 +64,7 @@ class Number:
         return parse_number(text, self.kind, at)
 
     def cut(self, bound: float, strictly_above: bool) -> float:
-        """The strict cut of the column at which `value >= bound` (or `> bound`) changes; infinite without such a cut."""
+        """The strict column cut where the truth of `value >= bound` (or `> bound`) changes; infinite if there is none."""
 
         if self.value is identity and not self.falls and abs(bound) < np.finfo(np.float64).max:
             return next_up(bound, NumberType.FLOAT64) if strictly_above else bound + 0.0
@@ -80,9 +81,9 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Category:
-    """A field over categories. `images` are the values for the codes of its column, the last one for all other codes.
+    """A field over categories. `images` contains the values for the codes of the column; the last value is for all other codes.
 
-    An image is a text, a number of the type `kind`, or None if missing. `missing` replaces a missing value.
+    An image is a text, a number of the type `kind`, or None for a missing value. `missing` replaces a missing value.
     """
 
     column: Column
@@ -97,7 +98,7 @@ class Category:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """A field over intervals of a continuous field: a value x has the image of the interval between `cuts` that contains x."""
+    """A field over intervals of a continuous field: a value x has the image of the interval between `cuts` that contains it."""
 
     number: Number
     cuts: tuple[float, ...]
@@ -120,7 +121,7 @@ Field: TypeAlias = Number | Category | Bins
 
 @dataclass(eq=False)
 class Fields:
-    """The fields that are visible at one place of a file, by name; `inner` is the scope of a nested model."""
+    """The fields that are visible at one position in a file, by name; `inner` is the scope of a nested model."""
 
     columns: tuple[Column, ...]
     known: dict[str, Field] = field(default_factory=dict)
@@ -130,7 +131,7 @@ class Fields:
         return Fields(self.columns, dict(self.known), dict(self.functions))
 
     def find(self, name: str, at: Element) -> Field:
-        """The field with this name. Raises ModelError for a missing field, and for the output of another model."""
+        """The field with this name. Raises ModelError if the field does not exist, or is the output of another model."""
         if name not in self.known:
             raise at.error(f"there is no field `{name[:60]}`")
         return self.known[name]
@@ -146,7 +147,7 @@ class Fields:
 
 
 def parse_number(text: str, kind: str, at: Element) -> float:
-    """The number that a text denotes in the data type `kind`, rounded once (to float32 for `float`)."""
+    """The number that a text represents in the data type `kind`, rounded only once (to float32 for `float`)."""
     try:
         value = float("no" if "_" in text else text)
     except ValueError:
@@ -157,7 +158,7 @@ def parse_number(text: str, kind: str, at: Element) -> float:
 
 
 def nearest_float32(text: str, value: float) -> float:
-    """The float32 nearest to a decimal text, whose nearest float64 is `value`: converting `value` could round twice."""
+    """The float32 nearest to a decimal text; `value` is the nearest float64, and converting `value` could round twice."""
     narrow, unsure = float32_of_decimals(np.array([value]))
     return float(round_to_float32(Fraction(text.strip()))) if unsure.any() else float(narrow[0])
 
@@ -202,7 +203,7 @@ def _derived(fields: Fields, element: Element) -> Field:
 
 
 def _numbered(made: Category | Bins, kind: str, at: Element) -> Category | Bins:
-    """The field with its texts read as numbers."""
+    """The field with its texts parsed as numbers."""
 
     def image(value: Image) -> Image:
         if value is None:
@@ -234,7 +235,7 @@ def _expression(fields: Fields, element: Element, bound: Mapping[str, Field | fl
 
 
 def _filled(found: Field | float, text: str | None, at: Element) -> Field | float:
-    """The field with a replacement for missing values."""
+    """The field with missing values replaced."""
     if text is None or isinstance(found, float):
         return found
     if isinstance(found, Number):
@@ -335,7 +336,7 @@ def _called(fields: Fields, function: Element, arguments: Sequence[Field | float
 
 
 def _discretised(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field:
-    """The bins of a continuous field; values outside all intervals become the default or missing."""
+    """The bins of a continuous field; values outside all intervals get the default value, or become missing."""
     name = element.require("field")
     number = bound[name] if name in bound else fields.find(name, element)
     if not isinstance(number, Number):
@@ -360,7 +361,7 @@ def _discretised(fields: Fields, element: Element, bound: Mapping[str, Field | f
 
 
 def _contains(number: Number, interval: Element, value: float) -> bool:
-    """True if an interval contains a value of the field (not of its column)."""
+    """True if an interval contains a value of the field (not of the column)."""
     if math.isnan(value):
         return False
     closure = interval.require("closure")
@@ -392,7 +393,9 @@ def _mapped(fields: Fields, element: Element, bound: Mapping[str, Field | float]
     pairs = list(element.each("FieldColumnPair"))
     table = element.child("InlineTable")
     if len(pairs) != 1 or table is None:
-        raise element.error("a map of several fields, or with a table elsewhere, is not supported", _NO_TRANSFORMATION)
+        raise element.error(
+            "a map of several fields, or with a table in another place, is not supported", _NO_TRANSFORMATION
+        )
     name = pairs[0].require("field")
     given = bound[name] if name in bound else fields.find(name, element)
     if not isinstance(given, Category | Bins):

@@ -40,7 +40,7 @@ _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
 _VERSIONS = ("4.0", "4.1", "4.2", "4.2.1", "4.3", "4.4", "4.4.1")
 _OUTSIDE = ("target", "predicted", "supplementary", "group", "order", "frequencyWeight", "analysisWeight")
 _OTHER = "\0 other"
-"""The text for unlisted categories; no predicate can contain it, since XML has no such character."""
+"""The text for unlisted categories; no predicate can contain this text, since XML does not allow its character."""
 _HALF = Fraction(1, 2)
 
 
@@ -63,7 +63,7 @@ class PMMLFrontend(OfFiles):
         check_attributes(root)
         models = [child for child in root.children if child.tag in MODELS]
         if len(models) != 1:
-            raise root.error(f"expected one model, found {len(models)}", "keep the model that is used")
+            raise root.error(f"expected one model, found {len(models)}", "export only the model that is used")
         model = models[0]
         fields, notes = _columns(root.need("DataDictionary"), model)
         shared = root.child("TransformationDictionary")
@@ -125,11 +125,11 @@ def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: 
 def _over_numbers(
     read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]
 ) -> Ensemble:
-    """The open ensemble of a sum of trees and of coefficients times numbers; each term is a member."""
+    """The open ensemble of a sum of trees and of numbers times coefficients; each term is a member."""
     (value, *others) = read.sums
     if others or value.rounded or value.first or value.scale != 1.0 or value.average != 1:
         raise model.error(
-            "several or transformed sums over numbers are not supported",
+            "several sums or transformed sums over numbers are not supported",
             "use two classes (logit), or bins (Discretize)",
         )
     if len(value.slopes) + len(value.trees) > MOST_TERMS:
@@ -158,18 +158,18 @@ def _over_numbers(
 
 
 def _open(number: Number) -> OpenNumber:
-    """The number that a coefficient multiplies; a falling number is negated, so that it rises."""
+    """The number that a coefficient multiplies; a decreasing number is negated, so that the result increases."""
     sign = -1.0 if number.falls else 1.0
     return OpenNumber(number.column.index, lambda x: sign * number.value(x), sign * number.missing)
 
 
 def _about_votes(values: Sequence[float]) -> str:
-    first = "; ties go to the votes cast first, which therefore count slightly more"
+    first = "; ties go to the class with the earliest vote, so earlier votes count slightly more"
     return "margins are votes" + (first if len(values) > 1 and values[0] != int(values[0]) else "")
 
 
 def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ...]]:
-    """The columns of a model, in the order of its schema, and notes for users."""
+    """The columns of a model, in schema order, and notes for users."""
     known = {element.require("name"): element for element in dictionary.each("DataField")}
     columns: list[Column] = []
     fields: dict[str, Number | Category] = {}
@@ -195,14 +195,14 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
 
 
 def _column(element: Element, used: Element, index: int) -> tuple[Column, Number | Category]:
-    """A column, and the model's field for it, in which missing and extreme values are replaced as the schema defines."""
+    """A column, and the model's field for it, in which missing and extreme values are replaced according to the schema."""
     name, kind = element.require("name"), element.require("dataType")
     optype = used.get("optype", element.require("optype"))
     if (
         used.get("missingValueTreatment", "asIs") == "returnInvalid"
         and "missingValueReplacement" not in used.attributes
     ):
-        raise used.error("a field that must not be missing is not supported", "remove missingValueTreatment")
+        raise used.error("a field that rejects missing values is not supported", "remove missingValueTreatment")
     if optype == "continuous":
         return _continuous(element, used, Column(name, index, kind))
     if kind not in ("string", "integer", "double", "float", "boolean"):

@@ -24,7 +24,7 @@ _DEFAULT = optional("values in no bin or row become missing", used("defaultValue
 
 TABLE: Table = {
     "PMML": {**used("version"), **irrelevant("a reference to the format", ("schemaLocation",))},
-    "DataDictionary": irrelevant("a count of the following elements", ("numberOfFields",)),
+    "DataDictionary": irrelevant("the number of elements that follow", ("numberOfFields",)),
     "DataField": {
         **used("name", *_OF_VALUE),
         **_NAMES,
@@ -41,7 +41,7 @@ TABLE: Table = {
         **optional("missing values stay missing", used("missingValueReplacement")),
         **optional("returnInvalid", used("invalidValueTreatment")),
         **_COUNTED,
-        **refused("invalid values have their own treatment", ("invalidValueReplacement",)),
+        **refused("invalid values are treated separately", ("invalidValueReplacement",)),
     },
     "DerivedField": {**used("name", *_OF_VALUE), **_NAMES},
     "DefineFunction": {**used("name"), **irrelevant("given by the field", _OF_VALUE)},
@@ -65,7 +65,7 @@ TABLE: Table = {
     "MiningModel": _MODEL,
     "Segmentation": {
         **used("multipleModelMethod"),
-        **irrelevant("about values that questions never lack", ("missingPredictionTreatment", "missingThreshold")),
+        **irrelevant("concerns values that questions always have", ("missingPredictionTreatment", "missingThreshold")),
     },
     "Segment": {**optional("1", used("weight")), **irrelevant("a label for readers", ("id",))},
     "TreeModel": {
@@ -76,7 +76,7 @@ TABLE: Table = {
         **irrelevant("given by the nodes", ("splitCharacteristic",)),
     },
     "Node": {
-        **optional("no name, no prediction, no side for missing values", used("id", "score", "defaultChild")),
+        **optional("no name, no prediction, no branch for missing values", used("id", "score", "defaultChild")),
         **_COUNTED,
     },
     "ScoreDistribution": {
@@ -91,7 +91,7 @@ TABLE: Table = {
     "RegressionModel": {
         **_MODEL,
         **optional("none", used("normalizationMethod")),
-        **irrelevant("given by the schema and the tables", ("modelType", "targetFieldName")),
+        **irrelevant("determined by the schema and the tables", ("modelType", "targetFieldName")),
     },
     "RegressionTable": {**used("intercept"), **optional("a value, not a class", used("targetCategory"))},
     "NumericPredictor": {**used("coefficient"), **_PREDICTOR, **optional("1", used("exponent"))},
@@ -119,7 +119,7 @@ _APART: dict[str, Meaning] = irrelevant(
 
 
 def check_attributes(root: Element) -> None:
-    """Raises ModelError, with element and line, for an attribute that the tables lack."""
+    """Raises ModelError, with element and line, for an attribute that is not in the tables."""
     todo = [root]
     while todo:
         element = todo.pop()

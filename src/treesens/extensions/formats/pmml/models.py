@@ -2,8 +2,8 @@
 link, scorecards, and regressions. Coefficients of categories become trees; a term with a number is open until the number has a
 domain (`treesens.extensions.formats.numbers.tables`).
 
-Exporters write boosted trees as a chain: the first models assign sums to fields, and a RegressionModel with coefficients of 1
-turns the sums into probabilities.
+Exporters write boosted trees as a chain: the first models store sums in fields, and a RegressionModel with coefficients of 1
+converts the sums to probabilities.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Slope:
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """The sum scale * (sum of trees) / average + base, in one float type; one value per output.
+    """The sum scale * (sum of trees) / average + base, computed in a single float type; one value per output.
 
     `model` is the element of the sum or, for a regression, of the model that contains its `table`. If `first`, the base is
     added before the trees.
@@ -81,14 +81,14 @@ class Sum:
     """True if a sum in float64 is rounded to float32 at the end."""
     table: Element | None = None
     handed_on: str = ""
-    """The field in which a model in a chain passes on the sum."""
+    """The field in which a model in a chain passes its sum to later models."""
     slopes: tuple[Slope, ...] = ()
-    """Coefficients of numbers, added to the trees in an unspecified order."""
+    """Coefficients of numbers; the order in which the products are added to the trees is unspecified."""
 
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """A model after reading: a sum per output, or sums of `width` > 1 values, and the link."""
+    """The content of a model: one sum per output, or sums of `width` > 1 values, and the link."""
 
     sums: tuple[Sum, ...]
     task: Task
@@ -98,7 +98,7 @@ class Read:
     chosen_from_half: bool = False
     """True if the second of two classes is predicted if its rounded probability is at least 1/2."""
     ballots: tuple[tuple[Element, float], ...] = ()
-    """Trees whose scores are votes, with their weights; the sum adds up the votes for each class."""
+    """Trees whose scores are votes, with the weights of the votes; the sum adds up the votes for each class."""
     voters: tuple[Voter, ...] = ()
     """Voting models of other kinds; a model with `voters` has no sum."""
 
@@ -122,7 +122,7 @@ class Voter:
 
 @dataclass(frozen=True)
 class _Context:
-    """The context of a nested model: the surrounding arithmetic, the named sums of earlier models, and True for a vote."""
+    """The context of a nested model: the surrounding arithmetic, earlier models' named sums, and whether it votes."""
 
     arithmetic: str = "double"
     outputs: dict[str, Sum] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class _Context:
 
 
 def read_model(model: Element, fields: Fields) -> Read:
-    """The prediction of a file's model. Raises ModelError for models other than sums of trees."""
+    """The prediction of a file's model. Raises ModelError for models that are not sums of trees."""
     return _read(model, fields, _Context())
 
 
@@ -205,7 +205,7 @@ def _segment(segment: Element, fields: Fields, *, weighs: bool = False) -> Eleme
     if not (isinstance(predicate, Always) and predicate.truth):
         raise segment.error("segments for some inputs only are not supported", "use the predicate True")
     if not weighs and segment.number("weight", 1.0) != 1.0:
-        raise segment.error("segments with weights other than 1 are not supported", "put the weights into the scores")
+        raise segment.error("segments with weights other than 1 are not supported", "include the weights in the scores")
     models = [child for child in segment.children if child.tag in MODELS or child.tag.endswith("Model")]
     if len(models) != 1:
         raise segment.error("a segment needs exactly one model")
@@ -219,7 +219,7 @@ def _checked(model: Element, function: str, score: Score) -> Score:
 
 
 def _targeted(model: Element, read: Read, arithmetic: str) -> Read:
-    """The model after its Targets, which scale or shift the value."""
+    """The model with its Targets applied, which scale or shift the value."""
     targets = model.child("Targets")
     if targets is None:
         return read
@@ -232,7 +232,7 @@ def _targeted(model: Element, read: Read, arithmetic: str) -> Read:
         if name in target.attributes:
             raise target.error(f"the score with `{name}` is not a sum", "export the score itself")
     if target.child("TargetValue") is not None:
-        raise target.error("values of targets are not supported", _EXPORT)
+        raise target.error("a Target with values is not supported", _EXPORT)
     value = read.sums[0]
     scale = number_in(target, "rescaleFactor", arithmetic) if "rescaleFactor" in target.attributes else 1.0
     base = number_in(target, "rescaleConstant", arithmetic) if "rescaleConstant" in target.attributes else 0.0
@@ -250,7 +250,7 @@ def _changed(value: Sum, scale: float, base: float, at: Element, model: Element 
     if moved or (scale != 1.0 and (value.scale != 1.0 or value.average != 1)):
         raise at.error("a score that is scaled or shifted twice is not supported", "do it once")
     if scale != 1.0 and value.context == "float":
-        raise at.error("a scaled score in float32 is not supported", "put the factor into the scores")
+        raise at.error("a scaled score in float32 is not supported", "include the factor in the scores")
     return replace(value, scale=value.scale * scale if 1.0 in (value.scale, scale) else scale, base=base)
 
 
@@ -265,7 +265,7 @@ def _chain(model: Element, segments: Sequence[Element], fields: Fields, context:
     for segment in segments[:-1]:
         read = _read(segment, fields, inside)
         if read.task is not Task.REGRESSION or not read.link.is_linear:
-            raise segment.error("only sums can be handed on in a chain", "train one model for the decision")
+            raise segment.error("only sums can be passed on in a chain", "train a single model for the decision")
         own: dict[str, Sum] = {}
         for output in segment.need("Output").each("OutputField"):
             own[output.require("name")] = _handed_on(output, read.sums[0], own)
@@ -278,7 +278,7 @@ def _handed_on(output: Element, value: Sum, own: dict[str, Sum]) -> Sum:
     kind, feature = output.get("dataType", "double"), output.get("feature", "predictedValue")
     expressions = [child for child in output.children if child.tag != "Extension"]
     if kind not in _CONTEXTS or feature not in ("predictedValue", "transformedValue") or len(expressions) > 1:
-        raise output.error("a field other than the value of its model is not supported", _EXPORT)
+        raise output.error("an output field other than the value of its model is not supported", _EXPORT)
     if (feature == "transformedValue") != bool(expressions):
         raise output.error("a transformed field needs exactly one expression, and other fields need none")
     if expressions:
@@ -307,7 +307,7 @@ def _linear(expression: Element, own: dict[str, Sum]) -> Sum:
 
 
 def _class_tree(model: Element, fields: Fields, arithmetic: str) -> Read:
-    """Reads one tree by its probabilities or, if its scores name other classes, by the scores alone."""
+    """Reads one tree by its probabilities or, if its scores are not the most probable classes, by the scores alone."""
     if score_decides(model):
         return _ballots([model], [1.0], labels_of([model], voting=True), fields, model, arithmetic)
     return _classification([model], labels_of([model]), fields, model, arithmetic)
@@ -332,7 +332,7 @@ def _ballots(
     model: Element,
     arithmetic: str,
 ) -> Read:
-    """Reads trees whose votes are summed; the greatest sum wins, and the model has no probabilities."""
+    """Reads trees whose votes are summed; the class with the greatest sum wins, and the model has no probabilities."""
     if arithmetic != "double":
         raise model.error("votes in float32 are not supported", "export the model without x-mathContext")
     grown = tuple(
@@ -347,14 +347,16 @@ def _ballots(
 def _elected(
     model: Element, segments: Sequence[Element], weights: Sequence[float], fields: Fields, context: _Context
 ) -> Read:
-    """Reads models that vote for a class: trees become sums of votes if float64 suffices; other models keep separate scores."""
+    """Reads voting models: trees become sums of votes if these fit float64; other models keep separate scores."""
     _no_targets(model)
     if context.votes:
         raise model.error("a vote inside a vote is not supported", _AVERAGE)
     if context.outputs:
-        raise model.error("votes of models that take sums of other models are not supported", _EXPORT)
+        raise model.error("votes of models that use sums of other models are not supported", _EXPORT)
     if min(weights) < 0 or not any(weights):
-        raise model.error("a weight of the vote is negative, or all are 0", "give the models inside one by one")
+        raise model.error(
+            "a weight of the vote is negative, or all weights are 0", "give the models inside it one by one"
+        )
     # A tree votes by its score, which does not depend on the order of classes.
     inner = replace(context, votes=True)
     others = {id(s): _voting(s, fields, inner) for s in segments if s.tag != "TreeModel"}
@@ -372,7 +374,7 @@ def _elected(
             read = _ballots([segment], [1.0], list(classes), fields, segment, context.arithmetic)
         if read.classes != classes:
             different = "in different orders" if set(read.classes) == set(classes) else "of other names"
-            raise segment.error(f"the models of a vote have classes {different}", "train all of them on all classes")
+            raise segment.error(f"the models of a vote have classes {different}", "train every model on all classes")
         voters.append(Voter(segment, read, weight))
     if len(classes) ** len(voters) > MOST_COMBINATIONS:
         raise model.error(
@@ -386,7 +388,7 @@ def _elected(
 def _voting(model: Element, fields: Fields, context: _Context) -> Read:
     read = _read(model, fields, context)
     if not read.classes:
-        raise model.error("this is not a model for classification")
+        raise model.error("this is not a classification model")
     return read
 
 
@@ -422,13 +424,13 @@ def _regressions(model: Element, function: str, fields: Fields, context: _Contex
         return Read(sums, task_of(labels), Softmax(), labels)
     raise model.error(
         f"the normalisation `{method[:40]}` of {len(tables)} tables is not supported",
-        "supported: logit of two tables of which the second is empty, and softmax",
+        "supported: softmax, and logit with two tables if the second table is empty",
     )
 
 
 def _no_targets(model: Element) -> None:
     if model.child("Targets") is not None:
-        raise model.error("targets of anything but one sum are not supported", _EXPORT)
+        raise model.error("targets are supported only for a single sum", _EXPORT)
 
 
 def _is_empty(table: Element) -> bool:
@@ -446,7 +448,7 @@ def _table(table: Element, model: Element, fields: Fields, context: _Context) ->
             raise table.error("a table with terms other than an earlier sum is not supported", _EXPORT)
         value = context.outputs[predictor.get("name")]
         if value.context != context.arithmetic:
-            raise table.error("a sum that changes its arithmetic is not supported", _EXPORT)
+            raise table.error("using a sum in another arithmetic is not supported", _EXPORT)
         return _changed(value, number_in(predictor, "coefficient", context.arithmetic), intercept, predictor)
     numbers = [_numeric(predictor, fields, context.arithmetic) for predictor in numeric]
     slopes = tuple(number for number in numbers if isinstance(number, Slope))
@@ -456,7 +458,7 @@ def _table(table: Element, model: Element, fields: Fields, context: _Context) ->
 
 
 def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown | Slope:
-    """The term of a coefficient for a field of finitely many numbers (weights of evidence, indicators), or for any number."""
+    """The term of a coefficient times a field of finitely many numbers (weights of evidence, indicators) or any number."""
     name = predictor.get("name") or predictor.require("field")
     found = fields.find(name, predictor)
     if predictor.get("exponent", "1") != "1" or arithmetic != "double":
@@ -470,7 +472,7 @@ def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown | Slo
 
 
 def _terms(table: Element, fields: Fields, arithmetic: str) -> tuple[Grown, ...]:
-    """A tree for each run of coefficients of one field; the trees are summed in the order of the table."""
+    """A tree for each run of coefficients of the same field; the trees are summed in table order."""
     runs: list[tuple[str, list[Element]]] = []
     for predictor in table.each("CategoricalPredictor"):
         name = predictor.get("name") or predictor.require("field")
@@ -505,7 +507,7 @@ def _scorecard(model: Element, fields: Fields, arithmetic: str) -> Read:
 
 
 def accumulation_of(sums: Sequence[Sum], at: Element) -> Accumulation:
-    """The arithmetic of the sums. Raises ModelError if sums differ in arithmetic."""
+    """The arithmetic of the sums. Raises ModelError if the sums use different arithmetics."""
     kinds = {(one.context, one.first, one.scale != 1.0, one.average, one.rounded) for one in sums}
     if len(kinds) != 1:
         raise at.error("outputs that are added up in different ways are not supported", _EXPORT)
@@ -524,7 +526,7 @@ def accumulation_of(sums: Sequence[Sum], at: Element) -> Accumulation:
 
 
 def trees_of(read: Read) -> tuple[list[Nodes], NDArray[np.int32], NDArray[np.float64]]:
-    """The trees of all outputs, the output of each (-1: all), and its weight."""
+    """The trees of all outputs, the output of each tree (-1: all), and the weight of each tree."""
     nodes = [tree.nodes for one in read.sums for tree in one.trees]
     outputs = [-1 if read.width > 1 else number for number, one in enumerate(read.sums) for _ in one.trees]
     weights = [one.scale for one in read.sums for _ in one.trees]

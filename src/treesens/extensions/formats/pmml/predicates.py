@@ -1,8 +1,8 @@
-"""Evaluates predicates of PMML: their truth values in every cell of their columns, and for missing values.
+"""Evaluates PMML predicates: the truth values in every cell of their columns and for missing values.
 
 A predicate is true, false, or unknown. A predicate over one column is a table over cells: the intervals of a number between
-strict cuts, or the codes of a category and all other codes; the missing value is last. Compound predicates are tables if they
-use one column, and otherwise trees of tables (PMML 4.4, TreeModel: predicates and their truth tables).
+strict cuts, or the codes of a category, then all other codes; the last cell is the missing value. Compound predicates are
+tables if they use a single column, and otherwise trees of tables (PMML 4.4, TreeModel: predicates and their truth tables).
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _ORDERS = {
     "greaterThan": (True, True),
     "greaterOrEqual": (False, True),
 }
-"""Two flags per operator: the truth value changes strictly above the bound; the comparison is true above the change."""
+"""Two flags per operator: whether truth changes strictly above the bound, and whether the comparison is true above that."""
 _UNARY = ("isMissing", "isNotMissing")
 _JOINTS = ("and", "or", "xor", "surrogate")
 
 
 @dataclass(frozen=True, eq=False)
 class Test:
-    """A predicate about one field, which compares its value with `bounds` (numbers) or `texts`."""
+    """A predicate about one field: a comparison of the field's value with `bounds` (numbers) or `texts`."""
 
     field: Field
     operator: str
@@ -68,7 +68,7 @@ class Test:
         return [cut for cut in cuts if math.isfinite(cut)]
 
     def on_numbers(self, cuts: Sequence[float]) -> tuple[Truth, ...]:
-        """The truth values of all cells between `cuts`, and finally of a missing value: len(cuts) + 2 entries."""
+        """The truth values of all cells between `cuts`, followed by a missing value's: len(cuts) + 2 entries."""
         inside = [next_down(cuts[0], NumberType.FLOAT64) if cuts else 0.0, *cuts]
         if isinstance(self.field, Bins):
             images = [self.field.images[_place(self.field.cuts, x)] for x in inside]
@@ -143,7 +143,7 @@ def predicate_of(holder: Element, fields: Fields) -> Predicate:
 
 
 def tests_of(predicate: Predicate) -> Iterable[Test]:
-    """All simple predicates inside a predicate."""
+    """All simple predicates that a predicate contains."""
     if isinstance(predicate, Test):
         yield predicate
     elif isinstance(predicate, Joint):
@@ -194,7 +194,7 @@ def _joint(element: Element, fields: Fields) -> Predicate:
 
 
 def _words(array: Element) -> tuple[str, ...]:
-    """The values of an Array: words separated by blanks, or quoted texts in which backslashes escape quotes."""
+    """The values of an Array: words separated by blanks, or quoted texts with quotes escaped by backslashes."""
     text, words, at = array.text, list[str](), 0
     while at < len(text):
         if text[at].isspace():

@@ -1,4 +1,4 @@
-"""Converts TreeModel and Scorecard of PMML to binary trees, and the terms of regressions over categories."""
+"""Converts PMML's TreeModel and Scorecard, and the terms of regressions over categories, to binary trees."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Node:
 
 
 class Grown(NamedTuple):
-    """A binary tree, and the columns that must not be missing for a prediction."""
+    """A binary tree, and the columns that must not be missing if a prediction is to exist."""
 
     nodes: Nodes
     unpredicted: frozenset[int]
@@ -139,19 +139,19 @@ class _Walk:
         return self.grower.leaf(node.values)
 
     def _unpredicted(self, node: _Node, state: State) -> int:
-        """A leaf without a prediction, which only missing values may reach."""
+        """A leaf without a prediction, which only inputs with missing values may reach."""
         leaf = self.grower.no_prediction(state)
         return self._no_prediction(node.element) if leaf is None else leaf
 
     def _no_prediction(self, element: Element) -> int:
         raise element.error(
             "some inputs without missing values have no prediction here",
-            "give every node a score, and the last child of each node the predicate True",
+            "give every node a score, and give the last child of each node the predicate True",
         )
 
 
 def regression_score(context: str) -> Score:
-    """A `Score` that reads one number: float32 if the model's context is `float`."""
+    """A `Score` that reads a single number: float32 if the model's context is `float`."""
 
     def score(node: Element) -> Sequence[float] | None:
         if "score" not in node.attributes:
@@ -168,7 +168,7 @@ def number_in(element: Element, name: str, context: str) -> float:
 
 
 def class_score(labels: list[str]) -> Score:
-    """A `Score` that reads probabilities in the order of `labels`: a node's probabilities, or the shares of its records."""
+    """A `Score` reading probabilities in the order of `labels`: a node's probabilities, or its records' shares."""
 
     def score(node: Element) -> Sequence[float] | None:
         found = list(node.each("ScoreDistribution"))
@@ -178,7 +178,7 @@ def class_score(labels: list[str]) -> Score:
             return None
         given = {child.require("value"): child for child in found}
         if set(given) - set(labels) or len(given) != len(found):
-            raise node.error("a distribution has classes that the tree lacks, or repeats one")
+            raise node.error("a distribution contains classes that the tree lacks, or repeats a class")
         if all("probability" in child.attributes for child in found):
             return [given[label].number("probability") if label in given else 0.0 for label in labels]
         counts = [given[label].number("recordCount") if label in given else 0.0 for label in labels]
@@ -191,7 +191,7 @@ def class_score(labels: list[str]) -> Score:
 
 
 def attribute_tree(characteristic: Element, fields: Fields) -> Grown:
-    """The tree of a characteristic of a scorecard; the first attribute whose predicate is true gives the points."""
+    """The tree of one characteristic of a scorecard; the points are those of the first attribute whose predicate is true."""
     characteristic.only("Attribute")
     attributes = list(characteristic.each("Attribute"))
     predicates = []
@@ -221,7 +221,7 @@ def attribute_tree(characteristic: Element, fields: Fields) -> Grown:
 
 
 def category_term(field: Field, coefficients: Sequence[tuple[str, float, Element]], place: str) -> Grown:
-    """The tree of a field's contribution to a regression: the coefficient of the category, or 0 without a coefficient."""
+    """The tree of a field's contribution to a regression: the category's coefficient, or 0 if the category has none."""
     tests = [among(field, "isIn", (value,), at) for value, _, at in coefficients]
     grower = Grower(tests, 1, place)
 
@@ -248,7 +248,7 @@ def numeric_term(field: Category | Bins, coefficient: float, at: Element) -> Gro
             leaf = grower.no_prediction(state)
             if leaf is None:
                 message = "some inputs without missing values have no value of this field"
-                raise at.error(message, "give its transformation a default value")
+                raise at.error(message, "give the field's transformation a default value")
             return leaf
 
         def false(s: State) -> int:

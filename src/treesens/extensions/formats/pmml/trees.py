@@ -1,8 +1,8 @@
-"""Converts trees of PMML, whose nodes have any number of children, each with a predicate, to binary trees.
+"""Converts PMML trees to binary trees; a PMML node has any number of children, each with a predicate.
 
 A node's children are tested in order, and the first child whose predicate is true is taken. `missingValueStrategy` handles
 unknown predicates, and `noTrueChildStrategy` nodes without a true child (PMML 4.4, TreeModel). The binary tree splits on one
-column at a time, and tracks the remaining cells on the way down, so that no split is repeated.
+column at a time and tracks the remaining cells on each path, so that no split is repeated.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Interval:
 
 Left: TypeAlias = Interval | frozenset[int]
 State: TypeAlias = Mapping[int, Left]
-"""The values still possible, by column: cells of a number, or codes of a category, with all other codes and missing last."""
+"""The values still possible, by column: cells of a number, or codes of a category, then all other codes and missing."""
 Then: TypeAlias = Callable[[State], int]
 """A function that builds the rest of the tree for a state, and returns the number of the first node."""
 
@@ -64,12 +64,12 @@ class Grower(Growing):
             self.cuts[column] = sorted(found)
             self.start[column] = Interval(0, len(found), True)
         self.unpredicted: set[int] = set()
-        """Columns that must not be missing: some inputs without them have no prediction."""
+        """Columns that must not be missing, because some inputs without them have no prediction."""
         self._runs: dict[int, list[tuple[int, int, Outcome]]] = {}
         self._truths: dict[int, tuple[Truth, ...]] = {}
 
     def grown(self, root: Then) -> Nodes:
-        """The tree whose root is built first."""
+        """The finished tree; the root is built first."""
         try:
             root(self.start)
         except RecursionError:
@@ -89,7 +89,7 @@ class Grower(Growing):
         return found
 
     def no_prediction(self, state: State) -> int | None:
-        """A leaf that only inputs with missing values reach; None if some other input reaches this state."""
+        """A leaf that is reached only by inputs with missing values; None if other inputs reach this state, too."""
         lost = self.missing(state)
         self.unpredicted |= lost
         return self.leaf([0.0] * self.width) if lost else None
@@ -169,7 +169,7 @@ class Grower(Growing):
         return self._split_number(column, runs, then[outcome(truths[-1])] if left.missing else None, state)
 
     def _split_number(self, column: int, runs: list[tuple[int, int, Then]], missing: Then | None, state: State) -> int:
-        """Splits on runs of cells with their continuations, and on missing values if `missing` is given."""
+        """Splits on runs of cells that have different continuations, and on missing values if `missing` is given."""
         if not runs:
             assert missing is not None
             return missing(state)

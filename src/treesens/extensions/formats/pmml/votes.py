@@ -1,8 +1,8 @@
-"""Reads trees that vote for classes (`majorityVote`, `weightedMajorityVote`) as sums of leaves; the greatest sum wins.
+"""Reads trees that vote for classes (`majorityVote`, `weightedMajorityVote`) as sums of leaves; the class with most votes wins.
 
-JPMML-Evaluator keeps the classes in voting order, and predicts the first of the best classes. So among tied classes, the class
-with the earliest vote wins. To express this in sums, each vote's weight is increased by a part of the smallest difference
-between two sums. Each part is larger than all later parts together: 1/2, 1/4, 1/8, …
+JPMML-Evaluator keeps the classes in voting order, and predicts the first of the tied classes. Thus, among tied classes, the
+class with the earliest vote wins. To express this rule in sums, the weight of each vote is increased by a part of the smallest
+difference between two sums. Each part is larger than all later parts together: 1/2, 1/4, 1/8, …
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from treesens.extensions.formats.pmml.xml import Element
 
 
 def labels_of(trees: Sequence[Element], *, voting: bool = False) -> list[str]:
-    """The classes of distributions, in order of first appearance; among equal shares, the first class wins.
+    """The classes of distributions, in order of first appearance; if shares are equal, the first class wins.
 
-    If `voting`, the classes that only scores name follow. Raises ModelError for fewer than two classes.
+    If `voting`, classes that occur only in scores follow. Raises ModelError for fewer than two classes.
     """
     shared: dict[str, None] = {}
     scored: dict[str, None] = {}
@@ -35,12 +35,12 @@ def labels_of(trees: Sequence[Element], *, voting: bool = False) -> list[str]:
     if len(labels) < 2:
         raise trees[0].error("the classifier has fewer than two classes", "export the probabilities of all classes")
     if voting and len({_value(label) for label in labels}) < len(labels):
-        raise trees[0].error("two labels are the same class, written in two ways", "write each class in one way")
+        raise trees[0].error("two labels are the same class in different spellings", "write each class in only one way")
     return labels
 
 
 def _value(label: str) -> object:
-    """A label as a number, a truth value or a text, because the field that declares the type may be missing."""
+    """A label as a number, a truth value or a text; the type is inferred, because the field that declares it may be missing."""
     try:
         return float(label)
     except ValueError:
@@ -48,7 +48,7 @@ def _value(label: str) -> object:
 
 
 def vote_score(labels: Sequence[str], value: float) -> Score:
-    """A `Score` that reads votes: `value` for the class that the node's score names, and 0 for all others."""
+    """A `Score` that reads votes: `value` for the class in the node's score, and 0 for all other classes."""
 
     def score(node: Element) -> Sequence[float] | None:
         if "score" not in node.attributes:
@@ -63,7 +63,7 @@ def vote_score(labels: Sequence[str], value: float) -> Score:
 
 
 def score_decides(tree: Element) -> bool:
-    """True if scores decide the predicted class: some node's score is not the first of the node's most probable classes."""
+    """True if scores determine the predicted class: some node's score is not the first of its most probable classes."""
     nodes, todo = [], list(tree.each("Node"))
     while todo:
         nodes.append(todo.pop())
@@ -82,10 +82,10 @@ def score_decides(tree: Element) -> bool:
 
 
 def vote_values(weights: Sequence[float], classes: int) -> list[float] | None:
-    """Weights of votes for which the greatest sum belongs to the winning class; None if float64 cannot add them exactly.
+    """Weights of votes such that the winning class has the greatest sum; None if float64 cannot add them exactly.
 
-    Equal weights become votes of 1, since rounded sums still grow with the number of votes. For two classes only the first
-    vote, which is for one of the tied classes, needs a part; votes with distinct sums need none.
+    Equal weights become votes of 1, since rounded sums still grow with the number of votes. With two classes, only the first
+    vote, which is for one of the tied classes, needs a part; if votes have distinct sums, none does.
     """
     exact = [Fraction(1 if len(set(weights)) == 1 and weights[0] else weight) for weight in weights]
     scale = lcm(*(weight.denominator for weight in exact))

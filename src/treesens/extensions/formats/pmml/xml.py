@@ -1,4 +1,4 @@
-"""Reads XML of unknown origin as elements, without document types, entities, or excessive depth."""
+"""Reads XML from untrusted sources as elements, without document types, entities, or excessive depth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DAMAGED = "the file is damaged or has another format; export the model again"
 
 @dataclass(eq=False)
 class Element:
-    """An element: its name without the namespace, attributes, children, text, and the line on which it starts."""
+    """An element: its name without the namespace, its attributes, children and text, and its first line."""
 
     tag: str
     attributes: dict[str, str]
@@ -54,7 +54,7 @@ class Element:
         return self.attributes[name]
 
     def number(self, name: str, default: float | None = None) -> float:
-        """The finite float64 in an attribute, or `default`. Raises ModelError if both are missing."""
+        """The finite float64 in an attribute, or `default` if it is missing. Raises ModelError if both are missing."""
         if name not in self.attributes and default is not None:
             return default
         text = self.require(name)
@@ -74,7 +74,7 @@ class Element:
 
 
 def parse(data: bytes, place: str) -> Element:
-    """The root of a document. Raises ModelError, with the line, for invalid XML and for features that models never need."""
+    """The root of a document. Raises ModelError, with the line, for invalid XML and for XML features no model needs."""
     reader = _Reader(place)
     try:
         reader.parser.Parse(data, True)

@@ -1,4 +1,4 @@
-"""The bins of a scorecard, as people and optbinning write them: intervals, comparisons, lists of categories, `Missing`."""
+"""Scorecard bins as written by people and optbinning: intervals, comparisons, lists of categories, `Missing`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 
 @dataclass(frozen=True)
 class Interval:
-    """The numbers from one strict cut on and below another."""
+    """The numbers from one strict cut (included) to another (excluded)."""
 
     low: float
     high: float
@@ -34,7 +34,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Word:
-    """A bin of `missing` or `special` values, or of `other` values, which are in no other bin."""
+    """A bin of `missing` or `special` values, or of `other` values, which no other bin contains."""
 
     name: str
 

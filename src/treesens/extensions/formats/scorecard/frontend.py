@@ -1,8 +1,8 @@
-"""Reads scorecards from CSV: a line per bin with a feature, the bin and its points, as optbinning's `Scorecard.table()` writes.
+"""Reads scorecards from CSV: each line contains a feature, a bin and its points, as in optbinning's `Scorecard.table()`.
 
-The score is the sum of the points of an input's bins, in float64, in the order of the features, by the cuts as written.
-optbinning prints its cuts with two decimals, but scores with all digits: if all cuts have the same number of decimals, a note
-warns that they look rounded (Siddiqi, Intelligent Credit Scoring, 2017).
+The score is the sum of the points of the bins that contain the input, in float64, in the order of the features, with the cuts
+as written. optbinning prints its cuts with two decimals, but scores with all digits: if all cuts have the same number of
+decimals, a note warns that they may be rounded (Siddiqi, Intelligent Credit Scoring, 2017).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ScorecardFrontend(OfFiles):
         printed = len(digits) == 1 and digits != {0}
         notes = [_PRINTED.format(digits=digits.pop())] if printed else []
         special = [term.name for term in terms if term.special]
-        left_out = "points of special codes are left out, since the file does not list these codes"
+        left_out = "the points of special codes are omitted, since the file does not list these codes"
         table = _Table(base, axes, scores)
         notes += [f"{left_out} ({', '.join(special)[:200]})"] if special else []
         return LoadedModel(ensemble, self.name, table.score, notes=tuple(notes), printed=printed)
@@ -88,7 +88,7 @@ class ScorecardFrontend(OfFiles):
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """The points of a row, looked up by bin: an independent evaluation of the file, without trees."""
+    """The points of rows, looked up by bin: an evaluation of the file that does not use the trees."""
 
     base: float
     axes: list[Axis]
@@ -110,7 +110,7 @@ class _Table:
 
 @dataclass(eq=False)
 class _Term:
-    """The bins of one feature read so far."""
+    """The bins of a feature that have been read so far."""
 
     name: str
     place: str
@@ -121,7 +121,7 @@ class _Term:
     categories: dict[str, float] = field(default_factory=dict)
 
     def axis(self, column: int, feature: Feature) -> tuple[Feature, Axis, NDArray[np.float64]]:
-        """The feature, its bins, and their points, [bins, 1], with missing values first."""
+        """The feature, its bins, and the points of the bins, [bins, 1]; the missing value comes first."""
         feature = replace(feature, needs_value=self.missing is None)
         lost = 0.0 if self.missing is None else self.missing
         if self.categories:
@@ -139,7 +139,7 @@ class _Term:
             if interval.low != before:
                 what = "lie in two bins" if interval.low < before else "are in no bin"
                 message = f"values of `{self.name[:60]}` between {interval.low:g} and {before:g} {what}"
-                raise ModelError(message, place=at, remedy="let each bin begin at the end of the bin before")
+                raise ModelError(message, place=at, remedy="let each bin start at the end of the previous bin")
             before = interval.high
         if before != math.inf:
             message = f"values of `{self.name[:60]}` from {before:g} on are in no bin"
@@ -187,7 +187,9 @@ def _read(data: bytes, place: str) -> tuple[float, list[_Term]]:
             if places is None:
                 places = _places(row)
                 if places is None:
-                    raise ModelError("the first line must name feature, bin and points", place=at, remedy=_REMEDY)
+                    raise ModelError(
+                        "the first line must contain the names feature, bin and points", place=at, remedy=_REMEDY
+                    )
             elif any(cell.strip() for cell in row):
                 base += _line(row, places, terms, at)
     except csv.Error as error:
@@ -198,7 +200,7 @@ def _read(data: bytes, place: str) -> tuple[float, list[_Term]]:
 
 
 def _line(row: list[str], places: dict[str, int], terms: dict[str, _Term], at: str) -> float:
-    """Reads one line, and returns the points that the line gives to every input."""
+    """Reads one line, and returns the points that the line adds to every input."""
     if len(row) <= max(places.values()):
         raise ModelError(f"the line has {len(row)} cells", place=at, remedy=_REMEDY)
     name, text, given = (row[places[part]].strip() for part in ("feature", "bin", "points"))

@@ -1,4 +1,4 @@
-"""Reads models of models in scikit-learn: votes, stacks, bags of anything, and the folds of a calibration.
+"""Reads models of models in scikit-learn: votes, stacks, bags of any model, and the folds of a calibration.
 
 These models average probabilities or values, some with learnt coefficients. Members may be of any library. A mean of forests is
 a sum, like a forest. Models with a link or a calibration keep separate scores (`treesens.extensions.formats.links.blend`).
@@ -36,8 +36,8 @@ from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_class
 from treesens.frontends.sklearn.rows import predictor, replayer
 from treesens.links import Identity, Logistic, Softmax
 
-_BOOSTED_INSIDE = "a stack over boosted models takes a logistic function of sums of logistic functions"
-_ONE_BY_ONE = "give the models inside one by one"
+_BOOSTED_INSIDE = "a stack over boosted models applies a logistic function to sums of logistic functions"
+_ONE_BY_ONE = "give the models inside it one by one"
 _STACK_FORESTS = f"stack forests, vote (VotingClassifier, voting='soft'), or {_ONE_BY_ONE}"
 _VOTING, _STACKING = ("VotingClassifier", "VotingRegressor"), ("StackingClassifier", "StackingRegressor")
 _BAGGING = ("BaggingClassifier", "BaggingRegressor")
@@ -45,7 +45,7 @@ _BAGGING = ("BaggingClassifier", "BaggingRegressor")
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """The members with their weights, and how the library combines their predictions."""
+    """The members, their weights, and the way in which the library combines their predictions."""
 
     members: Sequence[LoadedModel]
     shares: Sequence[Fraction]
@@ -57,7 +57,7 @@ class _Parts:
 
 
 def is_blend(obj: Any) -> bool:
-    """True if an estimator combines the predictions of several others."""
+    """True if an estimator combines predictions of several other estimators."""
     kind = type(obj)
     if not kind.__module__.startswith("sklearn."):
         return False
@@ -81,7 +81,7 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
             return read_hard_votes(obj, load, source, name)
         parts = _parts_of(obj, load, source, name)
     except AttributeError as error:
-        message = f"the {kind} lacks `{error.name}`, which scikit-learn 1.4 and later have"
+        message = f"the {kind} lacks `{error.name}`, which exists in scikit-learn 1.4 and later"
         raise ModelError(message, place=place, remedy="fit it again with the installed scikit-learn") from None
     for model in parts.members:
         _check(model.ensemble, len(classes), place)
@@ -166,7 +166,7 @@ def _predict(parts: _Parts, classes: Sequence[Any]) -> Callable[[Any, Any], Any]
 
 
 def _in_one_thread(obj: Any) -> Any:
-    """A copy of the estimator whose forests add up their trees in one thread, in a fixed order."""
+    """A copy of the estimator in which forests add up their trees in one thread, in a fixed order."""
     fixed = copy.copy(obj)
     fixed.estimators_ = [copy.copy(member) for member in obj.estimators_]
     for member in fixed.estimators_:
@@ -176,14 +176,14 @@ def _in_one_thread(obj: Any) -> Any:
 
 
 def _is_sum(e: Ensemble) -> bool:
-    """True if the model predicts a sum of its leaves."""
+    """True if the prediction of the model is a sum of leaves."""
     return e.link.is_linear and e.n_outputs == max(1, len(e.classes))
 
 
 def _check(e: Ensemble, classes: int, place: str) -> None:
     if len(e.classes) != classes:
         message = f"a model inside has {len(e.classes)} classes, but the whole model {classes}"
-        raise ModelError(message, place=place, remedy="train all of them on all classes")
+        raise ModelError(message, place=place, remedy="train every model on all classes")
     votes = e.link.votes and not e.link.compares_members
     if not e.link.is_known or votes or (isinstance(e.link, Logistic) and e.n_outputs > 1):
         message = f"a model inside ({e.source.format}) has probabilities that are not functions of its scores"
@@ -191,11 +191,13 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
             message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
         )
     if not classes and e.n_outputs > 1:
-        raise ModelError("several targets at once are not supported", place=place, remedy="give one model per target")
+        raise ModelError(
+            "a model with several targets is not supported", place=place, remedy="give one model per target"
+        )
 
 
 def _of_second_class(model: LoadedModel) -> LoadedModel:
-    """A forest of two classes, reduced to the vote share of the second class."""
+    """A forest of two classes, reduced to the second class's share of the votes."""
     e = model.ensemble
     if not _is_sum(e):
         return model
@@ -219,7 +221,7 @@ def _folds(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
 
 
 def _folds_of_classes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> _Parts:
-    """Reads folds, each of which divides the calibrated scores of its classes by their sum."""
+    """Reads the folds of a calibration; each fold divides the calibrated scores of its classes by their sum."""
     count = len(folds_of(obj))
     members = [read_fold(obj, load, source, name, fold) for fold in range(count)]
     inside = [replace(m, ensemble=replace(m.ensemble, source=replace(source, format=m.notes[0]))) for m in members]
@@ -239,20 +241,22 @@ def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     known = LOGISTIC if classifier else LINEAR
     if type(final).__name__ not in known or not type(final).__module__.startswith("sklearn."):
         raise ModelError(
-            f"its last model is {type(final).__name__}, which uses the predictions of the others",
+            f"its last model is {type(final).__name__}, which combines the predictions of the other models",
             place=f"{place}.final_estimator",
             remedy=f"use one of {', '.join(known)}, or {_ONE_BY_ONE}",
         )
     if obj.passthrough:
-        message = "its last model also uses the original columns (passthrough=True)"
+        message = "the last model also uses the original columns (passthrough=True)"
         raise ModelError(message, place=place, remedy="use passthrough=False")
     if classifier and set(obj.stack_method_) != {"predict_proba"}:
         message = "a stack over decision functions, or over predicted classes, is not supported"
         raise ModelError(message, place=place, remedy="use stack_method='predict_proba'")
     if classifier and len(obj.classes_) > 2:
         if not is_softmax(final, len(obj.classes_)):
-            message = "its last model compares each class with all others"
-            raise ModelError(message, place=place, remedy="use LogisticRegression() as it is: a softmax of all classes")
+            message = "the last model compares each class with all others"
+            raise ModelError(
+                message, place=place, remedy="use LogisticRegression() unchanged: a softmax of all classes"
+            )
         members = [load(e) for e in obj.estimators_]
         return _Parts(members, [Fraction(1)] * len(members), Way.MATRIX, None, 0.0, True)
     check_finite(final, place)
@@ -280,8 +284,8 @@ def _over_all(model: LoadedModel, used: NDArray[np.int64], names: Sequence[str])
     if np.array_equal(used, np.arange(len(names))):
         return model
     if e.open_features:
-        message = "a linear model inside uses only some columns (max_features, or columns drawn twice)"
-        raise ModelError(message, place=e.source.path, remedy="bag it over all columns, or give the models one by one")
+        message = "a linear model inside it uses only some columns (max_features, or columns drawn twice)"
+        raise ModelError(message, place=e.source.path, remedy="bag it over all columns, or give its models one by one")
     features = [replace(e.features[0], name=name, categories=0, labels=None) for name in names]
     for own, f in zip(e.features, used.tolist(), strict=True):
         features[f] = replace(own, name=names[f])
@@ -300,10 +304,10 @@ def stack_of_classes(
     source: ModelSource,
     classes: tuple[str | int, ...],
 ) -> Ensemble:
-    """The ensemble of a stack over members whose probabilities are sums of leaves, with one score for each class.
+    """The ensemble of a stack with one score for each class; the members' probabilities are sums of leaves.
 
-    The last model gives each class k the score b_k + the sum over members i and classes j of w_kij p_ij. The probability p_ij
-    of a forest is a sum of leaves, and so is the score of class k: an ensemble of one output over the columns (i, j).
+    The last model computes class k's score as b_k + the sum over members i and classes j of w_kij p_ij. The probability p_ij of
+    a forest is a sum of leaves; thus the score of class k is, too: an ensemble with one output over the columns (i, j).
     """
     check_finite(final, place)
     weights, intercepts = np.asarray(final.coef_, np.float64), np.ravel(final.intercept_).astype(np.float64)

@@ -1,11 +1,12 @@
 """Reads `CalibratedClassifierCV` of scikit-learn, which maps a model's score to a probability.
 
-Each fold is such a model; the probabilities of several folds are averaged (`blends.py`).
+Each fold maps a score in this way; the probabilities of several folds are averaged (`blends.py`).
 
 With more than two classes, each class has a score (its decision function or share of votes) and a calibrator. The probability
-of a class is its calibrated score divided by the sum over all classes; the class with the greatest probability is predicted.
-All classes have the same divisor, so the comparison is between functions of one score each (`binder/scores.py`). Folds have
-different divisors: folds are members of a mean (`blends.py`) whose probabilities are means of quotients (`quotients.py`).
+of a class is its calibrated score divided by the sum of all calibrated scores; the class with the greatest probability is
+predicted. All classes have the same divisor, so comparisons of classes compare functions of one score each
+(`binder/scores.py`). Different folds have different divisors: the folds are members of a mean (`blends.py`), and the
+probabilities are means of quotients (`quotients.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from treesens.frontends.sklearn.rows import replayer
 from treesens.links import Logistic
 
 _NAME = "CalibratedClassifierCV"
-_INSIDE = "give the model inside, and use its own probability"
+_INSIDE = "give the model inside it, and use the probability of that model"
 
 _NOTE = (
     "each class has a calibrated score, and the probabilities are these divided by their sum: use classes instead of "
@@ -41,7 +42,7 @@ _NOTE = (
 
 
 def is_calibrated(obj: Any) -> bool:
-    """True if an object is scikit-learn's calibration of a model."""
+    """True if an object is a calibrated model of scikit-learn."""
     return type(obj).__name__ == _NAME and type(obj).__module__.startswith("sklearn.")
 
 
@@ -112,7 +113,7 @@ def _check_knots(scores: NDArray[Any], values: NDArray[Any], place: str) -> None
     fine = scores.ndim == values.ndim == 1 and 0 < len(scores) == len(values)
     fine = fine and bool(np.isfinite(scores).all() and np.isfinite(values).all())
     if not (fine and (np.diff(scores) > 0).all() and (np.diff(values) >= 0).all()):
-        raise ModelError("the knots of the isotonic calibrator do not ascend", place=place, remedy="fit it again")
+        raise ModelError("the knots of the isotonic calibrator are not ascending", place=place, remedy="fit it again")
 
 
 def calibrated(model: LoadedModel, calibration: Learnt, place: str) -> LoadedModel:
@@ -127,12 +128,12 @@ def calibrated(model: LoadedModel, calibration: Learnt, place: str) -> LoadedMod
             margins=lambda rows: np.asarray(model.margins(rows))[:, 1:],
         )
     if e.n_outputs != 1 or (calibration.of_probability and not isinstance(e.link, Logistic)):
-        raise ModelError("the calibrated scores are not sums of leaves here", place=place, remedy=_INSIDE)
+        raise ModelError("the calibrated scores of this model are not sums of leaves", place=place, remedy=_INSIDE)
     return replace(model, ensemble=replace(e, link=Calibrated(calibration), cutoff=None, class_at_zero=0))
 
 
 def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
-    """The forest with the vote share of the second class as its only score."""
+    """The forest with the second class's share of the votes as its only score."""
     return replace(
         e,
         leaf_value=e.leaf_value[:, 1:],
@@ -146,7 +147,7 @@ def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
 def read_calibrated_classes(
     obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str
 ) -> LoadedModel:
-    """The model of a fitted calibration with one fold. Raises ModelError unless each class has a score that sums leaves."""
+    """The model of a fitted calibration with one fold. Raises ModelError unless class scores are sums of leaves."""
     model = read_fold(obj, load, source, name)
     rows = rows_of_members(obj, [model], model.ensemble, source.path)
     kind = f"CalibratedClassifierCV of {len(model.ensemble.classes)} classes: {model.notes[0]}"
@@ -190,7 +191,7 @@ def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:
         raise ModelError(
             "each calibrated probability depends on the scores of all classes (a softmax)"
             if calibration.of_probability
-            else "the calibrated scores are not sums of leaves here, one for each class",
+            else "this model does not have a calibrated score for each class that is a sum of leaves",
             place=place,
             remedy="calibrate a forest, or a model that has a decision function (HistGradientBoostingClassifier, LightGBM); "
             "or give the model inside it",

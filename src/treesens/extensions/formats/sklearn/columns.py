@@ -1,7 +1,7 @@
 """Follows the preprocessing of single columns of a table: monotone functions of numbers, and images of categories.
 
-Every column that reaches the model is made from one column of the table. Steps that mix columns, and functions that are not
-monotone, are refused by name.
+Every column that the model uses is computed from a single column of the table. Steps that combine columns, and functions that
+are not monotone, are rejected, and the error states the cause.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def _same(x: Float64) -> Float64:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column on its way to the model.
+    """A column of a table, after the steps so far.
 
-    `source` is the column of the table. `present` is a function of its numbers that never decreases. `images`, [n + 1], are the
-    codes of the `categories`, and finally the code of all other values; `missing` is the image of NaN. `filled` replaces
-    missing raw values before an encoder. If `present` has few values, `levels` lists them in ascending order; `picks` are the
-    column's values at the levels if these values do not ascend, as for a one-hot bin.
+    `source` is its index in the table. `present` is a non-decreasing function of the column's numbers. `images`, [n + 1], are
+    the codes of the `categories`, and finally the code of all other values; `missing` is the image of NaN. `filled` replaces
+    missing raw values before they are encoded. If `present` has few values, `levels` lists them in ascending order; `picks`
+    contains the values of the column at the levels if these values are not ascending, as for a one-hot bin.
     """
 
     source: int
@@ -46,7 +46,7 @@ class Column:
     levels: Float64 | None = None
     picks: Float64 | None = None
     mark: str | None = None
-    """The encoder's missing value, `None` or `NaN`; the other mark is an unknown category for the encoder."""
+    """The missing value of the encoder, `None` or `NaN`; the encoder treats the other marker as an unknown category."""
 
     def mapped(self, function: Function) -> Column:
         """The column after an increasing function, which is also applied to NaN."""
@@ -67,12 +67,12 @@ class Column:
 
 
 def thresholds_of(column: Column, goes: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
-    """For each of `count` splits of the image, the last number of the source column that goes left, as decided by `goes`."""
+    """For each of `count` splits of the image, the greatest number in the source column that goes left according to `goes`."""
     return largest_true(lambda x: goes(column.present(x)), count)
 
 
 def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    """The columns after a fitted transformer. Raises ModelError for unsupported steps."""
+    """The columns, transformed by a fitted transformer. Raises ModelError for unsupported steps."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return list(columns)
     kind = type(step)
@@ -82,14 +82,14 @@ def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[
         raise ModelError(f"the step {kind.__name__} cannot be traced back: {message}", place=place, remedy=remedy)
     if follow is None:
         raise ModelError(
-            f"the step {kind.__name__} cannot be traced back to the columns it is made of",
+            f"the step {kind.__name__} cannot be traced back to single columns",
             place=place,
-            remedy=f"supported: {', '.join(sorted(_STEPS))}; or give the model behind it alone",
+            remedy=f"supported: {', '.join(sorted(_STEPS))}; or give only the model that follows the step",
         )
     try:
         return follow(step, columns, place)
     except AttributeError as error:
-        message = f"the step {kind.__name__} lacks `{error.name}`, which scikit-learn 1.4 and later have"
+        message = f"the step {kind.__name__} lacks `{error.name}`, which exists in scikit-learn 1.4 and later"
         raise ModelError(message, place=place, remedy="fit it again with the installed scikit-learn") from None
 
 
@@ -120,7 +120,7 @@ def _function(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
         raise ModelError(
             f"FunctionTransformer applies {name}, {why}",
             place=place,
-            remedy="trees do not need logarithms or powers: leave them out; or give the model behind it alone",
+            remedy="trees do not need logarithms or powers: remove them; or give only the model that follows the step",
         )
     return list(columns)
 
@@ -243,7 +243,7 @@ def _filler(value: np.float64) -> Function:
 
 
 def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[Column, list[Any], int | None]]:
-    """For each column: the column, its categories without missing values, and the position of NaN among all categories."""
+    """For each column: the column, its categories except missing values, and the position of NaN among all categories."""
     if getattr(step, "_infrequent_enabled", False):
         raise ModelError(
             f"{type(step).__name__} merges infrequent categories",
@@ -263,7 +263,7 @@ def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[
             raise ModelError("None and NaN are separate categories", place=place, remedy=NAN_ALONE)
         mark = None if not absent else "None" if values[absent[0]] is None else "NaN"
         if column.filled is not None and mark == "None":
-            message = "SimpleImputer replaces only NaN, but the encoder after it knows None"
+            message = "SimpleImputer replaces only NaN, but the encoder after it was fitted with None"
             raise ModelError(message, place=place, remedy=NAN_ALONE)
         present = [v.item() if isinstance(v, np.generic) else v for v in values if v is not None]
         known = replace(column, mark="NaN" if column.filled is not None else mark)
@@ -303,7 +303,7 @@ def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 
 def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    """Encodes categories by the mean of the target, as in `transform` (`fit_transform` in training returns other values)."""
+    """Encodes categories by the mean of the target, as `transform` does (in training, `fit_transform` returns other values)."""
     means = np.ravel(np.asarray(step.target_mean_, dtype=np.float64))
     result = []
     for i, (column, present, absent) in enumerate(_categories(step, columns, place)):
@@ -315,11 +315,11 @@ def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
-_MIXED = ("the step combines several columns", "give only the model after it, over the columns that this step makes")
-_SPREAD = ("it makes several columns of one, which are not step functions", _MIXED[1])
+_MIXED = ("the step combines several columns", "give only the model after it, over the columns that this step outputs")
+_SPREAD = ("it converts one column to several columns that are not step functions", _MIXED[1])
 _DIGITS = (
     "the last digits are not monotone, and differ between processors",
-    "trees do not need powers or quantiles: leave it out, or use KBinsDiscretizer(encode='ordinal')",
+    "trees do not need powers or quantiles: remove the step, or use KBinsDiscretizer(encode='ordinal')",
 )
 _NO_STEPS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("FastICA", "KernelPCA", "NMF", "Normalizer", "PCA", "PolynomialFeatures", "TruncatedSVD"), _MIXED),
@@ -367,7 +367,7 @@ def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble
             for f, mark in model.inputs.marks.items():
                 add_mark(marks, f, mark, place)
     if any(f.categories and i not in categories for i, f in enumerate(ensemble.features)):
-        message = "a model inside has its own categories, which columns of a table do not show"
+        message = "a model inside it has its own categories, which are not visible in the columns of a table"
         raise ModelError(message, place=place, remedy="encode them in a pipeline")
     return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None, marks)
 
@@ -375,5 +375,5 @@ def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble
 def add_mark(marks: dict[int, str], column: int, mark: str, place: str) -> None:
     """Records the missing mark of a column. Raises ModelError if another step or model has a different mark."""
     if marks.setdefault(column, mark) != mark:
-        message = f"one reader of column {column} takes None for a missing value, and another takes NaN"
+        message = f"one reader of column {column} uses None for missing values, and another uses NaN"
         raise ModelError(message, place=place, remedy=NAN_ALONE)

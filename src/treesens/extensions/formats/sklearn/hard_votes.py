@@ -1,7 +1,7 @@
 """Reads `VotingClassifier(voting="hard")`, which predicts the class with the most votes, and at a tie the first such class.
 
 Votes of single trees are sums of leaves: each leaf votes for one class. Other members keep separate scores, and the class is a
-formula over their predicted classes (`binder/classes.py`).
+formula over the classes that the members predict (`binder/classes.py`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SOFT = "use whole numbers as weights, or voting='soft'; or give the models insi
 
 
 def counts_votes(obj: Any) -> bool:
-    """True if a vote of scikit-learn counts predicted classes instead of averaging probabilities."""
+    """True if an estimator of scikit-learn counts the votes for classes instead of averaging probabilities."""
     return type(obj).__name__ == "VotingClassifier" and obj.voting == "hard"
 
 
 def weights_of(obj: Any, place: str) -> list[float] | None:
-    """The weights of a vote's members; None if all are equal. Raises ModelError for invalid weights."""
+    """The weights of the members of a vote; None if all are equal. Raises ModelError for invalid weights."""
     try:
         given = obj._weights_not_none
         weights = None if given is None else [float(w) for w in given]
@@ -48,13 +48,13 @@ def weights_of(obj: Any, place: str) -> list[float] | None:
     if not np.isfinite(weights).all():
         raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
     if min(weights) < 0 or not any(weights):
-        message = "a weight of the vote is negative, or all are 0"
-        raise ModelError(message, place=place, remedy="give the models inside one by one")
+        message = "a weight of the vote is negative, or all weights are 0"
+        raise ModelError(message, place=place, remedy="give the models inside it one by one")
     return weights
 
 
 def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
-    """The model of a fitted vote. Raises ModelError if a member's class is not a function of its scores."""
+    """The model of a fitted vote. Raises ModelError if the predicted class of a member is not a function of its scores."""
     place, classes = source.path, plain_classes(obj, source.path)
     weights = weights_of(obj, place)
     trees = all(type(e).__name__ in SINGLE_TREES and type(e).__module__.startswith("sklearn.") for e in obj.estimators_)
@@ -91,13 +91,13 @@ def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelS
 def _of_trees(
     obj: Any, weights: Sequence[float] | None, classes: tuple[str | int, ...], source: ModelSource, name: str
 ) -> LoadedModel:
-    """The model of a vote of trees. A leaf adds the tree's weight to the first of its most likely classes."""
+    """The model of a vote of trees. A leaf adds the weight of its tree to the first of the leaf's most likely classes."""
     count = len(classes)
     trees = []
     for tree, weight in zip(obj.estimators_, weights or [1.0] * len(obj.estimators_), strict=True):
         if len(tree.classes_) != count:
             message = f"a tree has {len(tree.classes_)} classes, but the whole model {count}"
-            raise ModelError(message, place=source.path, remedy="train all of them on all classes")
+            raise ModelError(message, place=source.path, remedy="train every tree on all classes")
         trees.append(tree_nodes(tree, source.path, votes=np.eye(count) * weight))
     read = Read(
         nodes=stack_trees(trees),
@@ -125,7 +125,7 @@ def _of_trees(
 
 
 def _votes(estimator: Any, x: Any) -> NDArray[np.float64]:
-    """The votes for every class, counted like scikit-learn, float64[rows, classes]."""
+    """The votes for each class, float64[rows, classes], counted as in scikit-learn."""
     weights, count = estimator._weights_not_none, len(estimator.classes_)
     counted = [np.bincount(row, weights=weights, minlength=count) for row in np.asarray(estimator.transform(x))]
     return np.asarray(counted, np.float64).reshape(-1, count)

@@ -1,8 +1,8 @@
-"""Reads linear models after encoders and bins: a coefficient times a column of finitely many values is a table.
+"""Reads linear models after encoders and bins: a coefficient times a column with finitely many values is a table.
 
-Regressions, linear SVMs, ridges and perceptrons differ only in the function of the sum. Each column becomes a tree of its
-values, and the model is the sum of these trees with the coefficients as weights, like a scorecard. With three or more classes,
-each class has a sum over the same columns. A column of numbers is open until a question gives it a domain
+Regressions, linear SVMs, ridges and perceptrons differ only in the function that is applied to the sum. Each column becomes a
+tree over its values, and the model is the sum of these trees with the coefficients as weights, as in a scorecard. With three or
+more classes, each class has a sum over the same columns. A numeric column remains open until a question defines a domain for it
 (`treesens.extensions.formats.numbers.tables`).
 """
 
@@ -53,20 +53,20 @@ _ONE_EACH = "give one model per target or label, with dense columns"
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """A linear model, and the call that returns its margins."""
+    """A linear model, and the function that computes its margins."""
 
     ensemble: Ensemble
     margins: Callable[[Any, Any], Any]
 
 
 def is_linear(estimator: Any) -> bool:
-    """True if an estimator of scikit-learn predicts by one product of columns and coefficients."""
+    """True if a scikit-learn estimator predicts with a single product of columns and coefficients."""
     kind = type(estimator)
     return kind.__module__.startswith(_HOMES) and kind.__name__ in (*_VALUES, *_CLASSES)
 
 
 def is_softmax(final: Any, classes: int) -> bool:
-    """True if a logistic regression is a softmax of one sum per class, not one-against-rest."""
+    """True if a logistic regression is a softmax of one sum per class, and not one-vs-rest."""
     own = getattr(final, "multi_class", "auto")
     return (
         len(final.classes_) == classes > 2
@@ -76,8 +76,8 @@ def is_softmax(final: Any, classes: int) -> bool:
 
 
 def _link_of(estimator: Any, classes: int) -> Link:
-    """The link from sums to probabilities, or `Raw` for margins only (SVMs, perceptrons, ridges, and one-against-rest models,
-    whose probabilities are quotients of several sums).
+    """The link from sums to probabilities, or `Raw` if the model has only margins (SVMs, perceptrons, ridges, and one-vs-rest
+    models, whose probabilities are quotients of several sums).
     """
     name = type(estimator).__name__
     if name in _VALUES:
@@ -111,7 +111,7 @@ def read_linear(
     scores = len(classes) if len(classes) > 2 else 1
     if weights.size != scores * len(columns) or len(intercepts) not in (1, scores):
         message = f"there are {weights.size} coefficients and {len(intercepts)} intercepts for {len(columns)} columns: "
-        message += "the model has several targets, or belongs to other columns"
+        message += "the model has several targets, or was fitted on other columns"
         raise ModelError(message, place=place, remedy=_ONE_EACH)
     check_finite(estimator, place)
     needs = {column.source for column in columns if np.isnan(column.missing)}
@@ -169,5 +169,5 @@ def _axis(column: Column) -> tuple[Axis, NDArray[np.float64]]:
 
 
 def _number(column: Column) -> OpenNumber:
-    """A column of numbers as an open number."""
+    """A numeric column as an open number."""
     return OpenNumber(column.source, column.present, column.missing)

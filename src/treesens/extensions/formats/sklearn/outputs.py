@@ -1,6 +1,6 @@
-"""Reads single outputs of scikit-learn estimators that predict several labels or targets at once.
+"""Reads single outputs of scikit-learn estimators that predict several labels or targets.
 
-The leaves of trees and forests fitted on a matrix of targets have a row per target; `MultiOutputClassifier` and
+In trees and forests fitted on a matrix of targets, each leaf has a row per target; `MultiOutputClassifier` and
 `MultiOutputRegressor` have an estimator per target. A pipeline before these estimators remains unchanged.
 """
 
@@ -42,7 +42,7 @@ class OneOutput(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, *_: Any) -> Any:
         """Raises ModelError: fitting is not supported."""
-        raise ModelError("one output of a fitted model is not trained again")
+        raise ModelError("a single output of a fitted model cannot be trained again")
 
     def _in_one_thread(self) -> Any:
         fixed = copy.copy(self.whole)
@@ -59,7 +59,7 @@ class OneOutput(BaseEstimator):  # type: ignore[misc]
         return self._in_one_thread().predict_proba(x)[self.output]
 
     def apply(self, x: Any) -> Any:
-        """The leaves, which all outputs share."""
+        """The leaves, which are the same for all outputs."""
         return self._in_one_thread().apply(x)
 
 

@@ -1,8 +1,8 @@
-"""Reads pipelines with a tree model: the model's splits are pulled back to the columns of the table.
+"""Reads pipelines that end in a tree model: the splits of the model are converted to splits on the columns of the table.
 
-With a monotone g, a split "cast(g(x)) is left of the cut" holds for all floats up to some threshold. Bisection over the floats
-finds the threshold in the arithmetic of the library, so every input reaches the same leaf, bit for bit. Splits of encoded
-categories become sets of categories.
+If g is monotone, a split "cast(g(x)) is left of the cut" holds for all floats up to a certain threshold. Bisection over the
+floats finds the threshold in the arithmetic of the library, so every input reaches the same leaf, bit for bit. Splits on
+encoded categories become sets of categories.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Float64 = NDArray[np.float64]
 
 
 def is_pipeline(obj: Any) -> bool:
-    """True if an object is a pipeline of scikit-learn or imbalanced-learn."""
+    """True if an object is a scikit-learn or imbalanced-learn pipeline."""
     kind = type(obj)
     return kind.__name__ == "Pipeline" and kind.__module__ in ("sklearn.pipeline", "imblearn.pipeline")
 
@@ -68,7 +68,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         remedy = f"put the wrapper around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
         if model.frontend != "sklearn":
             message = f"{type(last).__name__} with a linear booster follows other steps"
-            remedy = "use a linear model of scikit-learn at the end, or give the booster alone"
+            remedy = "use a linear model of scikit-learn at the end, or give only the booster"
         raise ModelError(message, place=place, remedy=remedy)
     categories = _categories(columns, place)
     features = list(feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place))
@@ -153,16 +153,16 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
         raise ModelError(
             "the model at the end of the pipeline has its own categories, or treats zeros as missing",
             place=place,
-            remedy="encode categories in the pipeline, or give the model alone",
+            remedy="encode categories in the pipeline, or give only the model",
         )
     threshold, default = np.zeros(e.n_nodes), e.default_left.copy()
     source = np.full(e.n_nodes, -1, dtype=np.int32)
     masks: dict[int, NDArray[np.bool_]] = {}
     if any(column.picks is not None for column in columns):
         raise ModelError(
-            "KBinsDiscretizer makes one column per bin",
+            "KBinsDiscretizer outputs one column per bin",
             place=place,
-            remedy="use encode='ordinal': trees split numbers of bins as well",
+            remedy="use encode='ordinal': trees can split on the numbers of the bins, too",
         )
     for f, column in enumerate(columns):
         nodes = np.flatnonzero(e.node_feature == f)

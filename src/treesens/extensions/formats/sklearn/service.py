@@ -1,4 +1,4 @@
-"""The service "compositions": scikit-learn estimators beyond the trees of one ensemble."""
+"""The service "compositions": reads scikit-learn estimators that are more than the trees of one ensemble."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["one_output", "read"]
 
 
 def read(obj: Any, place: str, name: str, form: str) -> LoadedModel | None:
-    """The model of a wrapper, a pipeline, a linear model, one output, or a model of models; None for other estimators."""
+    """The model of a wrapper, a pipeline, a linear model, a single output, or a model of models; None for other estimators."""
     outside = unwrap(obj, place)
     if outside.wrappers:
         return _inside(obj, outside, place, name, form)

@@ -1,4 +1,4 @@
-"""Unwraps scikit-learn estimators around one fitted model: searches over settings, cut-offs of the decision, calibration."""
+"""Unwraps scikit-learn estimators around one fitted model: parameter searches, decision cut-offs, calibration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CUTOFFS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """The wrapped model, its wrappers from the outside in, the outermost cut-off, and the calibration of the score."""
+    """The wrapped model, its wrappers from outermost to innermost, the outermost cut-off, and the calibration of the score."""
 
     model: Any
     wrappers: tuple[str, ...] = ()
@@ -72,23 +72,25 @@ def _fitted(obj: Any, name: str, place: str, remedy: str) -> Any:
 
 
 def _cutoff(obj: Any, name: str, place: str) -> Fraction:
-    """The least probability at which the second class is predicted, as a decimal: 2 of 10 votes reach 0.2."""
+    """The least probability at which the second class is predicted, read as a decimal: 2 of 10 votes reach 0.2."""
     given = _fitted(obj, "best_threshold_", place, "fit it first") if name == _CUTOFFS[1] else obj.threshold
     if getattr(obj, "response_method", "auto") == "decision_function":
         raise ModelError(
             "the cut-off is a raw score",
             place=place,
-            remedy="use response_method='predict_proba', or give the model",
+            remedy="use response_method='predict_proba', or give the model inside it",
         )
     inner = getattr(obj, "estimator_", None) or obj.estimator
     if not hasattr(inner, "predict_proba"):
-        raise ModelError("the model inside predicts no probability", place=place, remedy="give the model inside")
+        raise ModelError(
+            "the model inside it does not predict probabilities", place=place, remedy="give the model inside"
+        )
     positive = _positive(obj, name)
     if positive is not None and positive != inner.classes_[1]:
         raise ModelError(
             f"the cut-off is a probability of {positive!r}, the first class",
             place=place,
-            remedy=f"use pos_label={inner.classes_[1]!r} and one minus the cut-off, or give the model inside",
+            remedy=f"use pos_label={inner.classes_[1]!r} and one minus the cut-off, or give the model inside it",
         )
     threshold = Fraction(1, 2) if given == "auto" else Fraction(repr(float(given)))
     if not 0 < threshold < 1:

@@ -1,1 +1,1 @@
-"""Models that Apache Spark has saved."""
+"""Models saved by Apache Spark."""

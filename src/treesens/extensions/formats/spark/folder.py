@@ -1,4 +1,4 @@
-"""Reads a folder written by Spark, or a zip archive of it: metadata as JSON, tables as Parquet, and folders of parts."""
+"""Reads a folder written by Spark, or its zip archive: metadata as JSON, tables as Parquet, and folders of parts."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class Folder:
         return f"{self.archive.place}: {self.path}" if self.path else self.archive.place
 
     def inside(self, name: str) -> Folder:
-        """The folder `name` inside this folder."""
+        """The subfolder `name` of this folder."""
         return Folder(self.archive, f"{self.path}{name}/")
 
     def folders(self) -> list[str]:
-        """The names of the folders inside this folder."""
+        """The names of the subfolders of this folder."""
         below = [name[len(self.path) :].split("/") for name in self.archive.names if name.startswith(self.path)]
         return sorted({parts[0] for parts in below if len(parts) > 1})
 
     def files(self) -> list[str]:
-        """The names of the files that Spark reads, without names that begin with `_` or `.`."""
+        """The names of the files that Spark reads: names that begin with `_` or `.` are skipped."""
         below = [name[len(self.path) :] for name in self.archive.names if name.startswith(self.path)]
         return sorted(name for name in below if "/" not in name and not name.startswith(("_", ".")))
 
     def blobs(self) -> list[bytes]:
-        """The Parquet files of a table, in the order of their names. Raises ModelError without such files, or with others."""
+        """The Parquet files of a table, in the order of their names. Raises ModelError if there are none, or other files."""
         found = self.files()
         others = [name for name in found if not name.endswith(".parquet")] + self.folders()
         if others or not found:

@@ -1,15 +1,16 @@
-"""Models of Apache Spark (2 to 4): decision trees, random forests and boosted trees, as folders or zip files of them.
+"""Models of Apache Spark (2 to 4): decision trees, random forests and boosted trees, as folders or zip files of these folders.
 
 How Spark scores (`RandomForestClassificationModel`, `DecisionTreeClassificationModel`, and their regression counterparts):
 inputs, thresholds, leaves and sums are float64. A leaf of a classifier stores the number of training rows per class. Divided by
-their sum, these numbers are the probabilities of a tree, or its votes in a forest. A forest predicts the first class with the
-most votes. The forest's probabilities are the votes divided by their sum, which is the number of trees up to the last digits;
-here, votes are divided by the number of trees, like the sum of leaves of a regression forest.
+their sum, these numbers are the probabilities of a tree, or the votes of the tree in a forest. A forest predicts the first
+class with the most votes. The forest's probabilities are the votes divided by their sum, which equals the number of trees up to
+rounding; here, votes are divided by the number of trees, like the sum of leaves in a regression forest.
 
-Boosted trees add up leaves times weights by the `ddot` of a linear algebra library. The machine determines the library and its
-order of additions: Java uses four parallel sums with fused products, native libraries differ. Here each product is rounded, and
-sums have a fixed order; sums in any other order lie within the numerical band (`Accumulation.FLOAT64_ANY_ORDER`). The second of
-two classes is predicted if the sum is above 0; its probability is a sigmoid of twice the sum, which is the margin here.
+Boosted trees sum leaves times weights with the `ddot` of a linear algebra library. The machine determines the library and the
+library's order of additions: Java uses four parallel sums with fused products; native libraries use other orders. Here each
+product is rounded, and sums have a fixed order; sums in any other order are within the numerical band
+(`Accumulation.FLOAT64_ANY_ORDER`). The second of two classes is predicted if the sum is above 0; its probability is the sigmoid
+of twice the sum, and twice the sum is the margin here.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _CLASSES = "org.apache.spark.ml.classification."
 _NUMBERS = "org.apache.spark.ml.regression."
 _LIST = "list of trees"
 _COLUMNS, _LATER_COLUMNS = ("treeID", "metadata", "weights"), ("_1", "_2", "_3")
-"""The columns of the table of trees, and their names in Spark 4.3."""
+"""The columns of the table of trees, followed by their names in Spark 4.3."""
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
 _ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is supported; compare both on your rows"
@@ -63,12 +64,12 @@ _CUT = (
     "the second class is predicted if its probability over its threshold exceeds the first class's; the class is "
     "open if both are equal up to their last digits"
 )
-_ZERO = "Spark puts -0.0 into the bucket before the one that begins at 0; -0.0 is 0 here, so give 0"
+_ZERO = "Spark assigns -0.0 to the bucket below the bucket that begins at 0; here -0.0 is treated as 0, so give 0"
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """A class of Spark models; True flags models with `many` trees, models that `classifies`, and `boosted` trees."""
+    """A class of Spark models; the flags mean that it has `many` trees, that it `classifies`, and that trees are `boosted`."""
 
     many: bool
     classifies: bool
@@ -87,9 +88,9 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Thresholds(Ties):
-    """Spark's `thresholds`, all above 0: the class with the greatest quotient of probability and threshold is predicted.
+    """Spark's `thresholds`, all above 0: the class with the greatest ratio of probability to threshold is predicted.
 
-    Quotients are rounded, so if two classes differ only in the last digits, the winner is open, as at a tie.
+    Ratios are rounded, so if two ratios differ only in the last digits, the winner is undecided, as at a tie.
     """
 
     values: tuple[float, ...]
@@ -105,7 +106,7 @@ class Thresholds(Ties):
 
     @property
     def cut(self) -> Fraction | None:
-        """The probability of the second of two classes at which both quotients are equal; None for three or more classes."""
+        """The probability of the second of two classes at which the two ratios are equal; None for three or more classes."""
         if len(self.values) != 2:
             return None
         first, second = (Fraction(repr(value)) for value in self.values)
@@ -113,7 +114,7 @@ class Thresholds(Ties):
 
 
 class SparkFrontend:
-    """Reads the folder that `model.save` writes, or a zip file of it; live models are Java objects."""
+    """Reads the folder written by `model.save`, or a zip file of the folder; live models are Java objects."""
 
     name = "spark"
     library = ""
@@ -127,7 +128,9 @@ class SparkFrontend:
 
     def from_object(self, obj: Any) -> LoadedModel:
         kind = type(obj).__qualname__
-        raise ModelError(f"a live {kind} of Spark is a Java object", remedy="save it, and give the path of its folder")
+        raise ModelError(
+            f"a live {kind} of Spark is a Java object", remedy="save the model, and give the path of its folder"
+        )
 
     def recognises_folder(self, names: Collection[str]) -> bool:
         return "metadata" in names
@@ -166,7 +169,9 @@ def _kind(model: Stage) -> _Kind:
     check_document(TABLE, metadata.value, metadata.place)
     version = metadata["sparkVersion"].text()
     if version.partition(".")[0] not in ("2", "3", "4"):
-        raise metadata["sparkVersion"].error(f"unknown version {version[:20]} of Spark", "save it with Spark 2 to 4")
+        raise metadata["sparkVersion"].error(
+            f"unknown version {version[:20]} of Spark", "save the model with Spark 2 to 4"
+        )
     raw = model.setting("rawPredictionCol")
     if raw is not None and raw.value == "":
         raise raw.error(
@@ -182,7 +187,7 @@ def _kind(model: Stage) -> _Kind:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """The trees, and the numbers of features, of classes that leaves vote for (0 for regression), and of all classes."""
+    """The trees, and the counts of features, of classes for which leaves vote (0 for regression), and of all classes."""
 
     grown: Grown
     width: int
@@ -191,7 +196,7 @@ class _Read:
 
 
 def _grow(model: Stage, kind: _Kind, columns: Columns, trees: Rows | None) -> _Read:
-    """Reads the trees, with their weights multiplied into the leaves."""
+    """Reads the trees, and multiplies their weights into the leaves."""
     metadata = model.metadata
     width = metadata["numFeatures"].integer()
     if not 0 < width <= MAX_FEATURES:
@@ -214,13 +219,13 @@ def _loaded(
     path: Path,
     sha256: str,
 ) -> LoadedModel:
-    """The model of these trees over the columns of a table or, without stages, of a vector."""
+    """The model of these trees over the columns of a table or, without stages, over the numbers of a vector."""
     place, metadata = str(path), model.metadata
     if slots is None:
         slots = [Slot(f"f{number}") for number in range(read.width)]
     if len(slots) != read.width:
         raise metadata["numFeatures"].error(
-            f"the model has {read.width} features, but the stages before make {len(slots)}: some column is a vector",
+            f"the model has {read.width} features, but the stages before it make {len(slots)}: some column contains a vector",
             "give the tree model alone",
         )
     if (read.grown.nodes.feature >= read.width).any():
@@ -284,9 +289,9 @@ def _loaded(
 
 
 def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
-    """For each column of the table one number of the vector, and for each number the index of its column.
+    """For each column of the table, the index of a number of the vector; for each such number, the index of its column.
 
-    Numbers of one column are merged if all encode its labels in the same way, or all are the unchanged column.
+    Numbers from one column are merged if all of them encode its labels in the same way, or all are the unchanged column.
     """
     first: dict[object, int] = {}
     which: list[int] = []
@@ -317,7 +322,7 @@ def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
 
 
 def _names_of(names: list[str]) -> tuple[str | int, ...]:
-    """The classes, as integers if all names are integers."""
+    """The classes; integers if all names are integers."""
     found = labels_of_texts(names)
     whole = [label for label in found or () if isinstance(label, int)]
     return tuple(whole) if len(whole) == len(names) else tuple(names)
@@ -332,14 +337,14 @@ def _classes(metadata: Field) -> int:
 
 
 def _weighted(nodes: Nodes, weights: NDArray[np.float64], *, twice: bool) -> Nodes:
-    """The nodes of boosted trees, whose leaf values become contributions to the margin."""
+    """The nodes of boosted trees, with leaf values converted to contributions to the margin."""
     of_node = np.repeat(weights, np.diff(nodes.tree_offset))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return replace(nodes, leaf_value=nodes.leaf_value * of_node[:, None] * (2.0 if twice else 1.0))
 
 
 def _weights(metadata: Field, kind: _Kind, trees: Rows | None, folder: Folder) -> NDArray[np.float64]:
-    """The weights of all trees, in numeric order. Raises ModelError unless each tree is listed once."""
+    """The weights of all trees, in numeric order. Raises ModelError unless each tree is listed exactly once."""
     if trees is None:
         return np.ones(1)
     count = metadata["numTrees"].integer()

@@ -7,13 +7,13 @@ _COLUMN = "the name of a column"
 
 
 def _setting(*names: str) -> dict[str, Meaning]:
-    """The meaning of settings, each of which appears in one of two maps."""
-    return optional("set in the other map, or Spark's default applies", used(*names))
+    """The meaning of settings; each setting appears in one of two maps."""
+    return optional("set in the other map, or left at Spark's default", used(*names))
 
 
 _METADATA = {
     **used("class", "sparkVersion", "numFeatures"),
-    **optional("a model of values, or boosted trees", used("numClasses")),
+    **optional("a regression model, or boosted trees", used("numClasses")),
     **optional("a single tree", used("numTrees")),
     "paramMap": inside("settings"),
     "defaultParamMap": inside("settings"),
@@ -37,7 +37,7 @@ _COLUMNS = _setting("inputCol", "outputCol", "inputCols", "outputCols", "handleI
 
 
 def _stage(kind: str) -> dict[str, Meaning]:
-    """The metadata fields of a stage whose settings are of the kind `kind`."""
+    """The metadata fields of a stage with settings of the kind `kind`."""
     return {**_STAGE, "paramMap": inside(kind), "defaultParamMap": inside(kind)}
 
 
@@ -46,7 +46,7 @@ TABLE: Table = {
     "settings": _TREES,
     "pipeline": {**_STAGE, "paramMap": inside("pipeline settings"), "defaultParamMap": inside("pipeline settings")},
     "pipeline settings": _setting("stageUids"),
-    "search": {**_STAGE, ANY: Meaning("irrelevant", "a record of the search; only the best model predicts")},
+    "search": {**_STAGE, ANY: Meaning("irrelevant", "a record of the search; predictions use only the best model")},
     "string indexer": _stage("string indexer settings"),
     "string indexer settings": {**_COLUMNS, **irrelevant(_TRAINING, ("stringOrderType",))},
     "assembler": _stage("assembler settings"),

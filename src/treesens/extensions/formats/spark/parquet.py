@@ -1,4 +1,4 @@
-"""Reads Parquet tables written by Spark with pyarrow, in a separate process, because a damaged file may crash its reader."""
+"""Reads Parquet tables written by Spark with pyarrow, in a separate process, because a damaged file may crash it."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ sys.stdout.write(json.dumps(rows))
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns of numbers by name; fields of structures are named `structure.name`. A column of lists is the concatenation of
-    its lists, whose lengths are in `lengths`.
+    """Columns of numbers by name; a field of a structure has the name `structure.name`. A column of lists is the concatenation
+    of its lists, whose lengths are in `lengths`.
     """
 
     values: Mapping[str, NDArray[Any]]
@@ -93,7 +93,7 @@ def read_tables(
     columns: Mapping[str, Folder], rows: Mapping[str, Folder], place: str
 ) -> tuple[dict[str, Columns], dict[str, Rows]]:
     """The tables in these folders, by name: large ones as `columns`, small ones as `rows`. Raises ModelError for bad files."""
-    purpose = "models of Spark are read with pyarrow"
+    purpose = "reading models of Spark requires pyarrow"
     imported("pyarrow", purpose, place=place, installed_by="'treesens[spark]'")
     plan: dict[str, tuple[list[str], bool]] = {}
     size = 0

@@ -1,11 +1,11 @@
 """Reads pipelines of Spark, whose stages make the feature vector of a tree model from columns of a table.
 
-Supported are `StringIndexerModel` (a label becomes its number), `VectorAssembler` (columns become a vector),
+The supported stages are `StringIndexerModel` (a label becomes its number), `VectorAssembler` (columns become a vector),
 `VectorIndexerModel` (some numbers of a vector become categories), `OneHotEncoderModel` (numbers of labels become a vector of
-zeros with one 1), `VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, `Bucketizer`, scalers
+zeros with a single 1), `VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, `Bucketizer`, scalers
 (`StandardScalerModel`, `MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes).
-Depending on `handleInvalid`, unknown and missing labels and numbers receive a further category or remain NaN in the vector
-(`keep`), or have no prediction (`error`, `skip`).
+Depending on `handleInvalid`, unknown and missing labels and numbers get a further category or remain NaN in the vector
+(`keep`), or rows that contain them have no prediction (`error`, `skip`).
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _READ = {
     _FEATURE + "Bucketizer": "bucketizer",
     _FEATURE + "VectorSlicer": "slicer",
 }
-"""Supported stages around a tree model, with the names of their tables of settings."""
+"""Supported stages around a tree model, with the names of the tables of their settings."""
 _MIXED = frozenset(_FEATURE + name for name in ("PCAModel", "PolynomialExpansion", "Interaction", "Normalizer", "DCT"))
-"""Stages that make numbers from several columns."""
+"""Stages that compute each number from several columns."""
 UNKNOWN_CLASS = "__unknown"
-"""Spark's label for classes unknown to an indexer that keeps them."""
+"""Spark's label for unknown classes, if an indexer keeps unknown values."""
 _SCALERS = ("standard scaler", "min-max scaler", "max-abs scaler")
 _WITH_DATA = ("string indexer", "vector indexer", "one-hot encoder", "imputer", *_SCALERS)
 _ALONE = "give the tree model alone"
@@ -57,7 +57,7 @@ _SPECIAL = {"-Inf": -math.inf, "Inf": math.inf, "-Infinity": -math.inf, "Infinit
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A stage with its folder; `kind` names its table of settings, or is `model` for unknown stages."""
+    """A stage with its folder; `kind` is the name of the stage's table of settings, or `model` for unknown stages."""
 
     folder: Folder
     metadata: Field
@@ -69,7 +69,7 @@ class Stage:
         return self.kind in _WITH_DATA
 
     def setting(self, name: str) -> Field | None:
-        """The value of a setting, or its default."""
+        """The value of a setting; if it is not set, the default."""
         return self.metadata["paramMap"].get(name) or self.metadata["defaultParamMap"].get(name)
 
     def text(self, name: str) -> str:
@@ -80,7 +80,7 @@ class Stage:
         return value.text()
 
     def number(self, name: str) -> float:
-        """The number of a setting. Raises ModelError for an infinite number or NaN."""
+        """The number of a setting. Raises ModelError if the number is infinite or NaN."""
         value = self.setting(name)
         if value is None:
             raise self.metadata.error(f"the setting `{name}` is missing")
@@ -90,7 +90,7 @@ class Stage:
         return found
 
     def flag(self, name: str) -> bool:
-        """The truth value of a setting. Raises ModelError if the setting has no truth value."""
+        """The truth value of a setting. Raises ModelError if the setting is not a truth value."""
         value = self.setting(name)
         if value is None or not isinstance(value.value, bool):
             raise (value or self.metadata).error(f"the setting `{name}` is neither true nor false")
@@ -103,7 +103,7 @@ class Stage:
 
     @property
     def keeps_invalid(self) -> bool:
-        """True if unknown values are kept. Raises ModelError for an unknown mode."""
+        """True if the stage keeps unknown values. Raises ModelError for an unknown mode."""
         value = self.setting("handleInvalid")
         told = "error" if value is None else value.text()
         if value is not None and told not in ("error", "skip", "keep"):
@@ -113,11 +113,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Slot:
-    """A number in the vector of features: the column of the table, and the rule that makes the number from it.
+    """A number in the feature vector: the column of the table, and the rule that computes the number from the column.
 
-    `labels` are the values of the column in code order, or None for an unchanged number. Other values have the next code if
-    `kept`, and otherwise no prediction. With `values_only`, missing values have no prediction. The number is the code or, with
-    `ones`, 1 for these codes and 0 for others. Finally, `steps` are applied.
+    `labels` are the values of the column in code order, or None for an unchanged number. Other values get the next code if
+    `kept`, and otherwise have no prediction. If `values_only`, missing values have no prediction. The number is the code or, if
+    `ones` is given, 1 for the codes in `ones` and 0 for others. Finally, `steps` are applied.
     """
 
     column: str
@@ -129,14 +129,14 @@ class Slot:
 
     @property
     def numbers(self) -> Float64:
-        """The numbers for the codes of all labels and, last, for the code of other values, float64[labels + 1]."""
+        """The numbers for the codes of all labels, followed by the number for the code of other values, float64[labels + 1]."""
         codes = range(len(self.labels or ()) + 1)
         made = list(codes) if self.ones is None else [int(code in self.ones) for code in codes]
         return follow(self.steps, np.array(made, np.float64))
 
     @property
     def parts_at_zero(self) -> bool:
-        """True if a bucket of the number begins at 0, since Spark puts -0.0 into the bucket before."""
+        """True if a bucket of the number begins at 0; this matters because Spark assigns -0.0 to the bucket below."""
         return any(0.0 in step.edges for step in self.steps)
 
     def then(self, *steps: Step) -> Slot:
@@ -146,20 +146,20 @@ class Slot:
 
 @dataclass
 class Flow:
-    """The results of the stages before a model: `scalars` are columns of one number, `vectors` of several."""
+    """The outputs of the stages before a model: `scalars` have one number per row, `vectors` have several."""
 
     scalars: dict[str, Slot] = field(default_factory=dict)
     vectors: dict[str, list[Slot]] = field(default_factory=dict)
 
     def scalar(self, name: str) -> Slot:
-        """The column `name` as made by a stage, or else as in the table."""
+        """The column `name`: the output of a stage or, if no stage outputs it, the column of the table."""
         return self.scalars.get(name, Slot(name))
 
 
 def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
-    """The stages of a pipeline in order, with the stages of nested pipelines, and the folder; a single stage for a model alone.
+    """The stages of a pipeline in order, including those of nested pipelines, and the folder; one stage for a model alone.
 
-    For a search over settings, only the best model is read.
+    For a parameter search, only the best model is read.
     """
     found: list[Stage] = []
     waiting, root = [folder], folder
@@ -188,7 +188,7 @@ def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
 
 
 def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
-    """The results of the stages on the columns of a table; `tables` are the tables of the stages, by folder."""
+    """The outputs of the stages for the columns of a table; `tables` are the tables of the stages, by folder."""
     flow = Flow()
     for stage in stages:
         match stage.kind:
@@ -212,10 +212,10 @@ def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
                 _put_into_buckets(stage, flow)
             case _:
                 name = stage.metadata["class"].text()
-                why = ", because it makes each number of several columns" if name in _MIXED else ""
+                why = ", because it computes each number from several columns" if name in _MIXED else ""
                 raise stage.metadata["class"].error(
-                    f"a stage {name[:80]} before the model is not read{why}",
-                    f"supported: {', '.join(name.rpartition('.')[2] for name in _READ)}; or give the tree model alone",
+                    f"a stage {name[:80]} before the model is not supported{why}",
+                    f"supported: {', '.join(name.rpartition('.')[2] for name in _READ)}; or give only the tree model",
                 )
     return flow
 
@@ -236,12 +236,14 @@ def _index(stage: Stage, table: Rows, flow: Flow) -> None:
             raise row.error(f"`{source[:60]}` has {len(own)} labels, or one is repeated", DAMAGED)
         before = flow.scalar(source)
         if before.labels is not None or before.steps:
-            raise stage.metadata.error(f"the column `{source[:60]}` is indexed after it has been changed", _ALONE)
+            raise stage.metadata.error(
+                f"the column `{source[:60]}` is indexed after an earlier stage has changed it", _ALONE
+            )
         flow.scalars[target] = Slot(before.column, tuple(own), stage.keeps_invalid, not stage.keeps_invalid)
 
 
 def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
-    """Replaces the codes of labels by one-hot vectors, with zeros for the last code if it is dropped."""
+    """Replaces the codes of labels by one-hot vectors; if the last code is dropped, its vector contains only zeros."""
     given, made = stage.columns("input"), stage.columns("output")
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
@@ -258,7 +260,8 @@ def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
         slot = flow.scalar(source)
         if slot.labels is None or slot.ones is not None or slot.steps:
             raise stage.metadata.error(
-                f"the column `{source[:60]}` is encoded, but not made by a StringIndexer", "give the tree model alone"
+                f"the column `{source[:60]}` is encoded, but is not the output of a StringIndexer",
+                "give the tree model alone",
             )
         codes = len(slot.labels) + slot.kept
         if size != codes:
@@ -286,7 +289,7 @@ def _assemble(stage: Stage, flow: Flow) -> list[Slot]:
 
 
 def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
-    """The vector in which some numbers are categories, labelled by these numbers."""
+    """The vector with some numbers converted to categories, which are labelled by these numbers."""
     given = stage.text("inputCol")
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
@@ -302,7 +305,7 @@ def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
         codes = {code.integer(): value for value, code in (tuple(entry.items()) for entry in inside.items())}
         values = [codes[code].value for code in range(len(codes)) if code in codes]
         if not 0 <= number.integer() < width or len(values) != len(list(inside.items())) or not values:
-            raise pair.error("these are not categories of a feature", DAMAGED)
+            raise pair.error("these values are not the categories of a feature", DAMAGED)
         slot = slots[number.integer()]
         if slot.labels is not None or slot.steps:
             raise stage.metadata.error(f"the column `{slot.column[:60]}` is indexed after it has been changed", _ALONE)
@@ -321,7 +324,7 @@ def _scale(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
         stage.kind, ("maxAbs",)
     )
     if len(rows) != 1 or set(table.names) != set(needed):
-        raise ModelError("this is not a table of a scaler", place=place, remedy=DAMAGED)
+        raise ModelError("this is not a table of scaling constants", place=place, remedy=DAMAGED)
     if stage.kind != "standard scaler" and stage.metadata["sparkVersion"].text().startswith("2."):
         raise stage.metadata["sparkVersion"].error(
             "Spark 2 divides, but later versions multiply by a quotient", "save the pipeline with Spark 3 or 4"
@@ -372,20 +375,20 @@ def _vector(told: Field) -> Float64:
 
 
 def _slots_of(stage: Stage, flow: Flow, width: int) -> list[Slot]:
-    """The vector that a stage reads: made by an earlier stage, or else the table's vector of `width` numbers."""
+    """The vector that a stage uses: the output of an earlier stage, or otherwise the table's vector of `width` numbers."""
     return flow.vectors.get(stage.text("inputCol")) or [
         Slot(f"f{number}") for number in range(min(max(width, 0), MAX_FEATURES))
     ]
 
 
 def _slice(stage: Stage, flow: Flow) -> list[Slot]:
-    """The vector of some numbers of a vector, by index."""
+    """The vector of the selected numbers of a vector, by index."""
     names, places = stage.setting("names"), stage.setting("indices")
     if names is not None and names.texts():
-        raise names.error("a VectorSlicer that chooses by names is not read", f"choose by indices, or {_ALONE}")
+        raise names.error("a VectorSlicer that selects by names is not supported", f"choose by indices, or {_ALONE}")
     slots = flow.vectors.get(stage.text("inputCol"))
     if slots is None or places is None:
-        raise stage.metadata.error("no stage makes the vector that a VectorSlicer takes", _ALONE)
+        raise stage.metadata.error("no stage outputs the vector that a VectorSlicer uses", _ALONE)
     chosen = [place.integer() for place in places.items()]
     if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= place < len(slots) for place in chosen):
         raise places.error(f"the indices are outside a vector of {len(slots)} numbers", DAMAGED)
@@ -393,7 +396,7 @@ def _slice(stage: Stage, flow: Flow) -> list[Slot]:
 
 
 def _impute(stage: Stage, table: Rows, flow: Flow) -> None:
-    """Replaces missing values in columns of numbers by a constant."""
+    """Replaces missing values in numeric columns by a constant."""
     given, made = stage.columns("input"), stage.columns("output")
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
@@ -419,7 +422,7 @@ def _impute(stage: Stage, table: Rows, flow: Flow) -> None:
 
 
 def _binarize(stage: Stage, flow: Flow) -> None:
-    """Replaces numbers by 1 if they are above a threshold, and by 0 otherwise, in one column, several columns, or a vector."""
+    """Replaces numbers above a threshold by 1 and all other numbers by 0, in one or several columns or in a vector."""
     given, made = stage.columns("input"), stage.columns("output")
     several = stage.setting("thresholds") if stage.setting("inputCols") is not None else None
     thresholds = [stage.number("threshold")] * len(given) if several is None else several.floats().tolist()
@@ -450,11 +453,11 @@ def _put_into_buckets(stage: Stage, flow: Flow) -> None:
             for end in own.items()
         ]
         if not 3 <= len(ends) <= MAX_CATEGORIES or not all(one < other for one, other in pairwise(ends)):
-            raise own.error("the splits of a Bucketizer do not ascend, or are missing", DAMAGED)
+            raise own.error("the splits of a Bucketizer are not ascending, or are missing", DAMAGED)
         if not math.isinf(ends[0]) or not math.isinf(ends[-1]):
             raise own.error(
-                "Spark predicts nothing for a number outside the splits",
-                "begin them with -Infinity, end with Infinity",
+                "Spark makes no prediction for a number outside the splits",
+                "begin the splits with -Infinity, and end them with Infinity",
             )
         slot = flow.scalar(source)
         if slot.labels is not None:
@@ -469,12 +472,12 @@ def _put_into_buckets(stage: Stage, flow: Flow) -> None:
 def class_names(
     before: Sequence[Stage], tables: Mapping[str, Rows], model: Stage, after: Sequence[Stage]
 ) -> list[str] | None:
-    """The names of the classes, from a stage after the model or the indexer of the labels, or None."""
+    """The names of the classes, from a stage after the model or from the indexer of the labels; otherwise None."""
     predicted = _column(model, "prediction")
     for stage in after:
         if stage.kind != "names" or stage.text("inputCol") != predicted:
             raise stage.metadata["class"].error(
-                f"a stage {stage.metadata['class'].text()[:80]} after the model is not read",
+                f"a stage {stage.metadata['class'].text()[:80]} after the model is not supported",
                 "give the tree model alone",
             )
         labels = stage.setting("labels")

@@ -1,9 +1,9 @@
-"""Steps before trees: monotone functions of a number, in the arithmetic of Spark (3 and 4); splits are moved before such steps.
+"""Steps before trees: monotone functions of a number, in Spark's arithmetic (3 and 4); splits are moved before them.
 
 Scalers multiply by a rounded quotient: `StandardScalerModel` (x - mean) * (1 / deviation), `MaxAbsScalerModel` x * (1 /
 largest), `MinMaxScalerModel` (x - least) * (width / range) + min. Java fuses no operations.
 
-A split after such steps is a split on the number. A split on buckets, of which some go left and some right, becomes several
+A split after such steps is a split on the number. A split on buckets, some of which go left and some right, becomes several
 successive splits. The subtrees are copied for each run of buckets, because every node of a tree has one parent.
 """
 
@@ -38,7 +38,7 @@ class Operation(Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """An operation with its constant; `edges` separate buckets. The constant is also the bucket of missing numbers."""
+    """An operation with its constant; `edges` separate buckets. For buckets, the constant is the bucket of missing numbers."""
 
     operation: Operation
     constant: float
@@ -53,7 +53,7 @@ class Step:
 
     @property
     def levels(self) -> int:
-        """The number of different results, the integers from 0 on; 0 if the step returns any number."""
+        """The number of different results, which are the integers from 0 on; 0 if the step may return any number."""
         return {Operation.ABOVE: 2, Operation.BUCKET: len(self.edges) + 1}.get(self.operation, 0)
 
     def after(self, x: Float64) -> Float64:
@@ -83,15 +83,15 @@ def follow(steps: Sequence[Step], x: Float64) -> Float64:
 
 
 def thresholds_before(steps: Sequence[Step], thresholds: Float64) -> Float64:
-    """The greatest number whose image is at most the threshold, for each of `thresholds`, float64[n], or -infinity."""
+    """For each of `thresholds`, float64[n], the greatest number whose image is at most the threshold, or -infinity."""
     return largest_true(lambda x: np.asarray(follow(steps, x) <= thresholds), len(thresholds))
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Runs of numbers that go left or right: `left[k]` is True if numbers up to `cuts[k]` and above earlier cuts go left.
+    """Runs of numbers that go left or right: `left[k]` is True if numbers above all earlier cuts and up to `cuts[k]` go left.
 
-    `cuts`, float64[n], ascend; the last entry of `left`, bool[n + 1], is for larger numbers, `missing_left` for NaN.
+    `cuts`, float64[n], ascends; the last entry of `left`, bool[n + 1], is for larger numbers, and `missing_left` for NaN.
     """
 
     cuts: NDArray[np.float64]
@@ -100,7 +100,7 @@ class Runs:
 
 
 def unfold(nodes: Nodes, runs: Mapping[int, Runs], place: str) -> Nodes:
-    """The nodes, with several thresholds in place of each node in `runs`. Raises ModelError if there are too many nodes."""
+    """The nodes, with each node in `runs` replaced by several thresholds. Raises ModelError if there are too many nodes."""
     source: list[int] = []  # for each new node, the old node
     left: list[int] = []
     right: list[int] = []
@@ -121,7 +121,7 @@ def unfold(nodes: Nodes, runs: Mapping[int, Runs], place: str) -> Nodes:
             new = len(source)
             if new > _MOST_NODES:
                 raise ModelError(
-                    f"splits by buckets need more than {_MOST_NODES} nodes", place=place, remedy="use fewer buckets"
+                    f"splits on buckets need more than {_MOST_NODES} nodes", place=place, remedy="use fewer buckets"
                 )
             if parent >= 0:
                 (right if is_right else left)[parent] = new - first

@@ -1,8 +1,8 @@
 """Reads trees from the tables of Spark, which have a row for each node, numbered in pre-order.
 
 A number goes left if it is at most the threshold, so NaN goes right. For a category, the file stores the codes that go left.
-Spark keeps the smaller side, or the left side if both have the same size; all other values, including unlisted codes, fractions
-and NaN, go to the other side (`CategoricalSplit` in Spark 2 to 4).
+Spark stores the smaller side, or the left side if both have the same size; all other values, including unlisted codes,
+fractions and NaN, go to the side that is not stored (`CategoricalSplit` in Spark 2 to 4).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WHOLE = ("id", "leftChild", "rightChild", "split.featureIndex", "split.numCateg
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """The nodes of all trees, and the number of categories of each feature that splits by category."""
+    """The nodes of all trees, and the number of categories of each feature with categorical splits."""
 
     nodes: Nodes
     categories: dict[int, int]
@@ -36,7 +36,7 @@ class Grown:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Columns of nodes, [N], tree after tree; `offset` contains the first node of each tree."""
+    """Columns with one entry per node, [N], one tree after the other; `offset` contains the first node of each tree."""
 
     columns: Columns
     prefix: str
@@ -53,7 +53,7 @@ class _Table:
         return self.columns.values[self.prefix + name][self.order].astype(np.float64)
 
     def lists(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-        """All numbers of a column of lists, in file order, with the start and length of each row's list."""
+        """All numbers in a column of lists, in file order, and the start and length of the list of each row."""
         lengths = self.columns.lengths[self.prefix + name]
         first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)[:-1]
         return self.columns.values[self.prefix + name].astype(np.float64), first[self.order], lengths[self.order]
@@ -68,9 +68,9 @@ class _Table:
 
 
 def grow(columns: Columns, place: str, *, trees: int | None, classes: int) -> Grown:
-    """The trees of a table: `trees` of them, or a single tree (None), with values for `classes`, or one prediction (0).
+    """The trees of a table: `trees` trees, or a single one (None), whose leaves have `classes` values, or one (0).
 
-    Raises ModelError, with the place, for trees that Spark cannot read or for which it makes no prediction.
+    Raises ModelError, with the place, for trees that Spark cannot read or that make no prediction in Spark.
     """
     table = _table(columns, place, trees)
     count, size = len(table.order), np.diff(table.offset)
@@ -131,7 +131,7 @@ def _table(columns: Columns, place: str, trees: int | None) -> _Table:
 
 
 def _misplaced(start: NDArray[np.int64], inner: NDArray[np.bool_], right: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True for nodes, [N], whose right child does not follow their left subtree."""
+    """True for nodes, [N], whose right child does not come immediately after their left subtree."""
     size, wrong = [1] * len(inner), np.zeros(len(inner), np.bool_)
     beginning, to, branches = start.tolist(), right.tolist(), inner.tolist()
     for node in range(len(size) - 1, -1, -1):
@@ -145,12 +145,12 @@ def _misplaced(start: NDArray[np.int64], inner: NDArray[np.bool_], right: NDArra
 def _splits(
     table: _Table, inner: NDArray[np.bool_], feature: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], dict[int, NDArray[np.bool_]], dict[int, int]]:
-    """By node, thresholds, directions of NaN, and sets of codes that go left; by feature, the number of categories."""
+    """By node: thresholds, directions of NaN, and sets of codes that go left; by feature: the number of categories."""
     values, first, length = table.lists("split.leftCategoriesOrThreshold")
     count = table.number("split.numCategories")
     by_category = inner & (count != -1)
     ordered = inner & ~by_category
-    table.refuse(ordered & (length != 1), "a split has more than one threshold, or none")
+    table.refuse(ordered & (length != 1), "a split must have exactly one threshold")
     threshold = np.zeros(len(inner))
     threshold[ordered] = values[first[ordered]]
     table.refuse(
@@ -168,7 +168,7 @@ def _splits(
         total, owner = int(count[node]), int(feature[node])
         codes = values[first[node] : first[node] + length[node]]
         if owner in numeric or categories.setdefault(owner, total) != total:
-            table.refuse(bad, "the nodes of a feature differ in the number of categories, or also have thresholds")
+            table.refuse(bad, "the nodes of a feature have different numbers of categories, or some have thresholds")
         if not ((codes >= 0) & (codes < total) & (codes == np.floor(codes))).all() or len(set(codes.tolist())) != len(
             codes
         ):
@@ -181,7 +181,7 @@ def _splits(
 
 
 def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np.float64]:
-    """The class shares of each leaf's training rows, [N, classes], added and divided as in Spark."""
+    """The class shares of the training rows in each leaf, [N, classes], added and divided in Spark's order."""
     values, first, length = table.lists("impurityStats")
     table.refuse(~inner & (length != classes), f"a leaf does not have {classes} values, one per class")
     counts = np.zeros((len(inner), classes))
@@ -190,14 +190,15 @@ def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np
         for number in range(classes):
             counts[~inner, number] = values[first[~inner] + number]
             total += counts[:, number]
-    table.refuse(~inner & ~((counts >= 0) & np.isfinite(counts)).all(axis=1), "a leaf has a bad number of rows")
+    table.refuse(~inner & ~((counts >= 0) & np.isfinite(counts)).all(axis=1), "a leaf has an invalid number of rows")
     table.refuse(~inner & ~((total > 0) & np.isfinite(total)), "a leaf has no rows")
     shares: NDArray[np.float64] = counts / np.where(inner, 1.0, total)[:, None]
     # The stored prediction of a single tree is used only by `transform`; in Spark's files, it agrees with the counts.
     best = counts.argmax(axis=1)
-    table.refuse(~inner & (table.real("prediction") != best), "a leaf predicts another class than its counts")
+    table.refuse(~inner & (table.real("prediction") != best), "the prediction of a leaf contradicts its counts")
     table.refuse(
-        ~inner & (shares.argmax(axis=1) != best), "two classes of a leaf differ by less than their shares show"
+        ~inner & (shares.argmax(axis=1) != best),
+        "two classes of a leaf have different counts, but equal shares after rounding",
     )
     return shares
 
@@ -205,7 +206,7 @@ def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np
 def by_labels(nodes: Nodes, slots: Sequence[Slot], features: Sequence[int], place: str) -> Nodes:
     """The nodes over the columns of a table; `features` are the column numbers, by position in the feature vector.
 
-    Splits on a number made from labels become sets of labels. Unlisted and missing labels have the code after the last.
+    Splits on numbers that encode labels become sets of labels. Unlisted and missing labels have the code after the last.
     """
     sets, default_left = dict(nodes.left_sets), nodes.default_left.copy()
     named = np.isin(nodes.feature, [number for number, slot in enumerate(slots) if slot.labels is not None])
@@ -233,13 +234,13 @@ def _in_set(listed: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[n
 
 
 def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[int, Runs], place: str) -> Nodes:
-    """The nodes, with the splits `at` moved to the column of `slot`. Sets of buckets may need several cuts, added to `runs`."""
+    """The nodes, with splits `at` on the column of `slot`. A set of buckets may need several cuts, added to `runs`."""
     for step in slot.steps:
         if not step.rises:
             raise ModelError(
                 f"a split uses `{slot.column[:60]}`, which a stage changes by {step.operation.value} {step.constant:g}",
                 place=place,
-                remedy="leave out a column that is constant in training; or give the tree model alone",
+                remedy="leave out a column that is constant in training; or give only the tree model",
             )
     missing = follow(slot.steps, np.array([np.nan]))
     threshold, default_left, sets = nodes.threshold.copy(), nodes.default_left.copy(), dict(nodes.left_sets)
@@ -252,7 +253,7 @@ def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[in
         levels = slot.steps[-1].levels
         if not levels:
             raise ModelError(
-                f"a split uses categories of `{slot.column[:60]}`, which a stage has changed",
+                f"a split uses categories of `{slot.column[:60]}`, which an earlier stage has changed",
                 place=place,
                 remedy="give the tree model alone",
             )

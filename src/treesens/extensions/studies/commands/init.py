@@ -35,8 +35,7 @@ _PATH: click.Path = click.Path(path_type=Path)
 def command(
     model: Path, data: Path, label: str | None, output: Path | None, force: bool, form: str | None, trust_pickle: bool
 ) -> int:
-    """Write an initial file of questions about MODEL, with the domains of the table DATA, and an initial treesens.toml next to
-    it.
+    """Write an initial question file about MODEL, with the domains of the table DATA, and an initial treesens.toml next to it.
 
     Both files contain many comments: read and edit the files. Existing files are kept.
     """

@@ -34,8 +34,7 @@ class WhyOutputs(Outputs):
 
 
 def _why_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
-    """The lines of the file of reasons: the row, its class, the features and their values, and the change that reaches another
-    class."""
+    """The lines of a reasons file: the row, its class, the features and values, and the change that reaches another class."""
     for record in records:
         known = [] if record["sufficient"] is None else [record["sufficient"]]
         for one in record.get("reasons", known):
@@ -48,8 +47,7 @@ _REASON_COLUMNS = ("row", "decision", "suffice", "rank", "code", "phrase", "feat
 
 
 class ReasonsOutputs(Outputs):
-    """Outputs of `treesens reasons`: a line per denial, the number of denials whose reasons do not suffice, and a file for
-    letters."""
+    """Outputs of `treesens reasons`: a line per denial, the number with insufficient reasons, and a file for letters."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Prints a line per denial."""

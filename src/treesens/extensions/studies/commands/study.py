@@ -195,8 +195,7 @@ def _none(code: int, why: str) -> _Certified:
 
 
 def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, int] | None) -> list[str]:
-    """A sentence for each set of features by which more rows flip than the budget allows. Raises UsageError for an unused
-    budget."""
+    """A sentence for each set of features that flips more rows than budgeted. Raises UsageError for an unused budget."""
     if not budget or study.flips is None:
         return []
     flips = study.flips(found.records)

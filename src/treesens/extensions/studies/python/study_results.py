@@ -64,8 +64,7 @@ class Columns(ABC):
         return self.columns[column]
 
     def frame(self) -> Any:
-        """The numbers as a frame of the library of the data; as columns if the data came from a file, or if there is no
-        data."""
+        """The numbers as a frame of the library of the data; as columns if the data came from a file or is missing."""
         return in_library_of(self.source, self.columns)
 
     def _repr_html_(self) -> str:
@@ -107,8 +106,7 @@ class Pictured(Records):
     """Records that can be drawn as a picture."""
 
     def plot(self, *, axes: Any = None) -> Any:
-        """Draws the study with matplotlib. Returns the axes; by default, new axes are created. Raises UsageError without
-        matplotlib."""
+        """Draws the study with matplotlib. Returns the axes (new by default). Raises UsageError without matplotlib."""
         return self._study.drawn(self.records, self._asked[1], axes)
 
 

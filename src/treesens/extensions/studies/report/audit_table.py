@@ -42,8 +42,7 @@ def varied_of(record: dict[str, Any]) -> str:
 
 
 def proxy_words(proxy: dict[str, Any]) -> str:
-    """A sentence about a proxy for a protected feature: the fraction of the entropy that it explains in the table, and its
-    swing in the model."""
+    """A sentence on a protected feature's proxy: the entropy share it explains in the table and its swing in the model."""
     swing = largest_words(swing_of_record(proxy))
     return (
         f"{proxy['feature']} explains {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"

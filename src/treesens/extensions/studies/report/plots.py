@@ -17,8 +17,7 @@ _BAR = 0.32
 
 
 def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: str, axes: Any = None) -> Any:
-    """Draws, for each name, a bar up to the value that a verified pair reaches, and a line up to the bound; the greatest value
-    is on top.
+    """Draws, for each name, a bar up to the value of a verified pair, and a line up to the bound; the greatest value on top.
 
     Missing values and bounds are None. Returns the matplotlib axes; by default, new axes are created.
     """
@@ -149,8 +148,7 @@ def curves_plot(
 
 
 _LEGEND = 5
-"""Maximum number of curves with a legend; if there are more, each name is drawn at the end of its curve, because a legend would
-cover the curves."""
+"""Maximum number of curves with a legend; with more, each name is drawn at its curve's end, as a legend would cover them."""
 _COLOURS = 10
 _LINE = 0.24
 """Height in inches of a name next to the picture."""
@@ -197,8 +195,7 @@ MOST_SETS = 60
 
 
 def sets_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """Draws the sets of the first decision; features in many sets come first. Returns the axes; by default, new axes are
-    created."""
+    """Draws the sets of the first decision; features in many sets come first. Returns the axes (new ones by default)."""
     del result
     record = records[0]
     lines = [(one["features"], words, colour) for kind, words, colour in _KINDS for one in record[kind]]
