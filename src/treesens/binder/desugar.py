@@ -64,9 +64,7 @@ def _check_parameters(found: Declarations, query: ast.Query, features: Sequence[
                 broken = True
             elif parameter.text not in used:
                 message = f"the parameter `{parameter.text}` does not occur in the query"
-                found.fail(
-                    "E113", message, parameter.span, "use the parameter after `except` or `to`, or remove the loop"
-                )
+                found.fail("E113", message, parameter.span, "use the name after `except` or `to`, or remove the loop")
                 broken = True
             seen.add(parameter.text)
     if broken:
@@ -228,9 +226,7 @@ class _Writer:
         node = self.node
         self._reject(node.factor, "factor")
         if node.gap is not None and node.margin is not None:
-            raise self.found.fail(
-                "E217", "`gap` and `margin` express one bound in two units", node.margin.span, "keep one"
-            )
+            raise self.found.fail("E217", "`gap` and `margin` set one bound in two units", node.margin.span, "keep one")
         if node.margin is not None:
             m = self._positive(node.margin)
             low = ast.Number(-m.value, span=m.span)

@@ -122,8 +122,7 @@ def bind(
 
     `load_model(path, format)` and `load_table(path, label, rows)` default to the frontend registry and to `read_table`.
     Warnings are added to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going`, an invalid
-    query is recorded in `broken`, and other queries are still bound. Errors in declarations affect every query and are always
-    raised.
+    query is recorded in `broken`, and other queries are still bound. Errors in declarations affect every query, and are raised.
     """
     messages = diagnostics if diagnostics is not None else Diagnostics()
     found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)

@@ -1,7 +1,6 @@
 """Constraints on a model's output, as exact linear constraints on raw sums.
 
-Margins and averaged votes are linear. A bound on a probability is transformed by the exact inverse of its link: for logistic
-outputs
+Margins and averaged votes are linear. A probability bound is transformed by the exact inverse of its link: for logistic outputs
 
     prob(P) >= c  <=>  margin(P) >= ln(c / (1 - c)),
 

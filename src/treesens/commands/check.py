@@ -179,8 +179,7 @@ def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], t
             names.append(text)
     if len(files) > 1 and names:
         raise UsageError(
-            f"`{names[0]}` could be a query of several files",
-            remedy="give query names with a single file, or only files",
+            f"`{names[0]}` could be a query of several files", remedy="give query names with one file, or only files"
         )
     return files, tuple(names)
 

@@ -189,9 +189,7 @@ quiet_option = click.option(
 def named_set(text: str) -> list[str]:
     """The names in a non-empty set of features."""
     if not (names := split(text)):
-        raise UsageError(
-            "--vary names no feature", remedy="give one feature, or a set as a,b; without --vary each is tried"
-        )
+        raise UsageError("--vary names no feature", remedy="give a feature or a set a,b; without --vary each is tried")
     return names
 
 

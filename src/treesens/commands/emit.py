@@ -49,9 +49,7 @@ class Target(click.Choice[str]):
 @click.option("--to", "target", type=Target(list(FORMATS)), required=True)
 @click.option("--output", "-o", type=OutputFile(either=True), help="The output file; for several questions, a folder.")
 @click.option("--force", is_flag=True, help="Replace existing files in the folder.")
-@click.option(
-    "--legend", is_flag=True, help="Also write FILE.legend.tsv for each file, with the meaning of every variable."
-)
+@click.option("--legend", is_flag=True, help="Also write FILE.legend.tsv per file, with the meaning of every variable.")
 @option_like("time_limit", None, "Seconds to compile and write each question (default: no limit).")
 @option_like("pipeline", "independent")
 @click.option("--precision", type=Whole(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md.")

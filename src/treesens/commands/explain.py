@@ -85,9 +85,7 @@ def _show(record: dict[str, Any]) -> None:
     prose.print(Text(visible(record["sentence"])))
     title("In .sens, without shorthand")
     console.print(record["expansion"])
-    title(
-        "In formulas (S is the raw score: the exact sum of leaves and base margin; values are as the model stores them)"
-    )
+    title("In formulas (S is the raw score: the exact sum of leaves and base margin; values as stored in the model)")
     for line in record["formulas"]:
         console.print(f"  {visible(line)}")
     title("Cells")

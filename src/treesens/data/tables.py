@@ -369,8 +369,7 @@ def _refuse_duplicates(names: list[str], place: str) -> None:
 
 
 def _all_numbers(file: io.TextIOBase, delimiter: str, width: int) -> FloatArray | None:
-    """The rest of the file, read by numpy's exact and fast C reader, if every field is a number; None if some field is not a
-    number."""
+    """The rest of the file, read by numpy's exact and fast C reader, if every field is a number; None otherwise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # suppresses warnings about files without rows
         try:

@@ -80,8 +80,7 @@ def libraries_of(models: Iterable[LoadedModel], replay: str) -> list[str]:
     libraries = [frontend(model.frontend).library for model in models]
     if replay == "library" and not all(libraries):
         raise UsageError(
-            "one of the models has a format without a Python library",
-            remedy="use --replay emulated, and not --confirm library",
+            "the format of a model has no Python library", remedy="use --replay emulated, and not --confirm library"
         )
     return libraries
 

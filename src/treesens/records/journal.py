@@ -313,7 +313,5 @@ def _not_begun(path: Path, error: sqlite3.OperationalError) -> UsageError:
         full = False
     why = "the disk is full" if full else str(error)
     return UsageError(
-        f"the journal cannot be opened: {why}",
-        place=str(path),
-        remedy="name another file with --journal, or free disk space",
+        f"the journal cannot be opened: {why}", place=str(path), remedy="give another --journal file, or free up space"
     )

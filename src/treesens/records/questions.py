@@ -163,8 +163,7 @@ def context_of(file: ast.File, files: tuple[tuple[str, str], ...]) -> str:
 
 
 def _family(asked: Asked) -> tuple[frozenset[str], str | None, Fraction]:
-    """The features, the text that the family shares, and the level. With an objective, `top` or a share, a question needs more
-    than an arbitrary pair."""
+    """The features, the family's text, and the level. An objective, `top` or a share needs more than an arbitrary pair."""
     body = asked.body
     if not isinstance(body, ast.Sensitive):
         return frozenset(), None, Fraction(0)

@@ -40,8 +40,7 @@ class InNotebook:
 
 @dataclass(frozen=True, eq=False)
 class Explanation(InNotebook):
-    """The meaning of a question: `record` is the JSON of `treesens explain`. The text form contains the sentence and the
-    formulas."""
+    """The meaning of a question: `record` is the JSON of `treesens explain`; the text is the sentence and the formulas."""
 
     record: dict[str, Any]
 

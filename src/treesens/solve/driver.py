@@ -1,5 +1,4 @@
-"""Runs a typed question on backends: compile, emit, solve, and repeat if a point fails; `conclude` derives verdicts from
-facts."""
+"""Runs a typed question on backends: compile, emit, solve, repeat if a point fails; `conclude` turns facts into verdicts."""
 
 from __future__ import annotations
 

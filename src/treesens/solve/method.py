@@ -1,5 +1,4 @@
-"""The declaration of methods: the questions that they fit, their share of the time, and their proofs.
-`solve/methods/registry.py` lists them."""
+"""The declaration of methods: their questions, share of the time, and proofs. `solve/methods/registry.py` lists them."""
 
 from __future__ import annotations
 

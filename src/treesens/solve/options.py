@@ -88,9 +88,7 @@ REQUIRE = Option(
     last=True,
     more="Bounds, shares and cores without a certificate are left out, and so are regions and nearest rows.",
 )
-REGIONS = Option(
-    Flag(), "Compute a witness's region even if no table needs the region; only records show it.", door=Door.NAMED
-)
+REGIONS = Option(Flag(), "Compute witness regions even if tables need none; only records show them.", door=Door.NAMED)
 
 
 class CallOptions(TypedDict, total=False):

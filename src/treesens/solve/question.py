@@ -129,10 +129,9 @@ def answer_question(
 ) -> Result:
     """The answer to one question of a file; `progress` is called during long work.
 
-    `options.confirm` is the name of a second backend (which runs without help from the engine), or `library`: a `none` must
-    then hold however the library rounds (solve/tasks/in_library.py). By default, the options set the budget. The answer, its
-    confirmation, its certificates and its share get equal parts of the budget, and each step may use the time left by earlier
-    steps.
+    `options.confirm` names a second backend (without help from the engine), or is `library`: a `none` must then hold however
+    the library rounds (solve/tasks/in_library.py). By default, the options set the budget. The answer, its confirmation, its
+    certificates and its share get equal parts of the budget, and each may use the time left by earlier ones.
 
     If the question uses a table, the table's rows are tried first (`auto`), and every witness has a region and a nearest row.
     """
@@ -383,9 +382,7 @@ def search_cells(
     """One search over cells; `refuted` lists candidates that failed for lack of values."""
 
     def ask(*_: object, **__: object) -> Result:
-        raise InternalError(
-            "a search over cells must not run other questions", remedy="please report this with the file"
-        )
+        raise InternalError("a search over cells must run no other question", remedy="please report this with the file")
 
     return ask_methods(OpenQuestion(query, options, ask, on_better), budget, cell_searches())
 

@@ -71,8 +71,7 @@ def alternatives_of(
 
 
 def relaxation_of(query: Query, ranges: Mapping[Place, ValueRange | None]) -> Alternatives:
-    """The unconditional relations, which values in wider ranges must also satisfy; `ranges` contains the first place of each
-    group of equal places."""
+    """The unconditional relations, which values in wider ranges must also satisfy; `ranges` has the first of equal places."""
     cells = np.zeros((len(query.points), len(query.space.names)), np.int32)
     concrete = _Concrete(query, cells, None, {})
     firm, goal = tuple(concrete.firm()), concrete.objective_terms(turned=False)

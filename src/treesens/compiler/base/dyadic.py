@@ -155,8 +155,7 @@ def to_scaled(values: object, shift: int | None = None) -> ScaledIntegers:
 
 
 def fractions_to_scaled(values: object) -> ScaledIntegers:
-    """Dyadic Fractions (any array shape) as exact integers with the smallest shift. Raises ValueError if a Fraction is not
-    dyadic."""
+    """Dyadic Fractions (any array shape) as exact integers with the smallest shift. Raises ValueError for other Fractions."""
     array = np.asarray(values, dtype=object)
     shift = 0
     for value in array.ravel():

@@ -28,8 +28,7 @@ _FOLDER = "give the exact folder that the library wrote"
 
 
 def read_folder(path: Path) -> dict[str, bytes]:
-    """The files in a folder by name, in the order used for the digest. Raises ModelError, with the location, for links and the
-    like."""
+    """A folder's files by name, in the order of the digest. Raises ModelError, with the location, for links and the like."""
     will_read_folder(path)
     found: dict[str, bytes] = {}
     total = 0

@@ -71,8 +71,7 @@ class Percent:
 
 @dataclass(frozen=True)
 class Names:
-    """Names such as a,b: a tuple of texts. `repeated` lists are joined; `numbers` allows class numbers; `words` are the
-    choices."""
+    """Names such as a,b: a tuple of texts. `repeated` lists are joined; `numbers` allows class numbers; `words` are choices."""
 
     repeated: bool = False
     numbers: bool = False

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Registry:
-    """Named objects: `kind` is the word for messages, `group` is the entry-point group, and `builtin` maps names to
-    "module:attribute"."""
+    """Named objects: `kind` is the word in messages, `group` has entry points, `builtin` maps names to "module:attribute"."""
 
     kind: str
     group: str

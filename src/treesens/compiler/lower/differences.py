@@ -87,8 +87,7 @@ def _staircase(
     """Adds for all cells i: x in cell i -> y at or above (or at or below) ends[i].
 
     If the ends are monotone, a clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end" for
-    falling ends. Such a clause excludes a whole box of cells, where a clause with "x = i" excludes none; the solutions are the
-    same.
+    falling ends. Such a clause excludes a whole box of cells, where one with "x = i" excludes none; the solutions are the same.
     """
     values = list(ends.values())
     rising = all(a <= b for a, b in pairwise(values))

@@ -116,8 +116,7 @@ def classes_of_equal(module: Module) -> np.ndarray:
 
 
 def smallest_of_class(variables: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """For every variable, the smallest variable in its class, int64[variables]; `left[i]` and `right[i]` are in the same
-    class."""
+    """For every variable, the smallest variable in its class, int64[variables]; `left[i]` and `right[i]` share a class."""
     representative = np.arange(variables, dtype=np.int64)
     while True:
         low = np.minimum(representative[left], representative[right])

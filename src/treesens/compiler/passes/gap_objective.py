@@ -2,8 +2,7 @@
 
     max sum over all leaves of (l_n(1) - l_n(2)) n.val                                           (Obj-bin)
 
-The objective is the sum of the left-hand sides of two opposed gap rows. The objective is marked as a guide: its value has no
-meaning.
+The objective is the sum of the left-hand sides of two opposed gap rows, and is marked as a guide: its value has no meaning.
 """
 
 from __future__ import annotations

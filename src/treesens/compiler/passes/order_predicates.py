@@ -4,9 +4,8 @@ The chains p[1] <= p[2] <= … (eq. predicate_consistency) are part of the type 
 minimal set of constraints, between neighbours only. The remaining choice is the order of features: solvers break ties by
 position, and backends with a branching order use the order of the blocks.
 
-`by=gain` starts with the features whose guards change scores most (the sum of the absolute coefficients of the leaves that
-require these guards); `by=uses` sorts features by the number of rows that mention them; `by=feature` uses the order in the
-model.
+`by=gain` starts with the features whose guards change scores most (the sum of absolute coefficients of the leaves that require
+these guards); `by=uses` sorts features by the number of rows that mention them; `by=feature` uses the model's order.
 """
 
 from __future__ import annotations

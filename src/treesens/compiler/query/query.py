@@ -498,8 +498,7 @@ class Query:
 
 
 def agreeing(row: ExplainedRow, features: Collection[int]) -> list[Query]:
-    """For every other class, the question for an input that agrees with the row on `features`. A reason claims `none` for each
-    question."""
+    """For every other class, a question for an input that agrees with the row on `features`. A reason claims `none` for all."""
     return [pinned(other, row.cells, features) for other in row.others]
 
 

@@ -14,9 +14,8 @@ _COMPARE: dict[str, Callable[[Fraction, Fraction], bool]] = {"<": lt, "<=": le, 
 
 @dataclass(frozen=True, eq=False)
 class ShareAsked(ArrayRecord):
-    """A request for the question's share of a measure. `kind` is the measure's kind; `data` names the table from which the
-    measure is learnt; `rows`, float64[rows, features], are the table's rows as the model stores them. `expected` is the
-    required bound.
+    """A request for the question's share of a measure. `kind` is the measure's kind; `data` names the table used to learn the
+    measure; `rows`, float64[rows, features], are the table's rows as the model stores them. `expected` is the required bound.
     """
 
     measure: str

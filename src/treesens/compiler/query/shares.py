@@ -1,11 +1,10 @@
 """Terms of sums of probabilities: sigmoids, shares of a softmax, and scores that are probabilities themselves.
 
-A sum S of terms f / (1 + e**v_1 + … + e**v_n), v_j affine in the scores, is decreasing in every v_j if f > 0, and increasing if
-f < 0. An input at which S is too small thus excludes all inputs that are worse in every v_j, and a little more. For a single
-term with f > 0, {S >= c} is the convex set {ln(e**v_1 + … + e**v_n) <= ln(f / c - 1)}, and a tangent excludes even more inputs:
-by Jensen's inequality sum of l_j v_j - l_j ln l_j <= ln(sum of e**v_j) for all weights l_j >= 0 with sum 1. The inputs at which
-a difference of two sigmoids is at least c >= 0 also form a convex set with tangents (`_Difference`). The rows are exact:
-logarithms are symbolic.
+A sum S of terms f / (1 + e**v_1 + … + e**v_n), v_j affine in the scores, decreases in every v_j if f > 0, and increases if f <
+0. An input at which S is too small excludes all inputs that are worse in every v_j, and a little more. For one f > 0, {S >= c}
+is the convex set {ln(e**v_1 + … + e**v_n) <= ln(f / c - 1)}, and a tangent excludes more: by Jensen's inequality sum of l_j v_j
+- l_j ln l_j <= ln(sum of e**v_j) for all weights l_j >= 0 with sum 1. Inputs at which a difference of two sigmoids is at least
+c >= 0 also form a convex set with tangents (`_Difference`). The rows are exact: logarithms are symbolic.
 """
 
 from __future__ import annotations

@@ -40,11 +40,10 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class RowReason:
-    """The results so far. `several` contains reasons, with the answer first; `complete` is True if no other reasons exist,
-    `smallest` if no smaller set of features decides the class. `contrast` contains the features whose change gives another
-    class, at `other`; it is None if no allowed change gives another class, and `other` then shows a forbidden change. `within`
-    is an input of another class that agrees with the row on all usable features, so no reason exists. `box` is the box around
-    the first reason, bool[n_cells] by feature.
+    """The results so far. `several` are reasons, the answer first; `complete` is True if no other reasons exist, `smallest` if
+    no smaller set of features decides the class. `contrast` contains the features whose change gives another class, at `other`;
+    it is None if no allowed change does so, and `other` shows a forbidden one. `within` is an input of another class that
+    agrees with the row on all usable features, so no reason exists. `box` has the first reason's cells, bool[n_cells].
     """
 
     several: tuple[Features, ...] = ()

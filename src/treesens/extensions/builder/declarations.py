@@ -81,9 +81,7 @@ def _numeric(
 ) -> Declaration:
     if (ends[0] is None) != (ends[1] is None):
         absent = "low" if ends[0] is None else "high"
-        raise UsageError(
-            f"`{absent}` is missing", remedy="give both ends; an unbounded end is `math.inf` or `-math.inf`"
-        )
+        raise UsageError(f"`{absent}` is missing", remedy="give both ends, `math.inf` or `-math.inf` if unbounded")
     interval = None if ends[0] is None else interval_of(*ends, inclusive)
     if stored is not None and (isinstance(stored, str) or len(stored) != 2):
         raise wrong("stored", "a pair (low, high)", stored)

@@ -45,11 +45,7 @@ def certified(
     claims: list[Certified] = []
     if result.verdict is Verdict.NONE:
         claims += (
-            [
-                Certified(
-                    "none", reason="inputs exist in exact arithmetic, and only the library's rounded sums exclude them"
-                )
-            ]
+            [Certified("none", reason="inputs exist in exact arithmetic; only the library's rounded sums exclude them")]
             if result.proof is Proof.LIBRARY
             else certified_none(query, folder, budget=budget, lines=lines)
         )

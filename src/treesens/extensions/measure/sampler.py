@@ -1,10 +1,9 @@
 """Estimates a share from rounds of draws from open boxes; results of earlier rounds determine the plan of each round.
 
-If affected inputs are rare, a walk searches for examples, then draws are tilted towards them. The inputs of the walk must reach
-ever lower levels of the shortfall of their scores; at each level, the best part of the inputs is duplicated, and every input
-takes random steps that stay below the level (subset simulation: S.-K. Au and J. Beck, *Estimation of small failure
-probabilities in high dimensions by subset simulation*, Probabilistic Engineering Mechanics 16, 2001). The inputs that the walk
-finds are used only to guide the draws.
+If affected inputs are rare, a walk searches for examples, then draws are tilted towards them. The walk's inputs must reach ever
+lower levels of their scores' shortfall; at each level, the best part is duplicated, and every input takes random steps that
+stay below the level (subset simulation: S.-K. Au and J. Beck, *Estimation of small failure probabilities in high dimensions by
+subset simulation*, Probabilistic Engineering Mechanics 16, 2001). The inputs that the walk finds only guide the draws.
 """
 
 from __future__ import annotations

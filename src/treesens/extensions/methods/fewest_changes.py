@@ -1,10 +1,9 @@
 """Minimises the number of features in which two inputs differ, or decides a limit on this number, by implicit hitting sets.
 
-The claim "no answer changes only this set" is a question like `sensitive m to {..}`. This claim is proved quickly, while a
-search that minimises a count makes little progress. A proof shows that every answer differs in a feature outside the set; the
-next sets to try are the smallest sets that hit the complements of all proved sets (Moreno-Centeno and Karp, "The implicit
-hitting set approach to solve combinatorial optimization problems", Operations Research 61, 2013). The size of these sets is a
-lower bound.
+The claim "no answer changes only this set" is a question like `sensitive m to {..}`. It is proved quickly, while a search that
+minimises a count makes little progress. A proof shows that every answer differs in a feature outside the set; the next sets to
+try are the smallest sets that hit the complements of all proved sets (Moreno-Centeno and Karp, "The implicit hitting set
+approach to solve combinatorial optimization problems", Operations Research 61, 2013). Their size is a lower bound.
 """
 
 from __future__ import annotations

@@ -41,10 +41,7 @@ KEEP_ROWS = Option(
 )
 TEST = Option(TableFile(), "Held-out rows, for prices.")
 OUTPUT = Option(
-    OutputPath(),
-    "The repaired model, in the format of MODEL.",
-    short="-o",
-    more="Without this, only prices are computed.",
+    OutputPath(), "The repaired model, in the format of MODEL.", short="-o", more="If absent, only prices are computed."
 )
 PAIRS = Option(
     OutputPath(),
@@ -102,9 +99,7 @@ class RepairOptions:
         "Without this file, the promise also covers category codes, and missing values of features with missing "
         "values in the tables.",
     )
-    time_limit: float = given(
-        shared.TIME_LIMIT, 120.0, "Time limit in seconds for the search for the best leaves of one size."
-    )
+    time_limit: float = given(shared.TIME_LIMIT, 120.0, "Limit in seconds to search for the best leaves of one size.")
     proof_time: float = given(PROOF_TIME, 60.0)
     seed: int = given(shared.SEED, 0)
     certificates: Path | None = given(

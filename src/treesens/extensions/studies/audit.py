@@ -282,8 +282,8 @@ SHAPE = Option(
 REPAIR_GAP = Option(
     Sizes(single=True),
     "Compute the price of a repair to this gap, for protected features or else for all features with a pair; needs --label.",
-    more="The price, on rows held out from the repair, is the field `mending` in the record; each set takes up to three times the time"
-    " limit ([repair](repair.md)).",
+    more="The price, on rows held out from the repair, is the field `mending` in the record; each set takes up to"
+    " three times the time limit ([repair](repair.md)).",
 )
 REPORT = Option(
     OutputPath(needs="jinja2"),

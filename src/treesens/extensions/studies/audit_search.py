@@ -679,9 +679,7 @@ _TOLD = ("rows", "loss", "loss_before", "loss_after", "auc_before", "auc_after",
 def check_mending(table: Table, options: AuditOptions) -> None:
     """Raises UsageError if prices of repairs are requested but the rows have no labels."""
     if options.repair_gap and table.label is None:
-        raise UsageError(
-            "--repair-gap computes prices, which need labelled rows", remedy="name the label column: --label y"
-        )
+        raise UsageError("--repair-gap needs labelled rows for prices", remedy="name the label column: --label y")
 
 
 def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -29,9 +29,7 @@ class DiffOptions(shared.Certifying):
         (),
         "Also compare the sensitivities at these gaps in probability, e.g. 0.1,0.2; needs --data.",
     )
-    margin: Sequence[str] = given(
-        shared.MARGIN, (), "Also compare the sensitivities at these gaps in raw score, e.g. 0.5,1."
-    )
+    margin: Sequence[str] = given(shared.MARGIN, (), "Also compare sensitivities at gaps in raw score, e.g. 0.5,1.")
     decision: ast.Decision | None = given(
         shared.DECISION,
         None,

@@ -18,9 +18,7 @@ EXCEPTIONS = Option(
 )
 ROWS = Option(Whole(1), "The least support, in rows.")
 SHARE = Option(
-    Number(0.0, 1.0),
-    "The minimum support, as a share of the rows.",
-    more="Of the table's rows; for a dependency, in total.",
+    Number(0.0, 1.0), "The least support, as a share of rows.", more="Of the table's rows; for a dependency, in total."
 )
 OUTPUT = Option(OutputPath(), "A file for the text (or the JSON).", short="-o", door=Door.COMMAND)
 

@@ -42,9 +42,7 @@ def rules_text(mined: Mined) -> str:
     `# rule:`; the text up to the next `#` is a constraint on a point `a`.
     """
     table = mined.table
-    lines = [
-        f"# mined from {table.rows:,} rows; to approve a rule, write the rule into a query, for each point of the query"
-    ]
+    lines = [f"# mined from {table.rows:,} rows; to approve a rule, write it into a query, for each query point"]
     lines += [_declaration(domain) for domain in mined.domains]
     lines += [f"onehot {{{', '.join(_name(name) for name in group)}}}" for group in mined.one_hot]
     lines += [f"# rule: {constraint_text(rule, mined)}  # {_support(rule)}" for rule in mined.rules]

@@ -93,10 +93,9 @@ class DenialRecord:
     """The reasons of one denial, the greatest rise first.
 
     With `change`, `suffice` is `yes` if changing the reasons alone makes the decision favourable (a verified input), and every
-    reason is needed (proved). `suffice` is `no` if no set of `most` features suffices (proved); reasons are then the features
-    with the greatest rise in a sufficient set; at least `needed` features must change (null if none helps). With `values`,
-    `suffice` is `yes` if no input with the same values has the favourable decision (proved), for any values of the protected
-    features.
+    reason is needed (proved). `suffice` is `no` if no `most` features suffice (proved); reasons are then the features with the
+    greatest rise in a sufficient set; at least `needed` features must change (null if none helps). With `values`, `suffice` is
+    `yes` if no input with the same values has the favourable decision (proved), whatever the protected features are.
     """
 
     row: int

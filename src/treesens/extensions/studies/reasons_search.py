@@ -95,9 +95,7 @@ class _Denials:
         check_features(model, [protected])
         self.favourable = favourable_class(model.ensemble, options.favourable, model.meaning)
         if len(model.ensemble.classes) != 2:
-            raise UsageError(
-                "principal reasons are supported only for models of two classes", remedy="ask `treesens why`"
-            )
+            raise UsageError("principal reasons are supported only for two-class models", remedy="ask `treesens why`")
         if options.shap and model.ensemble.link.of_several:
             raise UsageError(
                 "--shap divides one score among the features, but this model has several scores",

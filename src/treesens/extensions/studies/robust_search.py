@@ -348,9 +348,7 @@ def nearest_input(
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:
         # Combined with the answers for other classes, this answer would mix two arithmetics (solve/combine.py).
-        result = replace(
-            result, verdict=Verdict.UNKNOWN, reason="numerical band: such inputs exist in exact arithmetic"
-        )
+        result = replace(result, verdict=Verdict.UNKNOWN, reason="numerical band: exact arithmetic has such inputs")
     goal, none = result.objective, result.verdict is Verdict.NONE
     return Nearest(
         None if target is None else str(questions.model.ensemble.classes[target]),

@@ -2,8 +2,7 @@
 
 More varied features only add pairs, so flipping is a monotone property, and these two families decide every set. The sets are
 found like minimal unsatisfiable and maximal satisfiable subsets (`Lattice`): each step queries a large undecided set. If a pair
-flips, the features where its points differ are reduced one by one to a minimal set; if provably no pair flips, the proof covers
-all subsets.
+flips, the differing features are reduced one by one to a minimal set; a proof that no pair flips covers all subsets.
 """
 
 from __future__ import annotations
@@ -108,9 +107,7 @@ def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
     chosen = list(model.ensemble.used_features if options.vary is None else dict.fromkeys(options.vary))
     check_features(model, [chosen])
     if len(chosen) > _MOST_FEATURES:
-        raise UsageError(
-            f"{len(chosen)} features have too many sets", remedy="select some of the features: --features a,b,c"
-        )
+        raise UsageError(f"{len(chosen)} features have too many sets", remedy="select fewer features: --features a,b,c")
     decisions = decisions_of(model.ensemble, Asked(gap.kind, options.threshold, tuple(options.classes)))
     for decision in decisions:
         decision.check(gap.size)

@@ -67,8 +67,7 @@ PROTECTED = Option(
     more="See [protected features](protected.md).",
 )
 REAL = Option(
-    Names(repeated=True),
-    "Features, as a,b, whose values may be fractions although their columns contain whole numbers.",
+    Names(repeated=True), "Features, as a,b, whose values may be fractions although their columns hold whole numbers."
 )
 RANGE = Option(Ends(), "The domain of every number. Default: the ranges of the table's columns.", metavar="LOW HIGH")
 PRICE_BY = Option(

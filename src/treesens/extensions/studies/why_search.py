@@ -42,10 +42,9 @@ from treesens.values.verify import Witness, verify_cells
 @dataclass(frozen=True)
 class Reason:
     """The reason for the class of a row. `features` decide the class (None if the usable features do not); `minimal` is True if
-    every feature is needed, and `smallest` is True if no smaller set decides the class. `contrast` names features whose change
-    gives another class, at `point`; if some changes are not permitted, `changeable` is True if a permitted change gives another
-    class. `several` are the smallest reasons if several are requested, `complete` is True if no others exist, and `also`
-    contains more results.
+    every feature is needed, `smallest` if no smaller set decides the class. `contrast` names features whose change gives
+    another class, at `point`; if some changes are not permitted, `changeable` is True if a permitted one does so. `several` are
+    the smallest reasons if several are requested, `complete` is True if no others exist, and `also` contains more results.
     """
 
     row: int
@@ -133,8 +132,7 @@ class _Study:
                 raise UsageError(f"`{word}` cannot be shown with a reason", remedy="use " + ", ".join(ALSO))
         if "shap" in wanted.also and questions.decision is not None and self.ensemble.n_outputs > 1:
             raise UsageError(
-                "TreeSHAP explains one score, but this decision is about a model with several",
-                remedy="leave out `shap`",
+                "TreeSHAP explains one score, but this decision's model has several", remedy="leave out `shap`"
             )
         if "shap" in wanted.also:
             self.contributions.of(questions.rows[0], 0)  # errors are raised before the first row

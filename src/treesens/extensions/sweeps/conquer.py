@@ -100,8 +100,7 @@ class Coordinator:
         """Answers of the whole question, which parts have to improve on; only the thread that writes the journal takes them."""
 
     def _key(self) -> str:
-        """The key of the parts in a journal: the question, the tolerance, and everything that determines when a part is
-        closed."""
+        """The key of the parts in a journal: the question, the tolerance, and everything that determines when a part closes."""
         o, close = self.options, self.options.closeness
         how = [o.backend, o.pipeline, close.relative, close.absolute, o.replay]
         asked = [self.shipment.document.digest, self.question.name, *how]

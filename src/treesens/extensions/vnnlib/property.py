@@ -161,9 +161,7 @@ class _Translator:
     def _comparison(self, found: Compare) -> ast.Formula | bool:
         sides = {side for side, _ in found.linear.parts}
         if len(sides) == 2:
-            raise QueryError(
-                "an assertion compares inputs with outputs", remedy="compare inputs or outputs with numbers"
-            )
+            raise QueryError("an assertion compares input with output", remedy="compare inputs or outputs with numbers")
         if not sides:
             return compared(found.linear.constant, found.operator)
         if found.operator in ("=", "!=") and ("Y" in sides or len(found.linear.parts) > 1):

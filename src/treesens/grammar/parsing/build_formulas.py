@@ -55,9 +55,7 @@ class FormulaBuilder(TermBuilder):
             return ast.ClassIs(left.point, right, by.get("by_factor"), by.get("by_margin"), span=span)
         if extras:
             where = self.span(next(iter(extras.values())))
-            raise self.fail(
-                "S043", "`by` is allowed only after `class(P) = CLASS`", where, "remove `by`, or name the class"
-            )
+            raise self.fail("S043", "`by` may only follow `class(P) = CLASS`", where, "remove `by`, or name the class")
         if isinstance(right, ast.Name) and not isinstance(left, ast.FeatureOf | ast.ClassOf):
             raise self.no_point(right)
         return ast.Comparison(left, cast(ast.Operator, str(operator)), right, span=span)

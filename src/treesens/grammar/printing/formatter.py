@@ -63,8 +63,7 @@ def _put(done: list[str], first: Token, last_line: int, indent: int, text: str |
 
 
 def _belongs_above(comment: Token, indent: int, last_line: int) -> bool:
-    """True if an indented comment right below a line belongs to that line: the next line starts a declaration, or the text
-    ends."""
+    """True if an indented comment right below a line belongs to this line: a declaration or the end of the text follows."""
     return indent == 0 and (comment.column or 1) > 1 and (comment.line or 0) == last_line + 1
 
 

@@ -248,8 +248,7 @@ class PointIsRow(Node):
 
 @node
 class ClassIs(Node):
-    """`class(P) = C [by factor g] [by margin m]`; `class(P) != C` and `class(P) = class(Q)` are represented by a
-    `Comparison`."""
+    """`class(P) = C [by factor g] [by margin m]`; `class(P) != C` and `class(P) = class(Q)` are each a `Comparison`."""
 
     point: Name
     label: Label

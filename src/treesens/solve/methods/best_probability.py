@@ -1,10 +1,9 @@
 """The best sum of probabilities: a sequence of decisions ("is a given value reachable?") by bisection.
 
-An answer raises the reached value, and a decision without an answer lowers the bound. The next value to decide is halfway
-between them, or below a value left open, where answers are easier to find. The decisions use Kelley's cutting planes
+An answer raises the reached value, and a decision without one lowers the bound. The next value to decide is halfway between
+them, or below a value left open, where answers are easier to find. Decisions use Kelley's cutting planes
 (`probability_rows.py`). A single probability is monotone in its score, which is optimised instead. The search for a sum starts
-from the best sum of the scores, which is nearly always a good answer. A bound on the difference of two scores yields a bound on
-the difference of their sigmoids.
+from the best sum of scores, nearly always a good answer. A bound on the difference of two scores bounds that of their sigmoids.
 """
 
 from __future__ import annotations

@@ -81,8 +81,7 @@ class EngineRun:
             self.over.set()
 
     def is_set(self) -> bool:
-        """True if the engine has an answer: the other runners lose; False if the engine ended without an answer (out of
-        memory)."""
+        """True if the engine has an answer, so the other runners lose; False if it ended without an answer (out of memory)."""
         if not self.over.is_set():
             return False
         return self.outcome is None or self.outcome.termination in _ANSWERS

@@ -1,9 +1,8 @@
 """Questions about sums of probabilities: linear relaxations, tightened by every wrong candidate (Kelley's method).
 
-A backend solves a relaxation, implied by the question, without these sums. If the relaxation has no answer, the question has no
-answer either. A candidate is checked against the question itself, exactly and by the library; if it violates a sum of
-probabilities, it is excluded with all other candidates that the proof covers, and the search continues. The search terminates,
-because the number of scores is finite.
+A backend solves a relaxation, implied by the question, without these sums. If the relaxation has no answer, neither has the
+question. A candidate is checked against the question, exactly and by the library; if it violates a sum of probabilities, it is
+excluded with all others that the proof covers, and the search continues. The search ends: the number of scores is finite.
 """
 
 from __future__ import annotations

@@ -94,8 +94,7 @@ class _Refinement:
         return replace(result, objective=replace(shown, bound=None if abs(bound) == inf else bound))
 
     def _seeded(self) -> Result | None:
-        """An answer found through a stronger question, improved if there is an objective; None if no stronger question has an
-        answer.
+        """An answer through a stronger question, improved if there is an objective; None if no stronger question has an answer.
 
         For a minimised distance, the limits of `_LIMITS` are tried in increasing order.
         """
@@ -162,8 +161,7 @@ class _Refinement:
         """The answer after all cells without values have been excluded.
 
         Without `keep`, cells are excluded only in this search, since exclusions may depend on its additional constraints. A
-        search for answers better than a known one may keep the excluded cells, since later searches only look for still better
-        answers.
+        search for answers better than a known one may keep them, since later searches only seek still better answers.
         """
         part = self.budget.within(seconds)
         cuts, proved = list(self.cuts), self.proved

@@ -2,8 +2,7 @@
 
 `none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
 numerical band may satisfy the bound in the library. The question is repeated, relaxed by the library's maximum rounding error:
-if the relaxed question has no answer, the library has none. An answer to the relaxed question is evaluated by the library
-itself.
+if the relaxed question has no answer, the library has none. The library itself evaluates an answer to the relaxed question.
 """
 
 from __future__ import annotations
@@ -44,9 +43,7 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
             "numerical band: there are no such inputs in exact arithmetic, but the library's rounding may create some"
         )
         return replace(joined, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
-    note = (
-        "the library's arithmetic is open: inputs miss a bound by less than its rounding; the input tried misses it too"
-    )
+    note = "the library's arithmetic is open: inputs miss a bound by less than its error; the tried one misses it there"
     return replace(joined, notes=(*first.notes, note))
 
 

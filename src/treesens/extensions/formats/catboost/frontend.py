@@ -99,9 +99,7 @@ class CatBoostFrontend:
             except sys.modules["catboost"].CatBoostError as error:
                 reason = str(error).splitlines()[0].rpartition(": ")[2]
                 raise ModelError(
-                    f"catboost does not save the model as JSON: {reason}",
-                    place=place,
-                    remedy="use numbers and categories",
+                    f"catboost cannot save the model as JSON: {reason}", place=place, remedy="use numbers or categories"
                 ) from None
             return self._read(path.read_bytes(), place, "model")
 
@@ -150,8 +148,7 @@ class CatBoostFrontend:
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """The features of a model. The model's splits number floats and categories separately; `floats` and `coded` map to
-    columns."""
+    """The features of a model. Splits number floats and categories separately; `floats` and `coded` map numbers to columns."""
 
     features: tuple[Feature, ...]
     floats: Mapping[int, int]
@@ -326,9 +323,7 @@ def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Ques
     said = _said(split, kind, inputs)
     agree = isinstance(found, Table | Among) if said is None else _same(found, said)
     if not agree:
-        raise split["split_index"].error(
-            f"the node's fields do not match the split that its number refers to, {number}"
-        )
+        raise split["split_index"].error(f"the node's fields do not match the split with the node's number, {number}")
     return found
 
 

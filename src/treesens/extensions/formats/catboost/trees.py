@@ -66,8 +66,7 @@ def oblivious(splits: Sequence[Question], values: NDArray[np.float64], nan_left:
 
 
 def _levels(splits: Sequence[Above | Among], values: NDArray[np.float64], nan_left: Bools) -> Nodes:
-    """A symmetric tree with one feature per split. Node j of level k is node 2**k - 1 + j; the outcomes of the k splits above
-    are j's bits."""
+    """A symmetric tree, one feature per split. Node j of level k is node 2**k - 1 + j; j's bits are the k outcomes above."""
     depth = len(splits)
     level = np.repeat(np.arange(depth), 1 << np.arange(depth))
     within = np.arange(len(level)) - ((1 << level) - 1)

@@ -260,9 +260,7 @@ def _refuse(mojo: Mojo) -> None:
         raise mojo.error(f"`algo` is {algorithm} and `algorithm` {mojo.text('algorithm')[:60]}")
     version = mojo.number("mojo_version")
     if not 1.2 <= version <= 1.4:
-        raise mojo.error(
-            f"version {version:g} of MOJO is not supported (1.2 to 1.4 are)", "save it with h2o 3.22 to 3.46"
-        )
+        raise mojo.error(f"MOJO version {version:g} is not supported (1.2 to 1.4 are)", "save it with h2o 3.22 to 3.46")
     if mojo.text("endianness") != "LITTLE_ENDIAN":
         raise mojo.error("its numbers are big-endian", "save it on a little-endian machine")
     if mojo.info.get("_genmodel_encoding", "AUTO") not in (_ENCODINGS if version >= 1.4 else _ENCODINGS[:2]):

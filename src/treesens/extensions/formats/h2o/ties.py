@@ -3,9 +3,8 @@
 If classes tie, h2o-genmodel 3.46 draws a class by a hash of the input (`GenModel.getPredictionMultinomial`). The function
 iterates over the classes and keeps the best so far. A class with an equal score is appended to a list that initially contains
 the first class and is never cleared. If several classes are best in the end, a class of the list is drawn, weighted by class
-shares in the data, by a Java generator seeded with a hash of the row. For example, with the scores 0, 1/2 and 1/2 the first
-class may be predicted, and the second class may not. The class depends on all digits of all columns of the row, including
-columns on which no tree splits.
+shares in the data, by a Java generator seeded with a hash of the row. So for the scores 0, 1/2 and 1/2 the first class may be
+predicted, and the second may not. The class depends on all digits of the row, also in columns on which no tree splits.
 """
 
 from __future__ import annotations

@@ -243,16 +243,12 @@ def encoding_of(mojo: Mojo) -> Encoding | None:
     count = mojo.count(f"_n{_NAMES}", MAX_FEATURES + 1)
     names = _lines(mojo, _NAMES, count)[:-1]
     if mojo.count(f"_n{_LABELS}", MAX_FEATURES + 1) != count or not names:
-        raise mojo.error(
-            f"there are {count} columns before the encoding, but a different number of columns with labels"
-        )
+        raise mojo.error(f"there are {count} columns before encoding, but labels for a different number of columns")
     labels = []
     for number in range(len(names)):
         size = mojo.count(f"{_COUNT}{number}", MAX_CATEGORIES)
         if not size and f"{_LABELS}_{number}" in mojo.archive.names:
-            raise mojo.error(
-                f"the column `{names[number][:60]}` has no categories", "leave the column out, and train again"
-            )
+            raise mojo.error(f"the column `{names[number][:60]}` has no categories", "train without the column")
         labels.append(_lines(mojo, f"{_LABELS}_{number}", size) if size else None)
     found = Encoding(names, tuple(labels))
     encoded, seen = _encoded(found), mojo.columns[: mojo.count("n_features", MAX_FEATURES)]

@@ -74,10 +74,7 @@ class Calibrated(Link):
         return self.function.after(given)
 
     def validate(self, ensemble: Ensemble, require: Require) -> None:
-        require(
-            ensemble.n_outputs == 1 and len(ensemble.classes) == 2,
-            "calibration requires a single margin of two classes",
-        )
+        require(ensemble.n_outputs == 1 and len(ensemble.classes) == 2, "calibration needs one margin and two classes")
         require(ensemble.decides_at is None, "a calibrated model must not have a score threshold for the class")
 
     def probability_of(self, ensemble: Ensemble, wanted: int) -> tuple[int, bool]:  # noqa: ARG002

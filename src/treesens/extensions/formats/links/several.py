@@ -69,10 +69,7 @@ class Mean(Link):
         return (1, True) if len(ensemble.classes) == 2 and wanted == 0 else (wanted, False)
 
     def refuse_margin(self, point: str) -> Refusal:
-        return (
-            "the model predicts the mean of the predictions of several models, and has no margin",
-            f"write `prob({point})`",
-        )
+        return "the model predicts the mean prediction of several models, and has no margin", f"write `prob({point})`"
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:
         blend, first = members_of(place.model), place.first

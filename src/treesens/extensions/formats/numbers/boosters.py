@@ -33,17 +33,14 @@ def read_linear(
     narrow: Callable[[NDArray[np.float64], Field], NDArray[np.float64]],
     **facts: Any,
 ) -> Ensemble:
-    """The open ensemble of a linear booster with `base`, float32[outputs]. Raises ModelError for categories or several
-    outputs."""
+    """A linear booster's open ensemble with `base`, float32[outputs]. Raises ModelError for categories or several outputs."""
     field = model["weights"]
     if len(base) != 1:
         raise field.error("a linear booster of several outputs is not supported", _ONE)
     if len(features) > MOST_TERMS:
         raise field.error(f"a linear booster of more than {MOST_TERMS} features is not supported", "leave some out")
     if any(feature.kind is FeatureKind.CATEGORICAL for feature in features):
-        raise field.error(
-            "a linear booster over categorical columns is not supported", "encode them as columns of 0 and 1"
-        )
+        raise field.error("a linear booster on categorical data is not supported", "encode them as columns of 0 and 1")
     weights = narrow(field.floats(), field)
     if not len(weights):
         raise field.error("a linear booster without training rounds has no weights", "train it for at least one round")

@@ -97,9 +97,7 @@ def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behin
     inputs = [i for i in graph.input if i.name not in constants]
     if len(inputs) != 1:
         raise ModelError(
-            f"the graph has {len(inputs)} inputs",
-            place=place,
-            remedy="convert the model with one numeric matrix as input",
+            f"the graph has {len(inputs)} inputs", place=place, remedy="convert the model with one numeric matrix"
         )
     before = nodes_before(graph, node, inputs[0].name, place)
     behind = read_behind(graph, node, before, place)
@@ -109,9 +107,7 @@ def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behin
     shape = kind.shape.dim
     if kind.HasField("shape") and len(shape) != 2:
         raise ModelError(
-            f"the input has {len(shape)} dimensions",
-            place=place,
-            remedy="convert the model with one numeric matrix as input",
+            f"the input has {len(shape)} dimensions", place=place, remedy="convert the model with one numeric matrix"
         )
     width = shape[1].dim_value if shape else 0
     return node, width if width > 0 else None, before, behind

@@ -1,10 +1,9 @@
 """Elementwise operators before the trees of an ONNX graph: Scaler and Imputer (ai.onnx.ml 1 to 5), and sums, differences,
 products and quotients with constants.
 
-onnxruntime computes in float32: a Scaler computes (x - offset) * scale, and an Imputer replaces NaN by a constant (scaler.cc,
+onnxruntime computes in float32: a Scaler computes (x - offset) * scale, an Imputer replaces NaN by a constant (scaler.cc,
 imputer.cc, element_wise_ops.cc). If factors are positive, these operators are monotone, so a threshold after them is a
-threshold on the input: the greatest float32 that the operators map to at most the threshold, found by bisection in their
-arithmetic.
+threshold on the input: the greatest float32 that they map to at most the threshold, found by bisection in their arithmetic.
 """
 
 from __future__ import annotations
@@ -101,9 +100,7 @@ def _steps(node: Any, constants: Mapping[str, Any], width: int, place: str) -> l
         case "Imputer":
             absent = next((x.f for x in node.attribute if x.name == "replaced_value_float"), 0.0)
             if not np.isnan(absent):
-                raise a.error(
-                    "replaced_value_float", f"an Imputer that replaces {absent:g} instead of NaN is not supported"
-                )
+                raise a.error("replaced_value_float", f"an Imputer that replaces {absent:g}, not NaN, is not supported")
             name = "imputed_value_floats"
             return [Step("Fill", _numbers(a, name, a.floats(name), width, None))]
         case "Cast":
@@ -114,9 +111,7 @@ def _steps(node: Any, constants: Mapping[str, Any], width: int, place: str) -> l
             return []
     named = [number for number, name in enumerate(node.input) if name in constants]
     if len(node.input) != 2 or len(named) != 1 or (named == [0] and node.op_type in ("Sub", "Div")):
-        raise a.error(
-            "inputs", "an operation on two columns, or a constant minus or divided by a column, is not supported"
-        )
+        raise a.error("inputs", "an operation on two columns, or a constant minus or over a column, is not supported")
     return [
         Step(node.op_type, _numbers(a, "inputs", _constant(a, constants[node.input[named[0]]], width), width, None))
     ]
@@ -126,9 +121,7 @@ def _constant(a: Attributes, tensor: Any, width: int) -> NDArray[np.float64]:
     """The values of a constant: a single number, or one per column."""
     shape = list(tensor.dims)
     if tensor.data_type != _FLOAT or shape not in ([], [1], [1, 1], [width], [1, width]):
-        raise a.error(
-            "inputs", f"a constant of shape {str(shape)[:40]}, or of a type other than float32, is not supported"
-        )
+        raise a.error("inputs", f"a constant of shape {str(shape)[:40]}, or not of type float32, is not supported")
     from onnx import numpy_helper
 
     try:

@@ -34,9 +34,7 @@ class Attributes:
 
     def error(self, name: str, message: str) -> ModelError:
         return ModelError(
-            message,
-            place=f"{self.place}: {self.node.op_type}.{name}",
-            remedy="the file is damaged; convert the model again",
+            message, place=f"{self.place}: {self.node.op_type}.{name}", remedy="damaged file; convert the model again"
         )
 
     def values(self) -> dict[str, Any]:
@@ -211,9 +209,7 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
     tracks = a.ints("nodes_missing_value_tracks_true")
     tracks = tracks if len(tracks) else np.zeros(n, dtype=np.int64)
     if not np.isin(tracks, (0, 1)).all():
-        raise a.error(
-            "nodes_missing_value_tracks_true", "the flag is neither 0 nor 1; the runtime treats only 1 as true"
-        )
+        raise a.error("nodes_missing_value_tracks_true", "a flag is neither 0 nor 1; the runtime treats only 1 as true")
     lengths = {key: len(column) for key, column in columns.items()}
     lengths |= {"values": len(values), "modes": len(modes), "missing_value_tracks_true": len(tracks)}
     for key, length in lengths.items():

@@ -47,8 +47,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A continuous field: the function `value(x)` of column float64s. The function is non-decreasing or, if `falls`,
-    non-increasing.
+    """A continuous field: the function `value(x)` of column float64s, which is non-decreasing or, if `falls`, non-increasing.
 
     `missing` replaces a missing value; if it is NaN, the value stays missing.
     """
@@ -393,9 +392,7 @@ def _mapped(fields: Fields, element: Element, bound: Mapping[str, Field | float]
     pairs = list(element.each("FieldColumnPair"))
     table = element.child("InlineTable")
     if len(pairs) != 1 or table is None:
-        raise element.error(
-            "a map of several fields, or with a table in another place, is not supported", _NO_TRANSFORMATION
-        )
+        raise element.error("a map of several fields, or with an external table, is not supported", _NO_TRANSFORMATION)
     name = pairs[0].require("field")
     given = bound[name] if name in bound else fields.find(name, element)
     if not isinstance(given, Category | Bins):

@@ -354,9 +354,7 @@ def _elected(
     if context.outputs:
         raise model.error("votes of models that use sums of other models are not supported", _EXPORT)
     if min(weights) < 0 or not any(weights):
-        raise model.error(
-            "a weight of the vote is negative, or all weights are 0", "give the models inside it one by one"
-        )
+        raise model.error("a vote weight is negative, or all weights are 0", "give the models inside it one by one")
     # A tree votes by its score, which does not depend on the order of classes.
     inner = replace(context, votes=True)
     others = {id(s): _voting(s, fields, inner) for s in segments if s.tag != "TreeModel"}

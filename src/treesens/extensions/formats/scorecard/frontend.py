@@ -187,9 +187,7 @@ def _read(data: bytes, place: str) -> tuple[float, list[_Term]]:
             if places is None:
                 places = _places(row)
                 if places is None:
-                    raise ModelError(
-                        "the first line must contain the names feature, bin and points", place=at, remedy=_REMEDY
-                    )
+                    raise ModelError("the first line must contain feature, bin and points", place=at, remedy=_REMEDY)
             elif any(cell.strip() for cell in row):
                 base += _line(row, places, terms, at)
     except csv.Error as error:

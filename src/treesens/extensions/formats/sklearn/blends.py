@@ -191,9 +191,7 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
             message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
         )
     if not classes and e.n_outputs > 1:
-        raise ModelError(
-            "a model with several targets is not supported", place=place, remedy="give one model per target"
-        )
+        raise ModelError("multi-target models are not supported", place=place, remedy="give one model per target")
 
 
 def _of_second_class(model: LoadedModel) -> LoadedModel:
@@ -254,9 +252,7 @@ def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     if classifier and len(obj.classes_) > 2:
         if not is_softmax(final, len(obj.classes_)):
             message = "the last model compares each class with all others"
-            raise ModelError(
-                message, place=place, remedy="use LogisticRegression() unchanged: a softmax of all classes"
-            )
+            raise ModelError(message, place=place, remedy="use plain LogisticRegression(): a softmax of all classes")
         members = [load(e) for e in obj.estimators_]
         return _Parts(members, [Fraction(1)] * len(members), Way.MATRIX, None, 0.0, True)
     check_finite(final, place)

@@ -4,9 +4,8 @@ Each fold maps a score in this way; the probabilities of several folds are avera
 
 With more than two classes, each class has a score (its decision function or share of votes) and a calibrator. The probability
 of a class is its calibrated score divided by the sum of all calibrated scores; the class with the greatest probability is
-predicted. All classes have the same divisor, so comparisons of classes compare functions of one score each
-(`binder/scores.py`). Different folds have different divisors: the folds are members of a mean (`blends.py`), and the
-probabilities are means of quotients (`quotients.py`).
+predicted. All classes have the same divisor, so comparisons are between functions of one score each (`binder/scores.py`). Folds
+have different divisors: folds are members of a mean (`blends.py`) whose probabilities are means of quotients (`quotients.py`).
 """
 
 from __future__ import annotations

@@ -82,9 +82,7 @@ def _cutoff(obj: Any, name: str, place: str) -> Fraction:
         )
     inner = getattr(obj, "estimator_", None) or obj.estimator
     if not hasattr(inner, "predict_proba"):
-        raise ModelError(
-            "the model inside it does not predict probabilities", place=place, remedy="give the model inside"
-        )
+        raise ModelError("the model inside it predicts no probabilities", place=place, remedy="give the model inside")
     positive = _positive(obj, name)
     if positive is not None and positive != inner.classes_[1]:
         raise ModelError(

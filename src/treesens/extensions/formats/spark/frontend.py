@@ -6,11 +6,10 @@ their sum, these numbers are the probabilities of a tree, or the votes of the tr
 class with the most votes. The forest's probabilities are the votes divided by their sum, which equals the number of trees up to
 rounding; here, votes are divided by the number of trees, like the sum of leaves in a regression forest.
 
-Boosted trees sum leaves times weights with the `ddot` of a linear algebra library. The machine determines the library and the
-library's order of additions: Java uses four parallel sums with fused products; native libraries use other orders. Here each
-product is rounded, and sums have a fixed order; sums in any other order are within the numerical band
-(`Accumulation.FLOAT64_ANY_ORDER`). The second of two classes is predicted if the sum is above 0; its probability is the sigmoid
-of twice the sum, and twice the sum is the margin here.
+Boosted trees sum leaves times weights with the `ddot` of a linear algebra library. The machine determines the library and its
+order of additions: Java uses four parallel sums with fused products; native libraries use other orders. Here each product is
+rounded, and sums have a fixed order; sums in any other order are within the numerical band (`Accumulation.FLOAT64_ANY_ORDER`).
+The second of two classes is predicted if the sum is above 0; its probability is the sigmoid of the margin, here twice the sum.
 """
 
 from __future__ import annotations
@@ -128,9 +127,7 @@ class SparkFrontend:
 
     def from_object(self, obj: Any) -> LoadedModel:
         kind = type(obj).__qualname__
-        raise ModelError(
-            f"a live {kind} of Spark is a Java object", remedy="save the model, and give the path of its folder"
-        )
+        raise ModelError(f"a live {kind} of Spark is a Java object", remedy="save the model, and give its folder")
 
     def recognises_folder(self, names: Collection[str]) -> bool:
         return "metadata" in names
@@ -169,9 +166,7 @@ def _kind(model: Stage) -> _Kind:
     check_document(TABLE, metadata.value, metadata.place)
     version = metadata["sparkVersion"].text()
     if version.partition(".")[0] not in ("2", "3", "4"):
-        raise metadata["sparkVersion"].error(
-            f"unknown version {version[:20]} of Spark", "save the model with Spark 2 to 4"
-        )
+        raise metadata["sparkVersion"].error(f"unknown Spark version {version[:20]}", "save the model in Spark 2 to 4")
     raw = model.setting("rawPredictionCol")
     if raw is not None and raw.value == "":
         raise raw.error(

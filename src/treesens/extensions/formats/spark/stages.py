@@ -236,9 +236,7 @@ def _index(stage: Stage, table: Rows, flow: Flow) -> None:
             raise row.error(f"`{source[:60]}` has {len(own)} labels, or one is repeated", DAMAGED)
         before = flow.scalar(source)
         if before.labels is not None or before.steps:
-            raise stage.metadata.error(
-                f"the column `{source[:60]}` is indexed after an earlier stage has changed it", _ALONE
-            )
+            raise stage.metadata.error(f"the column `{source[:60]}` is indexed after another stage changed it", _ALONE)
         flow.scalars[target] = Slot(before.column, tuple(own), stage.keeps_invalid, not stage.keeps_invalid)
 
 
@@ -260,8 +258,7 @@ def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
         slot = flow.scalar(source)
         if slot.labels is None or slot.ones is not None or slot.steps:
             raise stage.metadata.error(
-                f"the column `{source[:60]}` is encoded, but is not the output of a StringIndexer",
-                "give the tree model alone",
+                f"the column `{source[:60]}` is encoded, but no StringIndexer made it", "give the tree model alone"
             )
         codes = len(slot.labels) + slot.kept
         if size != codes:

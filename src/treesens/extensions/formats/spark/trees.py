@@ -197,8 +197,7 @@ def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np
     best = counts.argmax(axis=1)
     table.refuse(~inner & (table.real("prediction") != best), "the prediction of a leaf contradicts its counts")
     table.refuse(
-        ~inner & (shares.argmax(axis=1) != best),
-        "two classes of a leaf have different counts, but equal shares after rounding",
+        ~inner & (shares.argmax(axis=1) != best), "two classes of a leaf differ in count, but not in rounded shares"
     )
     return shares
 

@@ -202,8 +202,7 @@ def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, 
     for name in budget:
         if not any(name in varied for varied, _ in flips) and not found.interrupted:
             remedy = (
-                did_you_mean(name, {n for varied, _ in flips for n in varied})
-                or "add the feature to --vary, and give a gap"
+                did_you_mean(name, {n for varied, _ in flips for n in varied}) or "add the feature to --vary with a gap"
             )
             raise UsageError(f"--budget: `{name}` was not tried", remedy=remedy)
     return [

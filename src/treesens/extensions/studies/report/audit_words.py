@@ -211,9 +211,7 @@ def method_of(record: Record) -> str:
 
 def trusted(records: Sequence[Record]) -> list[str]:
     """The components that a reader has to trust, by kind of claim."""
-    lines = [
-        "Model and data: the model file and the data are the files used in production; their SHA-256 hashes are below."
-    ]
+    lines = ["Model and data: the model file and data are those used in production; their SHA-256 hashes are below."]
     kinds = {r["proof"] for r in records if r["verdict"] == "none"}
     replays = {r["replay"] for r in records if r["verdict"] == "found"}
     certified = {r["verdict"] for r in records if any(c["file"] for c in r.get("certificates", ()))}

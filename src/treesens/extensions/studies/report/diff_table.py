@@ -30,11 +30,7 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
         "different": "different"
         + ("" if bound is None else f"; proved: no score differs by more than {rounded(bound, 6, ROUND_CEILING)}"),
         "unknown": "unknown: "
-        + (
-            "no difference was found, and proofs are missing"
-            if record["scores"]
-            else "nothing has an accepted certificate"
-        ),
+        + ("no difference found; proofs are missing" if record["scores"] else "nothing has an accepted certificate"),
     }
     say_wrapped(words[record["verdict"]])
     table_of(ScoreDifference, record["scores"])
