@@ -111,7 +111,9 @@ def _steps(node: Any, constants: Mapping[str, Any], width: int, place: str) -> l
             return []
     named = [number for number, name in enumerate(node.input) if name in constants]
     if len(node.input) != 2 or len(named) != 1 or (named == [0] and node.op_type in ("Sub", "Div")):
-        raise a.error("inputs", "an operation on two columns, or a constant minus or divided by a column, is not supported")
+        raise a.error(
+            "inputs", "an operation on two columns, or a constant minus or divided by a column, is not supported"
+        )
     return [
         Step(node.op_type, _numbers(a, "inputs", _constant(a, constants[node.input[named[0]]], width), width, None))
     ]
