@@ -90,7 +90,7 @@ def test_means_of_models() -> None:
 def test_two_features_are_refused(tmp_path: Path) -> None:
     booster = boosted(INPUTS, labels(0, 2), 2, 2, names=NAMES)
     text = 'model m from "m"\nfor each f in pairs:\n  query q: expect increasing(m, f)\n'
-    with pytest.raises(TreesensError, match="in one feature"):
+    with pytest.raises(TreesensError, match="for a single feature"):
         ts.check_text(text, models={"m": booster})["q[x+y]"]
 
 

@@ -183,7 +183,7 @@ def test_a_model_in_place_of_questions_is_told_once_and_in_few_words() -> None:
     with pytest.raises(DiagnosticsError) as caught:
         parse('{"learner": {"trees": [' + "1, " * 50_000 + '"\\n"]}}', "m.json")
     (diagnostic,) = caught.value.diagnostics
-    assert "this is JSON" in diagnostic.message
+    assert "this file contains JSON" in diagnostic.message
     assert len(diagnostic.render()) < 1000
 
 

@@ -48,16 +48,16 @@ def audit(
     seed: int = 0,
     replay: Literal["auto", "emulated", "library"] = "emulated",
 ) -> Audit:
-    """An audit of a model over rows (files, live objects, frames), as by `treesens audit`.
+    """An audit of a model over rows (files, live objects, frames), like `treesens audit`.
 
     `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
-    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes between which
-    changes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a `.sens` file with
-    declarations of features. Features named in `real` may be fractions although their columns contain whole numbers. `measure`
-    (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of the rows;
-    `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap. `time_limit` is
-    in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C returns the results so
-    far.
+    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes; then only
+    changes between these classes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is
+    a `.sens` file with declarations of features. Features named in `real` may have fractional values although their columns
+    contain whole numbers. `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, adds the results
+    for inputs typical of the rows; `shape` adds the direction of the score; `repair_gap`, with labelled rows, adds the price of
+    a `repair` to that gap. `time_limit` is the number of seconds for each set. A largest swing may differ from its bound by the
+    relative `tolerance`. Ctrl-C returns the results so far.
     """
 
 def count(
@@ -80,12 +80,12 @@ def count(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Count:
-    """The share of inputs for which changing some features alone flips the decision, as `treesens count` computes it: a proved
+    """The share of inputs for which changing only some features flips the decision, as `treesens count` computes it: a proved
     interval, and an estimate whose relative error exceeds `epsilon` with a probability of at most `delta`.
 
-    `measure` is the measure of shares: `uniform` on the domain, `cells`, or from `data`: `marginals`, `chow-liu`, `rows`.
-    Sets, gaps, cut-offs, classes and domains are as in `audit`. `time_limit` is in seconds for each question. Ctrl-C
-    returns the results so far.
+    `measure` is the measure of shares: `uniform` on the domain, `cells`, or from `data`: `marginals`, `chow-liu`, `rows`. Sets,
+    gaps, cut-offs, classes and domains are as in `audit`. `time_limit` limits each question, in seconds. Ctrl-C returns the
+    results so far.
     """
 
 def diff(
@@ -105,13 +105,13 @@ def diff(
     tolerance: float = 1e-06,
     seed: int = 0,
 ) -> Diff:
-    """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of
-    every raw score at one input, reached and bounded. `data` gives the domain and the rows that change. `label`, the column of
-    labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in probability, or as
-    `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and disappear; `decision`, a
-    `.sens` file, the changes of outcomes. `time_limit` is in seconds for every search, `set_limit` for every set of features
-    and model. A largest difference may differ from its bound by `tolerance` (relative). UsageError for models with different
-    kinds of scores. Ctrl-C returns the results so far.
+    """Compares two models (files, live objects) as `treesens diff` does: the models are proved equal, or the largest difference of
+    every raw score is reached by an input and bounded by a proof. `data`, a table, gives the domain and the rows to compare.
+    `label`, the column of labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in
+    probability, or as `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and disappear;
+    `decision`, a `.sens` file, adds the changes of outcomes. `time_limit` limits every search, and `set_limit` every set of
+    features and model, both in seconds. A largest difference may differ from its bound by the relative `tolerance`. Raises
+    UsageError for models with different kinds of scores. Ctrl-C returns the results so far.
     """
 
 def gap(
@@ -134,10 +134,10 @@ def gap(
     jobs: int = 1,
     seed: int = 0,
 ) -> Gap:
-    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a
-    verified pair and bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is
-    within `close` of the value, or after `time_limit` seconds for each set. `typical`, a percentage, restricts inputs to inputs
-    typical of the rows.
+    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair and
+    bounded by a proof. With `data`, the domains are the ranges of its columns. A search ends when the bound is within `close`
+    of the value, or after `time_limit` seconds per set. `typical`, a percentage, restricts the question to inputs typical of
+    the rows.
     """
 
 def groups(
@@ -158,11 +158,11 @@ def groups(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> StudyResult:
-    """The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval,
-    and an interval of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be
-    features. `favourable` is a class (default: from `treesens.toml` or the model), predicted, or with a probability of at
+    """The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval, and an
+    interval of its ratio to the best group. `by` lists columns, or sets of columns for intersections; columns need not be
+    features. `favourable` is a class (default: from `treesens.toml` or the model) that is predicted or has a probability of at
     least `threshold`. `measure` is the measure of shares: `rows`, or a measure learnt from the rows of each group. `time_limit`
-    is in seconds for each group.
+    limits each group, in seconds.
     """
 
 def learn_rules(
@@ -174,10 +174,10 @@ def learn_rules(
     share: float = 0.01,
     time_limit: float = 600.0,
 ) -> Rules:
-    """The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules,
-    each with its support and the numbers of the rows that break it; `text` states all rules in the language. `exceptions` is
-    the share of a rule's rows that may break it, `rows` and `share` are the least support. `time_limit` is in seconds for all
-    but the domains; `unfinished` names the unfinished searches.
+    """The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each with
+    its support and the indices of the rows that break the rule; `text` states all rules in the language. `exceptions` is the
+    share of a rule's rows that may break the rule; `rows` and `share` are the minimum support. `time_limit` limits everything
+    except the domains, in seconds; `unfinished` names the unfinished searches.
     """
 
 def reasons(
@@ -200,10 +200,10 @@ def reasons(
     seed: int = 0,
 ) -> StudyResult:
     """The principal reasons of the rows of `data` without the favourable decision, as `treesens reasons` finds them: at most
-    `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), all of which are
-    needed (proved). With `way="values"` the reasons are features whose values alone keep the decision (proved). `codes` is a
-    TOML file with the phrase and the code of every feature. `time_limit` is in seconds for each denial. Ctrl-C returns the
-    results so far.
+    `most` features, none of them `protected`, whose change alone would make the decision favourable (a verified input), all of
+    which are needed (proved). With `way="values"` the reasons are features whose values alone keep the decision (proved).
+    `codes` is a TOML file with the phrase and the code of every feature. `time_limit` limits each denial, in seconds. Ctrl-C
+    returns the results so far.
     """
 
 def repair(
@@ -234,13 +234,13 @@ def repair(
     certificates: str | Path | None = None,
 ) -> Repair:
     """Repairs a model so that it is less sensitive to the features of `vary`, like `treesens repair`. The model is written to
-    `output` in the format of its library (one file per size), and only with a proof about the file.
+    `output` in its library's format (one file per size), and only if the file is proved to keep the promise.
 
-    `data` contains the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
-    `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
-    In the features of `increasing` the score does not fall, in features of `decreasing` it does not rise. The raw scores of
-    `keep_rows`, a table, stay to 0.0001. Times are in seconds. Raises UsageError for a promise that the kept features and
-    rows rule out.
+    `data` contains the training rows, and `test` the held-out rows; `label` names the column of labels in both. The promise is
+    one of `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in
+    addition. The score does not fall in the features of `increasing`, and does not rise in the features of `decreasing`. The
+    raw scores of the rows in the table `keep_rows` change by at most 0.0001. Times are in seconds. Raises UsageError if the
+    kept features and rows make the promise impossible.
     """
 
 def robust(
@@ -256,9 +256,9 @@ def robust(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Robustness:
-    """The distance of rows (default: all) of `data` to another class, as in `treesens robust`: reached by a verified
-    input, and bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`
-    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns the results so far.
+    """The distance of rows (default: all) of `data` to another class, as in `treesens robust`: reached by a verified input, and
+    bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`, every other
+    class has a separate distance. `time_limit` limits each question, in seconds. Ctrl-C returns the results so far.
     """
 
 def sets(
@@ -279,9 +279,9 @@ def sets(
     seed: int = 0,
 ) -> Sets:
     """The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal sets that can, each
-    with a verified pair, and all maximal sets that cannot, proved. `vary` are the features whose sets are tried (default: all
-    that the model uses); `most` stops after this number of sets that flip. `time_limit` is in seconds per set. Ctrl-C returns
-    the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    with a verified pair, and all maximal sets that cannot, each with a proof. `vary` are the features whose sets are tried
+    (default: all features that the model uses); the search stops after `most` sets that flip. `time_limit` limits each set, in
+    seconds. Ctrl-C returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """
 
 def shape(
@@ -300,10 +300,10 @@ def shape(
     jobs: int = 1,
     seed: int = 0,
 ) -> StudyResult:
-    """The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides:
-    `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
-    proved bounds. A direction that the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a
-    pair), or is open (None). `time_limit` is in seconds for each feature and score. Ctrl-C returns the results so far.
+    """The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides: `increasing`,
+    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
+    For a direction declared by the model or claimed by `increasing` or `decreasing`, `holds` is True (proved), False (a pair)
+    or None (open). `time_limit` limits each feature and score, in seconds. Ctrl-C returns the results so far.
     """
 
 def why(
@@ -325,11 +325,11 @@ def why(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Reasons:
-    """Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
-    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
-    `most` is the number of smallest reasons. Features of `without` are in no reason and no change. Changes keep features of
+    """Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone decide
+    the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class. `most`
+    is the number of smallest reasons. Features of `without` are not used in reasons and changes. Changes keep features of
     `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
-    "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1),
-    and TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` is in seconds
-    per row, and once more for each distance. Ctrl-C returns the results so far.
+    "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
+    TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` limits each row, and
+    again each distance, in seconds. Ctrl-C returns the results so far.
     """
