@@ -2,7 +2,7 @@
 
 The core answers and explains individual questions. Everything in `treesens.extensions` is registered here as "module" or
 "module:attribute", like the entry points of other distributions (docs/extending.md), and is imported on first use. An
-installation without that folder (`make core`) lacks these extensions, and an option that requires one fails with a remedy.
+installation without that folder (`make core`) lacks these extensions, and options that require them cause errors with remedies.
 """
 
 from __future__ import annotations

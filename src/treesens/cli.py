@@ -1,4 +1,4 @@
-"""The command `treesens`: a group that imports commands lazily, so that `--help` and small commands start at once."""
+"""The command `treesens`: a group that imports commands lazily, so that `--help` and small commands start immediately."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def group() -> None:
 
 def _leave_at_once() -> None:
     """Exits after a Ctrl-C without waiting for threads or module teardown. All data to be kept has already been written; child
-    processes end with this process.
+    processes are terminated with this process.
     """
     # A pool has named locks and a named folder in the system. Its queue may also wait forever for killed workers.
     cleaning = threading.Thread(target=atexit._run_exitfuncs, daemon=True)

@@ -72,7 +72,7 @@ class IRError(TreesensError):
 
 
 class PipelineError(TreesensError):
-    """A pipeline text is invalid, or a pass is used without its requirements."""
+    """A pipeline text is invalid, or the requirements of a pass are not met."""
 
     code = "P001"
 
@@ -97,7 +97,7 @@ class MissingPackageError(UsageError):
 
 
 class OverwriteError(UsageError):
-    """An output file is an input of this run or, under a derived name, an existing file of another origin."""
+    """An output file is also an input of this run, or its derived name belongs to an existing file of another origin."""
 
     code = "U003"
 

@@ -57,7 +57,7 @@ def test_notes_and_errors_can_be_followed(name: str) -> None:
 def test_the_note_of_a_call_gives_the_name_as_python_writes_it() -> None:
     model, rows = model_and_rows("größe in cm")
     result = ts.sensitivity(model, vary=["größe in cm"], gap=0.01, data=rows, label="y")
-    assert any("give real=['größe in cm']" in str(item) for item in result.notes)
+    assert any("pass real=['größe in cm']" in str(item) for item in result.notes)
 
 
 @pytest.mark.extensions

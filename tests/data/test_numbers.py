@@ -145,7 +145,7 @@ def test_a_note_says_so_and_fractions_can_be_allowed(model: Any) -> None:
     frame, _ = data()
     (note,) = ts.sensitivity(model, vary=["age"], gap=0.05, data=frame).notes
     assert re.search(r"E403.*`age`, `amount`", note)
-    assert "give real=['age'] if fractions can occur" in note, "the remedy is one of Python"
+    assert "pass real=['age'] if fractions can occur" in note, "the remedy is one of Python"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = ask(model, "find a such that a.age > 30; a.age < 31", "feature age: real\ndomain from d", frame)

@@ -79,7 +79,7 @@ print(sorted({{m.split('.')[0] for m in sys.modules}} & {LIBRARIES!r}))
 def test_a_folder_that_is_no_model_says_what_to_give(tmp_path: Path) -> None:
     """Spark saves a folder with `metadata`; others hold a model file."""
     (tmp_path / "spark" / "metadata").mkdir(parents=True)
-    for name, remedy in (("spark", "give its whole folder"), (".", "give the model file inside it")):
+    for name, remedy in (("spark", "pass its whole folder"), (".", "pass the model file inside it")):
         with pytest.raises(ModelError) as refused:
             registry.load(tmp_path / name)
         assert remedy in str(refused.value)

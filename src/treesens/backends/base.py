@@ -47,7 +47,7 @@ class Termination(Enum):
     SATISFIED = "satisfied"
     """A feasible point was found for a problem without an objective."""
     OPTIMAL = "optimal"
-    """The incumbent is optimal according to the solver, or its gap is within the tolerance of the limits."""
+    """The incumbent is optimal according to the solver, or its gap is within the tolerance that the limits specify."""
     INFEASIBLE = "infeasible"
     TIME = "time"
     MEMORY = "memory"
@@ -75,8 +75,8 @@ class Limits:
     offset: float = 0.0
 
     def relative_gap(self, artifact: Artifact, least: float = 0.0) -> float:
-        """The relative gap to set in a solver, at least `least`. Solvers ignore the offset and the constant of the objective,
-        which would change the meaning of a relative tolerance: if either is non-zero, the exact optimum is required.
+        """The relative gap to set in a solver, at least `least`. Solvers ignore the objective's offset and constant, which
+        would change the meaning of a relative tolerance: if offset or constant is non-zero, the exact optimum is required.
         """
         knows_all = self.offset == 0.0 and artifact.objective_constant == 0
         return max(self.tolerance.relative if knows_all else 0.0, least)
@@ -230,7 +230,7 @@ def packages_of(name: str) -> tuple[str, ...]:
 
 def missing_module(name: str, extra: str = "", package: str = "") -> str | None:
     """None if the module `name` is installed, otherwise the reason with its remedy: install the extra `extra` or, if `package`
-    is given, this distribution, which slim installations omit.
+    is passed, this distribution, which slim installations omit.
     """
     wanted = f"'treesens[{extra}]'" if extra else package or name
     return None if is_installed(name) else f"{name} is not installed: pip install {wanted}"

@@ -27,7 +27,7 @@ _GRACE_SECONDS = 2.0
 
 
 def modules_of(backend: str) -> tuple[str, ...]:
-    """The modules that the server of a backend loads: this one, the backend's, and the solver's library."""
+    """The modules that the server of a backend loads: this module, the backend's, and the solver's library."""
     with contextlib.suppress(TreesensError):  # an unknown backend: its process says so
         found = get_backend(backend)
         return (__name__, type(found).__module__, *found.modules)
@@ -35,7 +35,7 @@ def modules_of(backend: str) -> tuple[str, ...]:
 
 
 def start_loading(backends: Iterable[str], threads: int) -> None:
-    """Starts the servers of several backends, which load libraries while their models are written."""
+    """Starts the servers of several backends, which load libraries while the backends' models are written."""
     for backend in backends:
         processes.start_loading(modules_of(backend), threads)
 
@@ -93,13 +93,13 @@ class Worker:
         return self.incumbents[known:]
 
     def kill(self, reason: Termination) -> None:
-        """Ends the solve and all its child processes immediately."""
+        """Kills the solve's process and all its child processes immediately."""
         if self.child.process.poll() is None:
             self._killed = reason
         self.child.kill()
 
     def close(self) -> None:
-        """Ends the solve, and removes its files."""
+        """Terminates the solve, and removes its files."""
         self.child.close()
         if self._scratch is not None:
             self._scratch.cleanup()

@@ -150,7 +150,7 @@ def _empty(constraint: q.Constraint) -> bool:
 
 
 def merge_conjuncts(constraints: Sequence[q.Constraint]) -> tuple[q.Constraint, ...]:
-    """Merges bounds on the same difference into one bound, which is stronger over cells than either alone."""
+    """Merges bounds on the same difference into one bound, which is stronger over cells than each bound alone."""
     result: list[q.Constraint] = []
     at: dict[tuple[object, ...], int] = {}
     for constraint in constraints:

@@ -50,7 +50,7 @@ def _marginals(scope: Scope, table: str) -> Marginals:
 
 
 def use_likelihoods(scope: Scope, atoms: Sequence[LikelihoodAtom]) -> None:
-    """Reads likelihood tables, and reports errors at the location of their names."""
+    """Reads likelihood tables, and reports errors at the location of the tables' names."""
     for atom in atoms:
         scope.cells(atom.node.data)
         for _, table in atom.factors:

@@ -224,7 +224,7 @@ def _attempt(
 
 
 def _check_names(found: Declarations) -> None:
-    """Checks that the features and tables named in declarations exist. If a model failed to load, all features pass."""
+    """Checks that the features and tables named in declarations exist. If a model failed to load, no feature is reported."""
     named = [source.data for source in found.sources] + [m.data for m in found.measures.values() if m.data is not None]
     for data in named:
         if data.text not in found.tables:
@@ -258,8 +258,8 @@ def asked_about(found: Declarations) -> set[str]:
 
 
 def _leave_out_unused(found: Declarations, file: ast.File) -> None:
-    """In columns that no tree splits on and no question names, sets text and values that the model cannot represent to 0: no
-    answer depends on these columns.
+    """In columns that no tree splits on and no question names, replaces text and values that the model cannot represent by 0:
+    no answer depends on these columns.
     """
     models = [model.ensemble for model in found.models.values() if model is not None]
     used = asked_about(found) | set(found.features)
@@ -313,7 +313,7 @@ def unknown_feature(found: Declarations, name: ast.Name, known: Iterable[str]) -
 
 
 def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: Sequence[FeatureSpec]) -> None:
-    """Notes features that are restricted to whole numbers without a declaration, and the remedy that allows fractions."""
+    """Notes features restricted to whole numbers without a declaration, and says how to allow fractions."""
     whole = [
         spec.name
         for feature, spec in zip(features, specs, strict=True)
@@ -329,7 +329,7 @@ def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: 
 
 
 def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
-    """Notes features that may be any number although a table has their columns, and the remedy that restricts them."""
+    """Notes features that may take any value although a table has their columns, and says how to restrict them."""
     tables = {name: table for name, table in found.tables.items() if table is not None}
     used = asked_about(found)
     open_ended = [
@@ -345,7 +345,7 @@ def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
 
 
 def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
-    """Checks that `domain from DATA` gives a domain to every feature without its own domain."""
+    """Checks that `domain from DATA` defines a domain for every feature without its own domain."""
     sources = [(s.data, table) for s in found.sources if (table := found.tables.get(s.data.text)) is not None]
     named = {name.text for onehot in found.onehots for name in onehot.features} | set(found.features)
     used = asked_about(found)

@@ -114,7 +114,7 @@ def _picks(
             yield {parameter: (name,) for parameter, name in zip(parameters, group, strict=True)}
         else:
             message = f"{len(parameters)} parameters cannot stand for {len(group)} feature{'s' * (len(group) != 1)}"
-            raise found.fail("E221", message, sweep.span, "give one feature per parameter in each choice")
+            raise found.fail("E221", message, sweep.span, "name one feature per parameter in each choice")
 
 
 def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Name, ...]]) -> N:
@@ -285,6 +285,6 @@ class _Writer:
 
     def _below_half(self, number: ast.Number) -> ast.Number:
         if not 0 < number.value < Fraction(1, 2):
-            remedy = "use a number such as 0.1; raw scores have `margin M` instead"
+            remedy = "use a number such as 0.1; for raw scores, write `margin M` instead"
             raise self.found.fail("E212", "a gap of probabilities must be above 0 and below 0.5", number.span, remedy)
         return number

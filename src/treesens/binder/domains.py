@@ -164,7 +164,7 @@ def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
 def coded_categories(feature: Feature, number_type: NumberType, seen: FloatArray | None = None) -> FeatureSpec:
     """A feature that the model reads as categories: codes 0..n-1, with the model's names.
 
-    `seen`, float64[rows], contains the codes in a table used by `domain from`: codes unknown to the model become legal too, and
+    `seen`, float64[rows], holds the codes in a table used by `domain from`: codes unknown to the model become legal too, and
     missing is legal if the table has a missing value.
     """
     count, labels = feature.categories, feature.labels
@@ -247,7 +247,7 @@ def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> 
     """`domain from DATA`: [min, max] of the column or, if there are few, its distinct values.
 
     "Few" means at most 12 whole values, or at most 12 values of any kind in a column with at least four times as many rows (a
-    short table says little about a continuous feature). A column of whole numbers gives a domain of whole numbers. Missing is
+    short table says little about a continuous feature). A column of whole numbers yields a domain of whole numbers. Missing is
     legal if the column has missing values.
     """
     present = column[~np.isnan(column)]
@@ -270,7 +270,7 @@ def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> 
 def closed_range(
     low: Fraction | None, high: Fraction | None, *, low_open: bool, high_open: bool, number_type: NumberType
 ) -> tuple[float, float]:
-    """The floats of an interval as a closed range, empty if the first exceeds the second; None means infinity."""
+    """The floats of an interval as a closed range, empty if its lower end exceeds its upper end; None means infinity."""
     first, last = -number_type.max, number_type.max
     if low is not None:
         first = ceil_to(low, number_type)

@@ -242,7 +242,7 @@ def _category_value(
     number, span = item.value.value, item.value.span
     if feature.unsure and item.name is None:
         message = (
-            f"`{span.text}` may be a code of `{feature.name}` or a name: the model does not state whose its names are"
+            f"`{span.text}` may be a code of `{feature.name}` or a name: the model does not link its names to features"
         )
         raise found.fail("E310", message, span, f"write `NAME = {span.text}` for the code")
     if abs(number) > Fraction(number_type.max):

@@ -52,7 +52,7 @@ class ResolvedQuestion:
 
     `models[i]` is the loaded model of `query.models[i]`, with features and columns in the question's order. `find` is the
     question without shorthand (except `Count`); `node` is its source. `tables` are the tables that the question uses, by name.
-    `rows` contains the rows of these tables and of the tables for domains, float64[rows, features] as the model stores them.
+    `rows` holds the rows of these tables and of the tables for domains, float64[rows, features] as the model stores them.
     """
 
     query: q.Query
@@ -82,7 +82,7 @@ class ResolvedQuestion:
         return self.models[self.query.points[point].model]
 
     def library_predicts(self, replay: str, confirm: str | None = None) -> list[LibraryReplay] | None:
-        """The library's own predict per model, if `replay` requires it, or for `auto` if the library is imported."""
+        """The library's own predict function per model, if `replay` requires it, or for `auto` if the library is imported."""
         libraries = libraries_of(self.models, "library" if confirm == "library" else replay)
         if replay == "emulated" or (replay == "auto" and not all(library in sys.modules for library in libraries)):
             return None

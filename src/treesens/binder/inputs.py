@@ -129,7 +129,7 @@ def _check_meaning(scope: Scope, spec: FeatureSpec, span: Span) -> None:
     """Raises an error if a number may be a code or a name (`Feature.unsure`) and no declaration decides which."""
     if spec.unsure:
         message = (
-            f"`{span.text}` may be a code of `{spec.name}` or a name: the model does not state whose its names are"
+            f"`{span.text}` may be a code of `{spec.name}` or a name: the model does not link its names to features"
         )
         remedy = f"declare the feature, e.g. {declaration(spec.name, 'category {NAME = code, ..}')}"
         raise scope.fail("E310", message, span, remedy)

@@ -17,7 +17,7 @@ _SPACES = 32
 class Session:
     """The questions of a file, bound on demand. Arguments and errors are those of `bind`; the first error is raised.
 
-    Warnings about single questions are discarded to bound memory; `warnings` contains the warnings about the file.
+    Warnings about single questions are discarded to bound memory; `warnings` holds the warnings about the file.
     """
 
     def __init__(

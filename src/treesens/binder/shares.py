@@ -21,7 +21,7 @@ class Shares(Protocol):
 
 
 def share_asked(scope: Scope, find: ast.Find | ast.Count) -> ShareAsked | None:
-    """The measure that a question uses, with the rows from which it is learnt; None if the question has none."""
+    """The measure that a question uses, with the rows from which it is learnt; None if the question has no measure."""
     if not isinstance(find, ast.Find) or find.share is None:
         return None
     measure = scope.found.measure(find.share)

@@ -46,7 +46,7 @@ class LinkedAtom:
 
 @dataclass(frozen=True)
 class LikelihoodAtom:
-    """A product of likelihoods; `factors` are the (point, table) of each likelihood."""
+    """A product of likelihoods; `factors` holds the pair (point, table) of each likelihood."""
 
     factors: tuple[tuple[int, str], ...]
     node: ast.Likelihood = field(compare=False)

@@ -1,4 +1,4 @@
-"""The typicality of points for a table, learnt once for all questions about the same inputs, in constraints and objectives."""
+"""The typicality of points for a table, in constraints and objectives; learnt once for all questions about the same inputs."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _with_scores(
     for atom, coefficient in terms.items():
         if len(legal_rows(scope, atom.node.data)) < _LEAST:
             message = f"`{atom.table}` has fewer than {_LEAST} rows in the domain"
-            raise scope.fail(TOO_FEW_ROWS, message, atom.node.span, "give more rows")
+            raise scope.fail(TOO_FEW_ROWS, message, atom.node.span, "pass more rows")
         score = typical_score(scope, atom.node.data, method_of(atom.way))
         found.append((atom.point, score, int(coefficient * whole)))
     return found, whole

@@ -81,7 +81,7 @@ class Faults:
             self.note(query, error)
 
     def answer(self, query: ResolvedQuestion, options: Options, ask: Callable[[], Result]) -> Result:
-        """The answer of `ask`; after an error, an open answer with the error as its reason, so that others proceed."""
+        """The answer of `ask`; after an error, an open answer with the error as its reason, so that other questions proceed."""
         from treesens.solve.question import result_of_error, result_of_interruption
 
         try:
@@ -179,7 +179,7 @@ def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], t
             names.append(text)
     if len(files) > 1 and names:
         raise UsageError(
-            f"`{names[0]}` could be a query of several files", remedy="give query names with one file, or only files"
+            f"`{names[0]}` could be a query of several files", remedy="pass query names with one file, or only files"
         )
     return files, tuple(names)
 

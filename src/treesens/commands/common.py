@@ -56,7 +56,7 @@ SECONDS = Number(min=0.001, max=1e9)
 
 
 class Word(click.Choice[str]):
-    """One of a few words, or a former word for one of them."""
+    """One of a fixed set of words, or a former word that one of these words replaced."""
 
     def __init__(self, kind: kinds.Choice) -> None:
         self.kind = kind
@@ -189,14 +189,14 @@ quiet_option = click.option(
 def named_set(text: str) -> list[str]:
     """The names in a non-empty set of features."""
     if not (names := split(text)):
-        raise UsageError("--vary names no feature", remedy="give a feature or a set a,b; without --vary each is tried")
+        raise UsageError("--vary names no feature", remedy="pass a feature or set a,b; without --vary each is tried")
     return names
 
 
 @dataclass
 class Pieces:
-    """Runs work piece by piece, each within `seconds` (None: no limit). A piece that takes longer is aborted with a message;
-    the other pieces are not affected.
+    """Runs pieces of work, each within `seconds` (None: no limit). A piece that takes longer is aborted with a message; the
+    other pieces are not affected.
     """
 
     seconds: float | None
@@ -234,8 +234,8 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
     only if they are trusted.
 
-    With `names`, only these queries are bound; without, all queries. A mistake in a query does not affect other queries: the
-    mistake is shown, and `exit_code_of` sets the exit code 2.
+    With `names`, only these queries are bound; without `names`, all queries. A mistake in a query does not affect other
+    queries: the mistake is shown, and `exit_code_of` sets the exit code 2.
     """
     from treesens.binder.file import bind
     from treesens.frontends.registry import load
@@ -315,7 +315,7 @@ def end_with(exit_code: int) -> None:
 
 
 def exit_code_with_outputs(context: click.Context, code: object) -> object:
-    """The exit code of a command that would end with `code`: a failed output's code overrides all but an interruption."""
+    """The exit code of a command that would exit with `code`: a failed output's code overrides all but an interruption."""
     failed: list[int] = context.meta.get(__name__, [])
     if not failed or code == INTERRUPTED:
         return code

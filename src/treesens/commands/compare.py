@@ -140,7 +140,7 @@ def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) 
 
 
 def disagreement(bound: ResolvedQuestion, cells: list[Cell]) -> list[str]:
-    """A sentence with both sides if verdicts contradict each other; one pair of verdicts is enough per question."""
+    """A sentence with two verdicts that contradict each other, if any do; one pair of verdicts is enough per question."""
     from treesens.records.answers import points_of
 
     found = [c for c in cells if c.result.verdict is Verdict.FOUND]

@@ -77,12 +77,12 @@ def command(
     if len(asked) > 1 and output is None:
         raise UsageError(
             f"{len(asked)} questions and one standard output",
-            remedy="name one question, or give a folder with --output",
+            remedy="name one question, or pass a folder with --output",
         )
     if output is not None and len(asked) == 1:
         check_writable(output)
     if legend and output is None:
-        raise UsageError("a legend requires an output file", remedy="give a file with --output")
+        raise UsageError("a legend requires an output file", remedy="pass a file with --output")
     paths = files_of([bound.name for bound in asked], output, target, force=force)
     legends = {name: path.with_name(f"{path.name}.legend.tsv") for name, path in paths.items() if legend}
     for beside in legends.values():
@@ -125,7 +125,7 @@ def command(
 def files_of(names: Sequence[str], output: Path | None, target: str, *, force: bool) -> dict[str, Path]:
     """The file of each question: `output` itself for one question, files inside it for several; empty without `output`.
 
-    Raises UsageError if two questions share a file name, and OverwriteError if a file exists, unless `force`.
+    Raises UsageError if two questions share a file name, and OverwriteError if a file exists, unless `force` is set.
     """
     if output is None or len(names) == 1:
         return {} if output is None else {names[0]: output}

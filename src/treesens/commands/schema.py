@@ -17,7 +17,7 @@ from treesens.report.terminal import say, say_json
 @click.command("schema")
 @click.argument("record", required=False)
 def command(record: str | None) -> int:
-    """Show the JSON Schema (draft 2020-12) of `treesens RECORD --json` output; without RECORD, list the commands with one.
+    """Show the JSON Schema (draft 2020-12) of `treesens RECORD --json` output; without RECORD, list the commands with a schema.
 
     Exit codes: 0, or 1 if the command has no schema.
     """

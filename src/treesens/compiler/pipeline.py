@@ -1,4 +1,4 @@
-"""The pass manager: pipelines are text that is checked before it runs, and every step keeps its postsolve. `compile_query`
+"""The pass manager: pipelines are texts that are checked before passes run, and every step keeps its postsolve. `compile_query`
 lowers a typed question and runs a pipeline:
 
 share-copies,unaffected-leaves,aff-reduce,order-predicates{by=gain}
@@ -50,7 +50,7 @@ _HELPED = frozenset({"bounded", "default"})
 
 
 def pipeline_for(backend: str, pipeline: str) -> str:
-    """The pipeline for a backend. The engine's pipeline omits passes that call it; it needs leaves that cover the space.
+    """The pipeline for a backend. The engine's pipeline omits passes that call the engine; leaves must cover the space.
 
     The portfolio (`auto`) starts with the engine; for solvers, it compiles the question again with `pipeline`.
     """
@@ -270,7 +270,7 @@ def _compile(query: Query, pipeline: str, verify_each: bool) -> Compilation:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """A proof by the compiler or the engine (`backend`), before any search, that no cells satisfy the constraints."""
+    """A proof that no cells satisfy the constraints, from the compiler or the engine (`backend`) before any search."""
 
     reason: str
     backend: str = "compiler"
@@ -278,7 +278,7 @@ class Contradiction:
 
 
 def decide_at_compile_time(compilation: Compilation) -> Contradiction | None:
-    """The contradiction found by the compiler, if valid for the question."""
+    """The contradiction found by the compiler, if it is valid for the question."""
     if not (compilation.module.contradictory and compilation.compiled.none_survives):
         return None
     if not compilation.compiled.proof_dependencies:

@@ -154,9 +154,9 @@ class Ranked:
 class RowCount:
     """The number of table rows that answer a question.
 
-    `rows` contains the numbers of these rows, and `undecided` the numbers of open rows (time ran out, or the library's
-    arithmetic disagrees with exact arithmetic). `total` is the number of all rows in the table, and `outside` is the number of
-    rows outside the domain, which cannot answer. `shown` is the witness's row.
+    `rows` holds the numbers of these rows, and `undecided` the numbers of open rows (time ran out, or the library's arithmetic
+    disagrees with exact arithmetic). `total` is the number of all rows in the table, and `outside` is the number of rows
+    outside the domain, which cannot answer. `shown` is the witness's row.
     """
 
     rows: tuple[int, ...]
@@ -226,7 +226,7 @@ class ShareFound:
 
 @dataclass(frozen=True)
 class Core:
-    """Conjuncts of a question that no inputs satisfy together, by location and text.
+    """Conjuncts of a question, by location and text: no inputs satisfy all these conjuncts.
 
     `model_free` is True if no conjunct mentions scores; `minimal` is True if an answer exists whenever one conjunct is removed.
     """
@@ -305,7 +305,7 @@ _Answer = TypeVar("_Answer")
 def afterwards(result: Result, step: str, work: Callable[[], Result]) -> Result:
     """The result of `work` on an answer; if the step fails, the answer itself with a note and the error code.
 
-    Used for steps after an answer (regions, nearest rows, shares, certificates, cores), so that a failure keeps the answer.
+    Used for steps after an answer (regions, nearest rows, shares, certificates, cores), so that the answer survives a failure.
 
     Errors that are not the user's are logged with a traceback. Interruptions are not caught.
     """
@@ -342,6 +342,6 @@ def has_own_fault(result: Result) -> bool:
 
 
 def have_own_fault(records: Iterable[Mapping[str, Any]]) -> bool:
-    """True if an answer among the records of a study, or a step after it, ended in an error of treesens itself."""
+    """True if an answer among the records of a study, or a step after an answer, ended in an error of treesens itself."""
     parts = [part for one in records for part in (one, one.get("share") or {}, *(one.get("certificates") or ()))]
     return any(is_own_fault(text) for part in parts for text in (part.get("reason"), *(part.get("notes") or ())))

@@ -1,9 +1,9 @@
 """Cavities: boxes of a few features that contain no row of a table (paper, section 4, "clause summaries").
 
-The paper finds cavities one by one with an SMT solver, clauses of one feature first, each with the lowest lower and the highest
-upper guard. Here cavities are taken from the joint histogram of cells: a box is maximal if no side can be extended by a cell
-without reaching a row. As in the paper, boxes are ordered by the number of features, and then by size (cells, summed over the
-features).
+The paper finds cavities one by one with an SMT solver; the solver starts with clauses of one feature, and each clause has the
+lowest lower guard and the highest upper guard. Here cavities are taken from the joint histogram of cells: a box is maximal if
+no side can be extended by a cell without reaching a row. As in the paper, boxes are ordered by the number of features, and then
+by size (cells, summed over the features).
 
 Up to two features the enumeration is complete. For boxes of three features, features with many cells are first coarsened to
 groups of cells with similar numbers of rows, so that the work per triple is bounded; boxes of groups are then extended to
@@ -52,7 +52,7 @@ _Box = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
 
 
 def maximal_empty_boxes(cells: Int32Array, n_cells: Int32Array, width: int, limit: int) -> Boxes:
-    """At most `limit` maximal empty boxes of at most `width` features; boxes of fewer features first, then larger boxes.
+    """The first `limit` maximal empty boxes of at most `width` features; boxes of fewer features first, then larger boxes.
 
     `cells` are int32[rows, features], where -1 is in no box. Features with a single cell are ignored.
     """
@@ -223,7 +223,7 @@ def _size(cavities: Cavities, box: Box) -> float:
 
 
 Literal: TypeAlias = tuple[str, bool, float]
-"""A feature; True if the value must be below the number, False if at or above the number; and the number."""
+"""A feature; True if the value must be below the number, False if it must not; and the number."""
 Clause: TypeAlias = tuple[Literal, ...]
 """At least one of the literals must hold."""
 _LARGEST = 1e300

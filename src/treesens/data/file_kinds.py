@@ -13,7 +13,7 @@ _BEGINNINGS: Mapping[bytes, tuple[str, str]] = {
     b"BZh": ("a bzip2 file", "unpack it: bunzip2 {file}"),
     b"\xfd7zXZ\0": ("an xz file", "unpack it: unxz {file}"),
     b"\x28\xb5\x2f\xfd": ("a Zstandard file", "unpack it: unzstd {file}"),
-    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "unpack it, and give the CSV inside"),
+    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "unpack it, and pass the CSV inside"),
     b"ARROW1": ("an Arrow file (Feather)", "{read_feather}"),
     b"FEA1": ("a Feather file", "{read_feather}"),
     b"ORC": ("an ORC file", "{read_orc}"),
@@ -26,7 +26,7 @@ _BEGINNINGS: Mapping[bytes, tuple[str, str]] = {
     b"SQLite format 3\0": ("an SQLite database", "export a table: sqlite3 -csv -header {file} 'SELECT * FROM ..'"),
     b"$FL2": ("an SPSS file", "{read_spss}"),
     b"<stata_dta>": ("a Stata file", "{read_stata}"),
-    b"%PDF": ("a PDF file", "give CSV or Parquet"),
+    b"%PDF": ("a PDF file", "pass CSV or Parquet"),
     codecs.BOM_UTF16_LE: ("UTF-16, not UTF-8", "save it as UTF-8 (`iconv -f utf-16 -t utf-8`)"),
     codecs.BOM_UTF16_BE: ("UTF-16, not UTF-8", "save it as UTF-8 (`iconv -f utf-16 -t utf-8`)"),
 }
@@ -53,7 +53,7 @@ def kind_of(head: bytes, file: str) -> tuple[str, str] | None:
             if remedy.startswith("{read_"):
                 return name, _converted(remedy.strip("{}"), file)
             return name, remedy.format(file=file)
-    return ("binary (with NUL bytes)", "give CSV or Parquet") if b"\0" in head else None
+    return ("binary (with NUL bytes)", "pass CSV or Parquet") if b"\0" in head else None
 
 
 def _converted(reader: str, file: str) -> str:

@@ -28,7 +28,7 @@ from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept
 from treesens.data.rows import cells_of_rows
 
 MOST_COMBINATIONS = 1024
-"""Maximum combinations of cells of all sensitive features but that with most cells; above it, cells are thinned evenly."""
+"""Maximum combinations of cells of all sensitive features but the one with most cells; above it, cells are thinned evenly."""
 
 _CHUNK = 4096
 _INPUTS = 1 << 14
@@ -45,7 +45,7 @@ class Flips:
     `highest` and `lowest`, int64[rows], are raw scores (before averaging): the exact score is in [v, v + slack] units of
     2**-shift, and is v itself if `slack` is 0 (a row that passes a threshold by less than `slack` is not counted).
     `highest_cells` and `lowest_cells`, int32[rows, features], are the cells of the sensitive `features` at which the extremes
-    are reached, and `own`, int64[rows], are the scores of the unchanged rows. `index` contains the rows' numbers in the table.
+    are reached, and `own`, int64[rows], are the scores of the unchanged rows. `index` holds the rows' numbers in the table.
     `complete` is False if not all combinations of cells were tried, so that some flipping rows may be missed. If the two sides
     use different scores (leads of two classes), `own_low` is the score of the unchanged rows on the lower side.
     """
@@ -90,7 +90,7 @@ def flips(
     `legal[f]`, bool[n_cells], marks the cells of feature f with a legal value. For several features all combinations are tried,
     up to `limit`, with at least `least` cells of each feature. With a model, the engine sums the scores of its `output` for all
     cells of the feature with the most cells, which do not count for the limit; without `with_own` the scores `own` remain 0.
-    With a judge, rows are tried until the `budget` is over; the judge's numbers are the scores, in units of 1.
+    With a judge, rows are tried until the `budget` is spent; the judge's numbers are the scores, in units of 1.
     """
     chosen, rows = tuple(features), np.arange(len(cells))
     index = rows if index is None else index
@@ -134,7 +134,7 @@ def flips(
 def combined_rows(
     cells: Int32Array, features: Sequence[int], options: Sequence[NDArray[np.int64]], budget: Budget | None
 ) -> Iterator[tuple[Int64Array, Int32Array, Int32Array]]:
-    """Yields the rows of `cells`, int32[rows, features], with every combination of cells, in batches until the budget is over.
+    """Yields the rows of `cells`, int32[rows, features], with every combination of cells, in batches until the budget is spent.
 
     A batch contains the positions of rows, the combinations, int32[combinations, chosen], and the rows' cells, first unchanged,
     then with each combination, int32[rows, 1 + combinations, features].
@@ -223,7 +223,7 @@ class FlipQuestion:
         return np.asarray(self.clearance(found) >= 0)
 
     def clearance(self, found: Flips) -> Int64Array:
-        """The smaller of the amounts by which rows meet two bounds, negative if one is unmet, in units of the sweep."""
+        """The smaller of the amounts by which rows meet two bounds, negative if a bound is unmet, in units of the sweep."""
         return np.minimum(*self._margins(found))
 
     def deficit(self, found: Flips) -> Int64Array:

@@ -234,7 +234,7 @@ def _text_remedy(text: str, column: str, values: Column, known: Mapping[str, flo
         return f"`{text[:40]}` looks like a number with a unit: write the number alone, in the unit of training"
     named = declaration(column, "category {NAME = code, ..}")
     return (
-        f"declare its categories in a `.sens` file, {named} (audit and its like read it with --domain), or encode it "
+        f"declare its categories in a `.sens` file, {named} (studies like audit read it with --domain), or encode it "
         "as for training"
     )
 
@@ -285,7 +285,7 @@ def table_of_columns(
     """The table with these columns, which become read-only. Raises DataError for no rows or an unknown label column."""
     count = len(next(iter(columns.values()))) if columns else 0
     if count == 0:
-        raise DataError("the table has no rows", place=place, remedy="give a table with at least one row")
+        raise DataError("the table has no rows", place=place, remedy="pass a table with at least one row")
     if label is not None and label not in columns:
         raise DataError(f"the table has no column `{label}`", place=place, remedy=did_you_mean(label, columns))
     for values in columns.values():
@@ -388,7 +388,7 @@ def _columns_of(lines: list[list[str]], names: list[str], place: str) -> dict[st
             raise DataError(
                 f"row {row} has {len(line)} fields, the header has {len(names)}",
                 place=f"{place}, row {row}",
-                remedy="put fields that hold the separator in double quotes",
+                remedy="put fields that contain the separator in double quotes",
             )
     fields = zip(*body, strict=True) if body else ((),) * len(names)
     return {name: column_of_fields(column) for name, column in zip(names, fields, strict=True)}
@@ -402,15 +402,15 @@ def table_of_array(array: np.ndarray[Any, Any], models: Iterable[LoadedModel], l
 
     Raises DataError for an array of another shape, and for a label, because array columns have no names.
     """
-    remedy = "give the columns in the order of training, or a data frame that names them"
+    remedy = "pass the columns in the order of training, or a data frame that names them"
     if array.ndim != 2 or array.dtype.names is not None:
         shape = " x ".join(map(str, array.shape)) or "a single value"
         raise DataError(
-            f"an array of shape {shape} is not a table", place=_PLACE, remedy="give an array [rows, features]"
+            f"an array of shape {shape} is not a table", place=_PLACE, remedy="pass an array [rows, features]"
         )
     if label is not None:
         raise DataError(
-            f"an array has no column `{label}`", place=_PLACE, remedy="leave `label` out, or give a data frame"
+            f"an array has no column `{label}`", place=_PLACE, remedy="leave `label` out, or pass a data frame"
         )
     known = [model.ensemble.feature_names for model in models]
     names = next((one for one in known if len(one) == array.shape[1]), None)
@@ -477,7 +477,7 @@ def check_range(table: Table, name: str, values: FloatArray, number_type: Number
             f"column `{name}` contains infinite values, or values beyond the range of {number_type.value}, in "
             f"{len(beyond)} of {table.rows} rows",
             place=f"{table.name}, row {int(beyond[0])}, column `{name}`",
-            remedy="leave the fields of missing values empty, or give the largest possible value",
+            remedy="leave the fields of missing values empty, or write the largest finite value instead",
         )
 
 

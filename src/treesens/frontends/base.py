@@ -1,4 +1,4 @@
-"""The interface of a frontend: converts model files or live objects to an `Ensemble`, and replays in the library.
+"""The interface of a frontend: converts model files or live objects to an `Ensemble`, and replays answers in the library.
 
 If a model predicts several outputs at once (labels of a row, or targets of a regression), `FORMAT:output=K` selects output K,
 counted from 0 in the library's order; likewise, `FORMAT:VARIANT` selects one of several models in a file. The result is a
@@ -33,7 +33,7 @@ class LoadedModel:
     library's type), and `leaf_ids(X)` returns its leaf ids ([rows, trees]; None if the library has no leaf ids). Both functions
     import the library on first use. `predicts(X)` returns the results of the library's predict and predict_proba (None if the
     library lacks them); `inputs(X)` converts the rows to the input of predict (None if predict takes X). `notes` are sentences
-    for the user, `meaning` is the user's description of the features and classes.
+    for the user, and `meaning` is the user's description of the features and classes.
     """
 
     ensemble: Ensemble
@@ -78,7 +78,7 @@ def _few(names: Sequence[str]) -> str:
 
 @runtime_checkable
 class Frontend(Protocol):
-    """A model format. An entry point in group `treesens.frontends` refers to an instance, or class without arguments."""
+    """A model format. An entry point in group `treesens.frontends` is an instance, or a class called without arguments."""
 
     name: str
     """Short lower-case name of the format, for `--format` and messages."""
@@ -95,7 +95,7 @@ class Frontend(Protocol):
         ...
 
     def recognises_object(self, obj: object) -> bool:
-        """True if a live object is a model of this library; must not import the library."""
+        """True if a live object is a model of this library; the method must not import the library."""
         ...
 
     def load(self, path: Path, data: bytes) -> LoadedModel:

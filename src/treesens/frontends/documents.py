@@ -49,7 +49,7 @@ def parse_document(data: bytes, place: str, *, float32_text: bool = False) -> An
         raise ModelError(
             "the file is neither UTF-8 JSON nor UBJSON",
             place=f"{place}: byte {error.start}",
-            remedy="give a model saved as .json or .ubj",
+            remedy="pass a model saved as .json or .ubj",
         ) from None
     # The default is C's float, which json calls without executing Python code.
     parse_float: Callable[[str], Any] | None = _to_float32 if float32_text else None
@@ -250,7 +250,7 @@ def optional(absent: str, fields: Mapping[str, Meaning], since: str = "") -> dic
 
 
 def check_document(table: Table, document: Any, place: str, kind: str = "model") -> None:
-    """Refuses documents with unlisted or without required fields. The ModelError states the field and its location."""
+    """Refuses documents with unlisted fields, or without required fields. The ModelError states the field and its location."""
     todo: list[tuple[Any, str, str]] = [(document, kind, "")]
     while todo:
         value, kind, path = todo.pop()

@@ -31,7 +31,7 @@ _MOST_BYTES = 1_000_000
 @dataclass(frozen=True)
 class Meaning:
     """`classes` maps labels of the model to names, and `favourable` is one of these labels; `place` is the file that contains
-    these facts, `sha256` its digest.
+    these facts, and `sha256` is the file's digest.
     """
 
     protected: tuple[str, ...] = ()

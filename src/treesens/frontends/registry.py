@@ -86,7 +86,7 @@ def libraries_of(models: Iterable[LoadedModel], replay: str) -> list[str]:
 
 
 def load(source: object, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
-    """The model in a file (a path) or a live object; the format is detected from the content unless it is given.
+    """The model in a file (a path) or a live object; the format is passed, or detected from the content.
 
     `FORMAT:VARIANT` selects one of the models in a file: `xgboost:best` is the model chosen by early stopping.
     `FORMAT:output=K` selects output K, from 0, of a file or object that predicts several outputs at once.
@@ -165,7 +165,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _load_folder(path: Path, name: str | None) -> LoadedModel:
-    """The model in a folder. Raises ModelError if the folder is no model of the named format (None: of any)."""
+    """The model in a folder. Raises ModelError if the folder is not a model of the named format (None: of any format)."""
     place = str(path)
     try:
         names = [entry.name for entry in islice(os.scandir(path), MOST_FILES)]
@@ -184,13 +184,13 @@ def _load_folder(path: Path, name: str | None) -> LoadedModel:
     raise ModelError(
         f"this is a folder (not a regular file) and not a model{of}",
         place=place,
-        remedy="give the model file inside it; a Spark model is the folder that contains `metadata`",
+        remedy="pass the model file inside it; a Spark model is the folder that contains `metadata`",
     )
 
 
 @contextmanager
 def _damage_told(place: str) -> Iterator[None]:
-    """Reports unexpected errors of a reader within the block as a damaged file."""
+    """Reports unexpected errors of a reader within the block as damage to the file."""
     try:
         yield
     except MemoryError:

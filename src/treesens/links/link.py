@@ -212,7 +212,7 @@ class Link:
     def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
         """The reason why a class cannot lead by this factor of probabilities and this margin, or None."""
         if margin and not self.leads_by_margin:
-            message = "the classes of a calibrated model, or a mean of several, lead by a probability, not by a margin"
+            message = "classes of a calibrated model, or of a mean of models, lead by a probability, not a margin"
             return message, "write `by factor g`, or compare `prob(P)` with a number"
         if factor > 1 and self.is_probability and not self.leads_by_factor:
             return f"the link `{self.name}` bounds no ratio of probabilities", "compare `prob(P)` with a number"

@@ -118,7 +118,7 @@ def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
 
 
 class Answers(InNotebook, Mapping[str, Answer]):
-    """Answers by the name of their question. `errors` contains the errors of the other queries by name; access to such a query
+    """Answers by the name of their question. `errors` holds the errors of the other queries by name; access to such a query
     raises the query's error.
     """
 

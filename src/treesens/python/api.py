@@ -60,7 +60,7 @@ def check_text(
     data: Mapping[str, Data] | None = None,
     **options: Unpack[CallOptions],
 ) -> Answers:
-    """Answers questions given as text, or as objects of `treesens.query`, over live models and frames.
+    """Answers questions passed as text, or as objects of `treesens.query`, over live models and frames.
 
     In a text, `model m from "NAME"` and `data d from "NAME"` refer to entries of `models` and `data`; objects use the names in
     their questions. Options are as for `check`.
@@ -137,7 +137,7 @@ def _bound(
         return bound_tree(*question.with_sources(models, data), Diagnostics())
     if models is not None:
         if isinstance(question, Path):
-            raise UsageError("a file declares its own models", remedy="give its text, or leave `models` out")
+            raise UsageError("a file declares its own models", remedy="pass its text, or leave `models` out")
         return bound_tree(parse(question, "<query>"), models, data, Diagnostics())
     path = path_of("question", question)
     return bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=Diagnostics())

@@ -38,7 +38,7 @@ ALIASES: Mapping[str, str] = {
 
 
 def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Named arguments under their present names. Raises ArgumentsError for an unknown name, and for an argument given twice."""
+    """Named arguments under their present names. Raises ArgumentsError for an unknown name or an argument passed twice."""
     found: dict[str, Any] = {}
     for name, value in given.items():
         own = name if name in known else ALIASES.get(name, name)

@@ -149,7 +149,7 @@ def table_of(source: Any, label: str | None, rows: int | None, models: Sequence[
 def answer_file(
     bound: ResolvedFile, names: Sequence[str], frame: Any, options: Options, notes: tuple[str, ...] = ()
 ) -> Answers:
-    """The answers to the questions of a file. Ctrl-C returns the results so far."""
+    """The answers to the questions of a file. If interrupted by Ctrl-C, returns the results so far."""
     wanted = [b for b in bound.queries if not names or b.name in names or b.name.partition("[")[0] in names]
     answers = []
     errors: dict[str, TreesensError] = dict(bound.broken)
@@ -173,7 +173,7 @@ def answer_file(
 
 
 class Session:
-    """Questions about the model `m`, and the table `d` if given, in the language without declarations.
+    """Questions about the model `m` and, if one is passed, the table `d`, in the language without declarations.
 
     `declarations` are lines of a file (`feature age: real in [0, 120]`, `domain from d`); without any, domains come from the
     table. Options are those of `check`. Answers have no widened region and, unless `regions` is set, no nearest row: a question

@@ -67,7 +67,7 @@ def check_solver(name: str, value: Any, kind: kinds.Solver = kinds.Solver()) -> 
     from treesens.backends.base import get_backend
 
     if not isinstance(value, str):
-        raise UsageError(f"`{name}` is {_shown(value)}", remedy='give the name of a backend as a text, e.g. "native"')
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy='pass the name of a backend as a text, e.g. "native"')
     if value != "auto" and not (kind.or_library and value == "library"):
         get_backend(value)
 
@@ -77,7 +77,7 @@ def check_pipeline(name: str, value: Any) -> None:
     from treesens.compiler.pipeline import Pipeline
 
     if not isinstance(value, str):
-        raise UsageError(f"`{name}` is {_shown(value)}", remedy='give passes as a text, e.g. "default"')
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy='pass passes as a text, e.g. "default"')
     Pipeline.parse(value)
 
 
@@ -85,20 +85,20 @@ def check_seconds(name: str, value: Any) -> None:
     """Raises UsageError unless the value is a positive number of seconds."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value <= MOST_SECONDS:
-        raise UsageError(f"`{name}` is {_shown(value)}", remedy="give a positive number of seconds")
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy="pass a positive number of seconds")
 
 
 def check_number(name: str, value: Any, least: float, most: float) -> None:
     """Raises UsageError unless the value is a number in the range."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not least <= value <= most:
-        raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"give a number from {least:g} to {most:g}")
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"pass a number from {least:g} to {most:g}")
 
 
 def check_flag(name: str, value: Any) -> None:
     """Raises UsageError unless the value is True or False."""
     if not isinstance(value, bool):
-        raise UsageError(f"`{name}` is {_shown(value)}", remedy="give True or False")
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy="pass True or False")
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
@@ -106,21 +106,21 @@ def check_whole(name: str, value: Any, least: int, most: int) -> None:
     import numpy as np
 
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-        raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"give a whole number from {least} to {most}")
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"pass a whole number from {least} to {most}")
 
 
 def check_threshold(value: Any) -> Fraction:
     """A probability threshold as written. Raises UsageError unless the value is between 0 and 1."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < 1:
-        raise UsageError(f"`threshold` is {_shown(value)}", remedy="give a number between 0 and 1, e.g. 0.2")
+        raise UsageError(f"`threshold` is {_shown(value)}", remedy="pass a number between 0 and 1, e.g. 0.2")
     return Fraction(repr(float(value)))
 
 
 def path_of(name: str, value: Any) -> Path:
     """A path. Raises UsageError for other types."""
     if not isinstance(value, str | PathLike):
-        raise UsageError(f"`{name}` is {value!r:.60}", remedy="give the path of a file")
+        raise UsageError(f"`{name}` is {value!r:.60}", remedy="pass the path of a file")
     return Path(value)
 
 

@@ -62,8 +62,8 @@ def typed(call: _Call) -> _Call:
 def in_python(note: str) -> str:
     """A note whose remedy is an argument of the call instead of a declaration or an option."""
     option = re.compile("add `(--real .+?)` if fractions can occur")
-    told = REAL.sub(lambda found: f"give real=[{found[1] or found[2]!r}] if fractions can occur", note)
-    return as_arguments(option.sub(lambda f: f"give real=[{shlex.split(f[1])[1]!r}] if fractions can occur", told))
+    told = REAL.sub(lambda found: f"pass real=[{found[1] or found[2]!r}] if fractions can occur", note)
+    return as_arguments(option.sub(lambda f: f"pass real=[{shlex.split(f[1])[1]!r}] if fractions can occur", told))
 
 
 def as_arguments(text: str) -> str:

@@ -183,7 +183,7 @@ class Journal:
             raise DataError(
                 f"the journal cannot be used: {error}",
                 place=str(self.path),
-                remedy="name another file with --journal; answers stored before remain in this one",
+                remedy="name another file with --journal; answers stored before remain in this file",
             ) from None
         return rows, [] if self._late is None else self._late.execute(statement, values).fetchall()
 
@@ -296,7 +296,7 @@ def _writers_lock(path: Path) -> sqlite3.Connection:
         raise UsageError(
             "another run is writing this journal",
             place=str(path),
-            remedy="wait for it, or name another with --journal",
+            remedy="wait until that run ends, or pass another file with --journal",
         ) from None
     return lock
 
@@ -313,5 +313,5 @@ def _not_begun(path: Path, error: sqlite3.OperationalError) -> UsageError:
         full = False
     why = "the disk is full" if full else str(error)
     return UsageError(
-        f"the journal cannot be opened: {why}", place=str(path), remedy="give another --journal file, or free up space"
+        f"the journal cannot be opened: {why}", place=str(path), remedy="pass another --journal file, or free up space"
     )

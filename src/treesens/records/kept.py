@@ -148,7 +148,7 @@ def _share(query: Query, verdict: Verdict, kept: Mapping[str, Any]) -> ShareFoun
     lower, upper = float(kept["lower"]), float(kept["upper"])
     asked = query.share
     if asked is None or not 0 <= lower <= upper <= 1 or (verdict is Verdict.NONE and lower > 0):
-        raise ValueError("a share is a fraction of 1 of a measure in the question")
+        raise ValueError("a share is a number from 0 to 1, for a measure in the question")
     estimate = _part(kept, "estimate", _estimate)
     closed, reason, rows = bool(kept["closed"]), str(kept["reason"]), _part(kept, "rows", int)
     found = ShareFound(asked.measure, asked.kind, lower, upper, estimate, closed, reason, rows=rows)

@@ -120,7 +120,7 @@ def open_session(file: ast.File, base: Path, *, trust_pickle: bool) -> Session:
 def questions_of(
     document: Document, session: Session, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[Question]:
-    """The questions of a document; a query's first question is bound, to find mistakes before anything runs."""
+    """The questions of a document; a query's first question is bound, to find mistakes before any question is solved."""
     context = context_of(session.file, document.files)
     shares = _shares(session)
     bound: set[str] = set()

@@ -67,7 +67,7 @@ class Explanation(InNotebook):
 
 
 def compiled_part(query: Query) -> Query:
-    """The part of a question that the compiler handles at once: one row of a count, without a nonlinear objective."""
+    """The part of a question that is compiled as a unit: one row of a count, without a nonlinear objective."""
     goal = query.objective
     linear = goal is None or (goal.nearest is None and goal.probability is None)
     return replace(query, rows=None, objective=goal if linear else None)
@@ -95,7 +95,7 @@ def explanation(bound: ResolvedQuestion, pipeline: str, backend: Backend, option
 
 
 def methods_record(query: Query, options: Options) -> dict[str, Any]:
-    """The fitting methods in order. For a count of rows, these methods are those for a row that sweeps leave open."""
+    """The fitting methods in order. For a count of rows, the methods are those for one row that sweeps leave open."""
     one = replace(query, rows=None)
     note = note_on_cases(one)
     return {

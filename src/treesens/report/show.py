@@ -317,13 +317,13 @@ def _score(value: Any) -> str:
 
 
 ALL_SHOWN = 4
-"""Maximum number of classes of which all are shown; of more, only classes named in the question or predicted are shown."""
+"""Up to this number, all classes are shown; beyond it, only classes named in the question or predicted are shown."""
 
 
 def score_rows(bound: ResolvedQuestion, witness: Witness) -> list[tuple[str, list[Any]]]:
-    """A label and a value per point (None if a point's model has no such score): `margin` and `prob` or `value` for models with
-    one score; `class`, then a line per class, for models with several. Classes show probabilities, unless the question is only
-    about margins.
+    """A label and a value per point (None if a point's model has no such score): `margin`, and `prob` or `value`, for models
+    with one score; `class`, then a line per class, for models with several. Classes show probabilities, unless the question is
+    only about margins.
     """
     query, nodes = bound.query, list(nodes_in(bound.find))
     labels = [label for node in nodes for label in _labels(node)]
@@ -363,7 +363,7 @@ def _shown(scores: dict[str, Any], classes: Sequence[str | int], labels: Sequenc
 
 
 def _flat(scores: dict[str, Any], wanted: set[str], shown: set[str]) -> dict[str, Any]:
-    """A point's scores with a line for each displayed class, of the requested kinds."""
+    """A point's scores of the requested kinds, with a line for each displayed class."""
     known = {kind for kind, score in scores.items() if isinstance(score, dict)}
     kinds = known & wanted or known
     result: dict[str, Any] = {}

@@ -22,8 +22,8 @@ class Table(RichTable):
         super().add_row(*map(_seen, cells), **options)
 
     def print_fitted(self, console: Console, spare: Sequence[str] = ()) -> None:
-        """Prints the table. The columns `spare` are omitted in order until the table fits, and a line lists these. If the table
-        still does not fit, cells are broken at blanks; if single words are too long for this, every row becomes a block.
+        """Prints the table. The columns `spare` are omitted in order until the table fits; a line names them. If the table
+        still does not fit, cell text is wrapped at spaces; if single words are too long for this, every row becomes a block.
         """
         every, left_out = list(self.columns), []
         for name in spare:
@@ -53,7 +53,7 @@ class Table(RichTable):
         return sum(self._whole_widths()) + self._between() <= console.width
 
     def _whole_widths(self) -> list[int]:
-        """Widths of the columns with unbroken cells."""
+        """Widths of the columns with unwrapped cells."""
         cells = ((column.header, *column.cells) for column in self.columns)
         return [max((cell_len(str(cell)) for cell in column), default=0) for column in cells]
 
@@ -62,7 +62,7 @@ class Table(RichTable):
         return self._extra_width + sum(self._get_padding_width(number) for number in range(len(self.columns)))
 
     def _broken_widths(self, room: int) -> list[int] | None:
-        """Widths of the columns, none below its longest word, with as many columns unbroken as possible; None if single words
+        """Widths of the columns, none below its longest word, with as many columns unwrapped as possible; None if single words
         need more space.
         """
         cells = [[column.header, *column.cells] for column in self.columns]

@@ -31,7 +31,7 @@ def terminal_width() -> int | None:
 
 
 def display_width(text: str) -> int:
-    """The display width of a text: East Asian characters count two, combining characters zero."""
+    """The display width of a text: East Asian characters have width 2, combining characters have width 0."""
     if text.isascii():
         return len(text)
     return sum(_columns(character) for character in text)
@@ -44,7 +44,7 @@ def _columns(character: str) -> int:
 
 
 def wrapped(text: str, width: int | None, hanging: int = 0) -> list[str]:
-    """The lines of a text, broken at blanks if they are too long; continuation lines are indented like the line, plus
+    """The lines of a text, wrapped at spaces if they are too long; continuation lines are indented like the line, plus
     `hanging`. A word longer than a line is not broken.
     """
     if width is None:
@@ -102,7 +102,7 @@ def say(*parts: str, err: bool = False, nl: bool = True) -> None:
 
 
 def say_wrapped(text: str, hanging: int = 2) -> None:
-    """Prints lines on standard output, broken at blanks at the terminal's width."""
+    """Prints lines on standard output, wrapped at spaces at the terminal's width."""
     for line in wrapped(visible(text, lines=True), terminal_width(), hanging):
         say(line)
 

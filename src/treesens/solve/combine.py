@@ -118,7 +118,7 @@ def _added(parts: Iterable[dict[str, float]]) -> dict[str, float]:
 
 
 def _best(query: Query, found: list[Result], results: list[Result]) -> Result:
-    """The case with the best value, with the weakest bound of all cases; the bound is None if any case lacks one."""
+    """The case with the best value, with the weakest bound of all cases; the bound is None if any case lacks a bound."""
     goal = query.objective
     if goal is None:
         return found[0]

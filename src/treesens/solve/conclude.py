@@ -1,8 +1,8 @@
 """Turns facts into verdicts; no other module creates a verdict.
 
-A search reports facts: the cells of a point, a proof that no point exists, a bound, the reason why it ended. `found` needs a
-witness that passed exact replay and the library's arithmetic; `none` needs a proof whose relation the pipeline preserves; any
-other answer is `unknown` with its reason.
+A search reports facts: the cells of a point, a proof that no point exists, a bound, and the reason why the search ended.
+`found` needs a witness that passed exact replay and the library's arithmetic; `none` needs a proof whose relation the pipeline
+preserves; any other answer is `unknown` with its reason.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IN_BAND = "a constraint holds by less than the numerical band"
 """The note on a witness that the library's rounding nearly invalidates."""
 
 
-FALLS_SHORT = Rejected("the values do not reach what their cells allow")
+FALLS_SHORT = Rejected("the values do not reach the objective value that their cells allow")
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None, who:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """The facts of one search: `cells`, int32[points, features], are a point's; `none` is True if provably no point exists.
+    """The facts of one search: `cells`, int32[points, features], describe a point; `none` is True if provably no point exists.
 
     `ended` is a termination. `rounded` is True if the point may pass only because rows were rounded. `bound` is a proved bound
     on the objective's form (an upper bound for a maximum), or None.

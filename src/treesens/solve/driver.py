@@ -1,4 +1,4 @@
-"""Runs a typed question on backends: compile, emit, solve, repeat if a point fails; `conclude` turns facts into verdicts."""
+"""Solves a typed question on backends: compile, emit, solve, repeat if a point fails; `conclude` turns facts into verdicts."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _disagreement(backend: str, query: str) -> InternalError:
 
 
 def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:
-    """Runs one backend, then with more digits if its point fails exact replay, tightened if only the library rejects it."""
+    """Runs one backend, again with more digits if its point fails exact replay, or tightened if only the library rejects it."""
     ledger = Ledger(options)
     reason = backend.available()
     if reason is not None:

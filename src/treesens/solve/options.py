@@ -114,7 +114,7 @@ class Options:
     """The options of a question. Times are in seconds, memory is in bytes.
 
     An optimum may differ from its bound by `tolerance` of its value, or by `absolute_tolerance`; if both are 0, value and bound
-    must be equal, and `optimal` sets both to 0. `library_predict` contains the library's own predict per model, for replay.
+    must be equal, and `optimal` sets both to 0. `library_predict` holds the library's own predict per model, for replay.
     """
 
     backend: str = given(BACKEND, "auto")

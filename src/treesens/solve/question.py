@@ -342,7 +342,7 @@ UNSPLIT: Final = "E502"
 
 
 def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] | None = None) -> Result:
-    """Tries the fitting methods (by default, of all) in order until the question is closed; each uses the result so far."""
+    """Tries the methods (by default, all) that fit, in order, until the question is closed; each uses the result so far."""
     for method in all_methods() if methods is None else methods:
         if not method.fits(question.query, question.options):
             continue
@@ -382,7 +382,9 @@ def search_cells(
     """One search over cells; `refuted` lists candidates that failed for lack of values."""
 
     def ask(*_: object, **__: object) -> Result:
-        raise InternalError("a search over cells must run no other question", remedy="please report this with the file")
+        raise InternalError(
+            "a search over cells must answer no other question", remedy="please report this with the file"
+        )
 
     return ask_methods(OpenQuestion(query, options, ask, on_better), budget, cell_searches())
 

@@ -53,8 +53,8 @@ class NoValues:
 class Alternatives:
     """Constraints on values in one combination of cells: the relations of one of `cases`, within the ranges of the case.
 
-    `goal` contains the terms of an objective over values; `filled` expands related values to float64[points, features];
-    `complete` is False if there are more cases.
+    `goal` holds the terms of an objective over values; `filled` expands related values to float64[points, features]; `complete`
+    is False if there are more cases.
     """
 
     cases: tuple[tuple[tuple[ValueSum, ...], Ranges], ...]
@@ -71,7 +71,7 @@ def alternatives_of(
 
 
 def relaxation_of(query: Query, ranges: Mapping[Place, ValueRange | None]) -> Alternatives:
-    """The unconditional relations, which values in wider ranges must also satisfy; `ranges` has the first of equal places."""
+    """The unconditional relations, which values in wider ranges must also satisfy; `ranges` holds the first of equal places."""
     cells = np.zeros((len(query.points), len(query.space.names)), np.int32)
     concrete = _Concrete(query, cells, None, {})
     firm, goal = tuple(concrete.firm()), concrete.objective_terms(turned=False)
@@ -281,7 +281,7 @@ class _Concrete:
         return self._outside(generalise_conflict(runs, last, range_of, refuted))
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
-        """The constraint that excludes only these cells: at related places, or at all if a formula depends on scores."""
+        """The constraint that excludes only these cells: at related places, or at all places if a formula depends on scores."""
         related = set(places_of(firm))
         for constraint in self.query.constraints:
             if isinstance(constraint, AllOf | AnyOf) and relates(constraint):

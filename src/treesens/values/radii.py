@@ -167,7 +167,7 @@ def _resolved(
     distance: FloatArray,
     order: Int64Array,
 ) -> tuple[Int64Array, BoolArray]:
-    """The order after an exact comparison of neighbours that are equal as floats, and a mask of the starts of distances."""
+    """The order after an exact comparison of neighbours that are close as floats, and a mask of each distance's first cell."""
     ordered = distance[order]
     apart = np.ones(len(order), bool)
     apart[1:] = ordered[1:] - ordered[:-1] > _APART * ordered[1:]

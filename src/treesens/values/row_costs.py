@@ -1,4 +1,4 @@
-"""Integer costs of cells, which are the least distances from a row, rounded down; computed for all features at once.
+"""Integer costs of cells, which are the least distances from a row, rounded down; they are computed for all features at once.
 
 Floats determine the floor of a distance, unless the distance is so close to an integer that rounding could matter; only cells
 with such a distance need exact arithmetic.
@@ -36,7 +36,7 @@ class CellCosts:
 
 
 def costs_of_terms(space: Space, terms: Sequence[DistanceTerm]) -> CellCosts | None:
-    """The costs of terms with one place each, all distinct, and factors > 0; None if floats cannot represent the costs."""
+    """The costs of terms with factors > 0, each with a place of its own; None if floats cannot represent the costs."""
     layout = layout_of(space, tuple(t.feature for t in terms))
     least = _least(space, terms, layout)
     present = ~np.isnan(least)
@@ -134,7 +134,7 @@ def _units(space: Space, term: DistanceTerm, cell: int) -> int:
 
 
 def best_of_cells(space: Space, terms: Sequence[Term], upwards: bool) -> LinearForm:
-    """The least (or, `upwards`, greatest) values of terms over each cell, or pair of cells, as a linear form."""
+    """The least (or, if `upwards`, greatest) values of terms over each cell, or pair of cells, as a linear form."""
     sign = -1 if upwards else 1
     signed = [replace(term, factor=term.factor * sign) for term in terms] if upwards else list(terms)
     distances = [term for term in signed if isinstance(term, DistanceTerm)]

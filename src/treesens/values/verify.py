@@ -57,8 +57,8 @@ def verify_cells(
 ) -> Witness | Rejected:
     """Turns cells int32[points, features] into a witness, or returns the reason why they are rejected.
 
-    Values are chosen close to `near`, float64[features] (NaN: no preference); `library_predict` contains, per model, the
-    library's own predict for the second level of replay; `pins` are fixed values; `choices` limits the number of tried values.
+    Values are chosen close to `near`, float64[features] (NaN: no preference); `library_predict` holds, per model, the library's
+    own predict for the second level of replay; `pins` are fixed values; `choices` limits the number of tried values.
     """
     for point in range(len(query.points)):
         for feature, legal in enumerate(query.space.legal):
@@ -136,7 +136,7 @@ def _predicted(query: Query, values: FloatArray, library_predict: Sequence[Libra
 
 
 def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Predicted | None]) -> str | None:
-    """A description of a point with a class constraint whose class in the library differs from that of its margins."""
+    """A description of a point with a class constraint, if its class in the library differs from the class of its margins."""
     points_asked = {
         row.form.scores[0].point
         for row in rows_in(query.constraints)
@@ -269,9 +269,9 @@ class Witness:
     """Verified concrete points.
 
     `values`, float64[points, features], are passed to the model; `cells`, int32, have the same shape; `margins[point]` are the
-    library's own raw outputs, `exact` the exact outputs; `in_band` is True if some constraint holds by less than the numerical
-    band. `classes[point]` is the position of the library's predicted class: None for a regressor, and if emulation cannot
-    determine which of two classes the library chooses after rounding.
+    library's own raw outputs, and `exact` are the exact outputs; `in_band` is True if some constraint holds by less than the
+    numerical band. `classes[point]` is the position of the library's predicted class: None for a regressor, and if emulation
+    cannot determine which of two classes the library chooses after rounding.
     """
 
     values: FloatArray

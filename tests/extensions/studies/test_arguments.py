@@ -84,4 +84,4 @@ def test_notes_are_on_the_answer_and_warn_nobody(case: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         answer = ts.sensitivity(model, vary="f1", gap=0.1, data=wide)
-    assert "give real=['f0'] if fractions can occur" in answer.notes[0]
+    assert "pass real=['f0'] if fractions can occur" in answer.notes[0]

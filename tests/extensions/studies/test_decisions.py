@@ -222,8 +222,8 @@ def test_a_set_of_features_is_varied_as_one() -> None:
     ("asked", "words"),
     [
         (Asked("gap"), "one class: --classes C"),
-        (Asked("gap", classes=("mid",)), "give --margin"),
-        (Asked("margin", Fraction(1, 5), ("mid",)), "give --gap"),
+        (Asked("gap", classes=("mid",)), "pass --margin"),
+        (Asked("margin", Fraction(1, 5), ("mid",)), "pass --gap"),
         (Asked("margin", Fraction(1, 5)), "name the class"),
         (Asked("margin", classes=("middle",)), "did you mean `mid`"),
         (Asked("margin", classes=("mid", "mid")), "name each class once"),

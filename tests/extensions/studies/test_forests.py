@@ -77,4 +77,4 @@ def test_largest_gaps_are_those_of_the_library(forest: Any, tmp_path: Path) -> N
 def test_a_margin_has_no_meaning_for_a_forest(forest: Any) -> None:
     folder, _, _ = forest
     done = run("audit", folder / "m.skops", "--data", folder / "d.csv", "--margin", "1", code=1)
-    assert "give --gap, e.g. 0.1,0.2" in done.stderr
+    assert "pass --gap, e.g. 0.1,0.2" in done.stderr

@@ -42,7 +42,7 @@ class Adapted:
     coarsest_shift: int
     """The coarsest unit of score rows, before rounding, is 2**-coarsest_shift."""
     objective_dropped: int = 0
-    """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
+    """Bits by which the objective was rounded up: its values are in steps of 2**objective_dropped units."""
     row_dropped: tuple[int, ...] = ()
     """Per row: one unit is 2**row_dropped units of the module's row, rounded outward if row_dropped > 0."""
 
@@ -57,7 +57,7 @@ class Adapted:
 
 
 def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = False) -> Adapted:
-    """The problem of a module without `Equal` ops. `hints`, int32[H, points, features], contains the cells of promising inputs.
+    """The problem of a module without `Equal` ops. `hints`, int32[H, points, features], holds the cells of promising inputs.
 
     With `alike` the score rows have one common unit, so that their slacks can be compared.
     """

@@ -35,7 +35,7 @@ from treesens.compiler.result import NearMiss
 
 @dataclass(frozen=True)
 class NativeArtifact(Artifact):
-    """Contains the engine's problem; no text is written. `postsolve` reverts the merging of copies done here.
+    """Holds the engine's problem; no text is written. `postsolve` reverts the merging of copies done here.
 
     A module without variables is kept unchanged and is not searched.
     """
@@ -161,7 +161,7 @@ class NativeBackend(InProcessBackend):
 
 
 def set_gap(solver: Solver, adapted: Adapted, limits: Limits) -> None:
-    """The engine's tolerance for the bound, in its own units."""
+    """The engine's tolerance for the bound, in the engine's units."""
     unit = Unit(adapted.objective_shift - adapted.objective_dropped)
     reference = (adapted.objective_constant >> adapted.objective_dropped) + unit.floor(Fraction(limits.offset))
     absolute = min(unit.floor(Fraction(limits.tolerance.absolute)), 2**62)

@@ -33,7 +33,7 @@ _Facts_co = TypeVar("_Facts_co", bound="Ended", covariant=True)
 
 @dataclass(frozen=True)
 class LevelOutcome:
-    """The least level of a solution: from `low` to `high`, the level of `cells`. `none` is True if no solution exists."""
+    """The least level of a solution is in [`low`, `high`]; `cells` has level `high`. `none` is True if no solution exists."""
 
     cells: Int32Array | None
     low: int
@@ -109,7 +109,7 @@ class BoxedQuestion:
     ) -> LevelOutcome:
         """The least level of a solution, which is the highest of its cells' `levels`, int32[n_cells] per place (-1: forbidden).
 
-        Places with exactly one allowed cell count too: `low` and `high` are never below their levels.
+        Places with exactly one allowed cell are included: `low` and `high` are never below their levels.
         """
         base = max((int(levels[place][cell]) for place, cell in self.fixed_cells().items()), default=0)
         if self.only is not None:
@@ -173,7 +173,7 @@ class _Pausing(Protocol[_Facts_co]):
 
 
 def run_search(search: _Pausing[_Facts_co], budget: Budget) -> _Facts_co:
-    """Runs in slices, so that an interruption or the time limit takes effect at once."""
+    """Runs the search in slices, so that an interruption or the time limit takes effect immediately."""
     while True:
         search.run(slice=min(SLICE, budget.left()), seconds=budget.left())
         facts = search.result()
@@ -193,7 +193,7 @@ _COMPILED: Kept[BoxedQuestion] = Kept(16, lambda compiled: compiled.size)
 
 
 def boxed_question(query: Query, places: Sequence[Place], *, verify_each: bool = False) -> BoxedQuestion:
-    """The compiled question, from the cache if one that differs only in name and objective was compiled before."""
+    """The compiled question, from the cache if a question that differs only in name and objective was compiled before."""
     key = (query.points, query.constraints, tuple(places))
     return _COMPILED.of(
         (query.space, *query.models),

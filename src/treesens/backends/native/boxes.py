@@ -23,7 +23,7 @@ from treesens.compiler.ir.module import leaf_implications
 from treesens.errors import BackendError
 
 MAX_BOXES = 4096
-"""Maximum number of boxes of a leaf; a module with more (many categorical guards on one path) is declined."""
+"""Maximum number of boxes of a leaf; a module with more boxes per leaf (many categorical guards on one path) is declined."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Groups:
     leaf_variable: Int32Array
     """The module variable of every leaf of the problem."""
     counted: BoolArray
-    """False for a leaf whose variable already occurs in an earlier group, which includes its weight."""
+    """False for a leaf whose variable already occurs in an earlier group; that group includes the leaf's weight."""
 
 
 def tree_groups(module: Module) -> Groups:

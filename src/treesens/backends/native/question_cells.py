@@ -19,7 +19,7 @@ class QuestionCells:
     """The cells of a question's own grid, and the cells of the searched grid that contain them.
 
     Arrays over all variables are concatenated by variable. Scores depend on coarse cells only, and all other constraints of a
-    tree question are about one variable: a solution over coarse cells exists if and only if one exists over allowed cells.
+    tree question are about one variable: a solution over coarse cells exists iff a solution over allowed cells exists.
     """
 
     def __init__(

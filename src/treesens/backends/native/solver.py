@@ -1,4 +1,4 @@
-"""Runs the native engine in short slices, so that an interruption or a time limit takes effect at once."""
+"""Runs the native engine in short slices, so that an interruption or a time limit takes effect immediately."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ class Solver:
     a proof all larger ones). With several ``threads``, a long search is divided among them (ADR 0009): verdicts and levels are
     the same, but the point may differ; a search with one thread is deterministic. For tests, one of every ``audit`` pruned
     nodes is checked again independently (0: none). ``method`` selects the prover: ``messages``, ``overlap`` (deep trees),
-    ``both`` in turns, or ``auto``: by the depth of the trees. If ``together`` is not 0, trees share factors of this many
-    entries from the beginning, not only in a long search (ADR 0013). With ``parts``, nodes at this depth become separate
-    problems from the beginning, not only in a long search (ADR 0016).
+    ``both`` in turns, or ``auto``, which selects by the depth of the trees. If ``together`` is not 0, trees share factors of
+    this many entries from the beginning, not only in a long search (ADR 0013). With ``parts``, nodes at this depth become
+    separate problems from the beginning, not only in a long search (ADR 0016).
 
     Raises:
         ValueError: the arrays are inconsistent.
@@ -172,7 +172,7 @@ class Solver:
         self._engine.reset(bound=new, mode=self.mode)
 
     def stop(self) -> None:
-        """Ends a ``run`` in another thread within a millisecond or so."""
+        """Stops a ``run`` in another thread within about a millisecond."""
         self._stopped = True
         self._engine.stop()
 
@@ -217,8 +217,8 @@ class Solver:
     def fix(self, work: int, *, probe: bool = True) -> Fixing:
         """Cells and leaves whose max-marginal is negative at the bounds of the constraints: a proof, in exact integers.
 
-        The objective is ignored. `work` is counted in entries touched (about a nanosecond each), so that the result is the same
-        on every machine; `probe` also tries runs of cells at the ends of every domain.
+        The objective is ignored. `work` is measured in accessed entries (about a nanosecond each), so that the result is the
+        same on every machine; `probe` also tries runs of cells at the ends of every domain.
         """
         facts = self._beside(lambda: self._engine.fix(work=work, probe=probe))
         return Fixing(
@@ -291,8 +291,8 @@ def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callab
 
 
 def beside(work: Callable[[], _Facts], stop: Callable[[], None], look: Callable[[], None] = check_in) -> _Facts:
-    """Runs `work`, which cannot be interrupted, in a thread. Meanwhile the main thread handles Ctrl-C, and ten times a second
-    calls `look`, which raises if time runs out.
+    """Runs `work`, which cannot be interrupted, in a thread. Meanwhile the main thread handles Ctrl-C and calls `look` ten
+    times a second; `look` raises if time runs out.
     """
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)

@@ -51,7 +51,7 @@ _BYTES_PER_NODE = 50
 _UNKNOWN = (1 << 63) - 1
 """The engine's bound on a level while nothing is proved."""
 _LOOK = 12
-"""Work of the local search before the first proof, per tree node. Most answers are found at once, and proofs that no answer
+"""Work of the local search before the first proof, per tree node. Most answers are found immediately, and proofs that no answer
 exists are often faster than a longer search.
 """
 _TREES = 1 << 20

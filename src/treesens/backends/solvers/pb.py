@@ -1,8 +1,8 @@
 """Pseudo-Boolean solvers through OPB text: any program with the interface of the PB competitions.
 
-`TREESENS_PB_SOLVER` names the command (the file name is appended), e.g. `roundingsat` or `exact`; without it both commands are
-searched for on the PATH. The rows are exact integers, so `UNSATISFIABLE` is exact. Output without one of the competition's
-status lines is `unknown`.
+`TREESENS_PB_SOLVER` names the command (the file name is appended), e.g. `roundingsat` or `exact`; if the variable is not set,
+both commands are searched for on the PATH. The rows are exact integers, so `UNSATISFIABLE` is exact. Output without one of the
+competition's status lines is `unknown`.
 """
 
 from __future__ import annotations

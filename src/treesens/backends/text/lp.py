@@ -19,7 +19,7 @@ _NOTHING = f"0 {variable_names('lp', 1)[0]}"
 
 
 def _sum(x: list[str], variables: list[int], values: list[float]) -> str:
-    """A linear sum, broken into lines: some readers stop at 560 characters."""
+    """A linear sum, wrapped into lines, because some readers stop at 560 characters."""
     terms = [f"{'-' if c < 0 else '+'} {abs(c)!r} {x[v]}" for v, c in zip(variables, values, strict=True)]
     lines = [" ".join(terms[i : i + _PER_LINE]) for i in range(0, len(terms), _PER_LINE)]
     return "\n   ".join(lines) or _NOTHING

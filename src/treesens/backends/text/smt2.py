@@ -1,8 +1,8 @@
-"""SMT-LIB 2: Booleans and clauses for Boolean constraints, exact integers for linear ones.
+"""SMT-LIB 2: Booleans and clauses for Boolean constraints, exact integers for linear constraints.
 
 Clauses and implications stay clauses. Exactly-one is a disjunction plus pairwise exclusions; an exclusion is written only if no
-guard separates its two leaves, since it otherwise follows from the guards (two leaves of a tree part at a node). Rows are
-multiplied by 2**shift, so all numbers are integers; the logic is QF_LIA.
+guard separates its two leaves, since it otherwise follows from the guards (the paths to two leaves of a tree diverge at a
+node). Rows are multiplied by 2**shift, so all numbers are integers; the logic is QF_LIA.
 """
 
 from __future__ import annotations

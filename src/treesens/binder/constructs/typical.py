@@ -42,5 +42,5 @@ def _threshold(scope: Scope, node: Typical) -> Fraction:
     least = score.least(outside) if score is not None else None
     if least is None:
         message = f"`{node.data.text}` has {len(rows)} rows in the domain, and at this level {rows_needed(outside)} are needed"
-        raise scope.fail(TOO_FEW_ROWS, message, span, "give more rows, or a lower level")
+        raise scope.fail(TOO_FEW_ROWS, message, span, "use more rows, or a lower level")
     return least

@@ -93,8 +93,8 @@ def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]
 def first_equal_rows(indptr: Int64Array, entries: IntegerArray, *heads: IntegerArray) -> Int64Array:
     """int64[rows]: for every row of a CSR structure, the first row with the same entries and the same heads (int[rows] each).
 
-    Entries ascend within rows. Rows are grouped by a hash, and two rows count as equal only if a row equals the first row of
-    its group entry by entry: a hash collision may hide an equality, but never creates one.
+    Entries ascend within rows. Rows are grouped by a hash, and two rows are treated as equal only if a row equals the first row
+    of its group entry by entry: a hash collision may hide an equality, but never creates one.
     """
     count = len(indptr) - 1
     lengths = np.diff(indptr)

@@ -21,7 +21,7 @@ LEAST = 0.05
 
 @dataclass(frozen=True)
 class Budget:
-    """`deadline` is a time on the monotonic clock, in seconds; `stop`, an event shared by all parts, ends the work early."""
+    """`deadline` is a time on the monotonic clock, in seconds; `stop`, an event shared by all parts, stops the work early."""
 
     deadline: float
     stop: threading.Event | None = None
@@ -109,7 +109,7 @@ def check_in() -> None:
 
 
 def steadily(items: Iterable[Item]) -> Iterator[Item]:
-    """Yields the items, and checks the time before the first one and after every `ITEMS_PER_CHECK`."""
+    """Yields the items, and checks the time before the first item and after every `ITEMS_PER_CHECK`."""
     for number, item in enumerate(items):
         if number % ITEMS_PER_CHECK == 0:
             check_in()

@@ -4,9 +4,9 @@ On Linux the process is a fork of a server that has loaded the function's module
 milliseconds, while starting Python and loading a library take 0.4 to 1 s. On other systems, or if no server can be started, the
 child is a new interpreter.
 
-Messages are pickled and preceded by their size. The parent writes them to the child's standard input. The child writes messages
-to a private pipe, because libraries print to standard output, which is redirected to standard error; the last lines of standard
-error are kept. A child ends with its parent, and the parent handles Ctrl-C.
+Messages are pickled and preceded by their size. The parent writes messages to the child's standard input. The child writes
+messages to a private pipe, because libraries print to standard output, which is redirected to standard error; the last lines of
+standard error are kept. A child is terminated with its parent, and the parent handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Child:
         return time.monotonic() - self.started
 
     def kill(self) -> None:
-        """Ends the process and all its child processes, at once."""
+        """Kills the process and all its child processes immediately."""
         if self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 if os.name == "posix":
@@ -163,7 +163,7 @@ class Child:
         return NoValue(f"the process ended with code {self.process.wait()}", words)
 
     def close(self) -> None:
-        """Ends the process in any state, and closes its pipes."""
+        """Kills the process in any state, and closes its pipes."""
         self.kill()
         for listener in self._listeners:
             listener.join(timeout=GRACE_SECONDS)

@@ -131,9 +131,9 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
         raise _writes_into(path)
     if derived and not force and path.is_file() and not _is_ours(path):
         raise OverwriteError(
-            "a file of this name exists that treesens did not write",
+            "a file of this name exists, and treesens did not write the file",
             place=str(path),
-            remedy="give another output, or move the file away",
+            remedy="pass another output, or move the file away",
         )
     if run is not None:
         run.outputs.add(_real(path))
@@ -150,7 +150,7 @@ def _among(path: Path, known: set[Path]) -> bool:
 
 
 def _lies_in(path: Path, known: set[Path]) -> bool:
-    """True if a path is a known folder or inside one."""
+    """True if a path is a known folder, or lies inside a known folder."""
     real = _real(path)
     for other in tuple(known):
         with contextlib.suppress(OSError, ValueError):
@@ -161,7 +161,7 @@ def _lies_in(path: Path, known: set[Path]) -> bool:
 
 def _writes_into(path: Path) -> OverwriteError:
     words = "this run reads the file's folder as a model, and writing the file would change the model"
-    return OverwriteError(words, place=str(path), remedy="give an output outside of that folder")
+    return OverwriteError(words, place=str(path), remedy="pass an output outside of that folder")
 
 
 def _overwrites(path: Path) -> OverwriteError:
@@ -246,7 +246,7 @@ def make_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def _told(
-    path: Path, what: str = "the file cannot be written", remedy: str = "give a file in an existing folder"
+    path: Path, what: str = "the file cannot be written", remedy: str = "pass a file in an existing folder"
 ) -> Iterator[None]:
     try:
         yield

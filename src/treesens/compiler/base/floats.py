@@ -178,10 +178,10 @@ def round_to_float32(value: Fraction) -> float:
 
 
 def float32_of_decimals(values: object) -> tuple[Float64Array, NDArray[np.bool_]]:
-    """Decimals that were parsed as float64, rounded to float32, and a mask of values that direct rounding may change.
+    """Float32 values of decimals that were parsed as float64, and a mask of values that direct rounding may change.
 
-    Double rounding is wrong only if the float64 is exactly halfway between two float32 values (the decimal itself may not be).
-    The mask marks these values, whose text has to be rounded exactly (`round_to_float32`).
+    Double rounding is wrong only if the float64 is exactly halfway between two float32 values (even if the decimal itself is
+    not). The mask marks these values, whose text has to be rounded exactly (`round_to_float32`).
     """
     wide = np.asarray(values, dtype=np.float64)
     narrow = NumberType.FLOAT32.cast(wide)

@@ -24,7 +24,7 @@ MOST_FILES = 10_000
 """Maximum entries in a folder, including excluded files and subfolders."""
 MOST_BYTES = 1 << 30
 _DEEPEST = 24
-_FOLDER = "give the exact folder that the library wrote"
+_FOLDER = "pass the exact folder that the library wrote"
 
 
 def read_folder(path: Path) -> dict[str, bytes]:

@@ -1,13 +1,13 @@
 """A server process that loads modules once and forks itself for each task (Linux).
 
 Starting Python and loading a library takes 0.3 to 1 s. Forking a process that has done both takes milliseconds, and creates a
-separate process with its own limits, crashes and exit. The server itself does no work, so that all forks start from the same
-state. Unlike `multiprocessing.forkserver`, each fork has its own pipes, like a `Popen`.
+separate process, whose limits, crashes and exit affect no other process. The server itself does no work, so that all forks
+start from the same state. Unlike `multiprocessing.forkserver`, each fork has its own pipes, like a `Popen`.
 
 Protocol: the client sends `fork` with three file descriptors (input, output, errors of the new process), and the server replies
 with the process id; or the client sends `wait` and an id, and the server replies with the state (`RUNNING` or the exit code)
 and the CPU time. A finished process keeps its id until it is queried, so that no signal can reach an unrelated process. The
-server ends when the client's end of the socket is closed.
+server exits when the client's end of the socket is closed.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Forked:
             return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for the end and returns the return code. Raises `subprocess.TimeoutExpired` after this many seconds."""
+        """Waits for the process and returns its return code. Raises `subprocess.TimeoutExpired` after this many seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = 0.0005
         while (code := self.poll()) is None:
@@ -163,7 +163,7 @@ class ForkServer:
         return int(state), float(seconds)
 
     def end(self) -> None:
-        """Ends the server in any state, and abandons its forks."""
+        """Kills the server in any state, and abandons its forks."""
         self.channel.close()
         self.process.kill()
         self.process.wait()
@@ -188,7 +188,7 @@ class Servers:
             atexit.register(self._end)
 
     def server(self, key: Hashable, arguments: Sequence[str], place: Place) -> ForkServer:
-        """The server for a key, started if none runs in this place. Raises OSError if this fails."""
+        """The server for a key; it is started if no server for the key runs in this place. Raises OSError if this fails."""
         with self.lock:
             known = self.servers.get(key)
             if known is None or known.place != place or known.process.poll() is not None:
@@ -214,7 +214,7 @@ class Servers:
         return None
 
     def _drop(self, key: Hashable, server: ForkServer | None) -> None:
-        """Ends an unresponsive server, and unregisters it unless a new server has the key."""
+        """Kills an unresponsive server, and unregisters it unless a new server has the key."""
         with self.lock:
             if server is not None and self.servers.get(key) is server:
                 del self.servers[key]
@@ -233,8 +233,8 @@ class Servers:
 
 
 def serve(work: Callable[[], None]) -> None:
-    """The server's loop after loading: forks on request until the client ends. Each fork runs `work` with its pipes as the
-    first three descriptors, and then ends.
+    """The server's loop after loading: forks on request until the client exits. Each fork runs `work` with its pipes as the
+    first three descriptors, and then exits.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the client
     gc.collect()
@@ -252,7 +252,7 @@ def serve(work: Callable[[], None]) -> None:
 
 
 def _leave(code: int) -> None:
-    """Ends the process like Python, but without cleanup, most of a short process's time if libraries are large."""
+    """Exits like Python, but without the cleanup, which takes most of a short process's time if libraries are large."""
     threading._shutdown()  # type: ignore[attr-defined] # waits for the threads that Python waits for
     atexit._run_exitfuncs()
     try:

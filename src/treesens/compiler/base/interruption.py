@@ -1,4 +1,4 @@
-"""Ctrl-C: the first signal requests the best answer so far; the second ends the program.
+"""Ctrl-C: the first signal requests the best answer so far; the second terminates the program.
 
 Most work checks an event periodically. Other work (the first import of a library, a parser, a pass) has `PATIENCE_SECONDS` to
 return on its own, and is then aborted by an exception, so that the command ends promptly with its results so far, even on a

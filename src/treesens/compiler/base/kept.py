@@ -26,7 +26,7 @@ class Kept(Generic[Value]):
     def of(self, owners: Sequence[object], key: Hashable, make: Callable[[], Value], *, anew: bool = False) -> Value:
         """The cached result of `make` for immutable `owners`, compared by identity; `key` is compared by value.
 
-        Two threads may both compute a result; either is valid. With `anew` the result is always recomputed.
+        Two threads may both compute a result; either result is valid. With `anew` the result is always recomputed.
         """
         place = _Place(self, owners, key)
         with _LOCK:

@@ -49,7 +49,7 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words. `old` contains pairs of a former word and the word that replaces it."""
+    """One of a few words. `old` holds pairs of a former word and the word that replaces it."""
 
     words: tuple[str, ...]
     old: tuple[tuple[str, str], ...] = ()
@@ -165,7 +165,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Bytes:
-    """A memory size in bytes; text gives it in megabytes."""
+    """A memory size in bytes; a text states the size in megabytes."""
 
     in_words = 1_000_000
 
@@ -181,7 +181,7 @@ REQUIRED = MISSING
 
 
 class Door(enum.Flag):
-    """The places where an option can be given: on the command line of its study or of `check`, of `compare`, or of `sweep`; in
+    """The places where an option can be set: on the command line of its study or of `check`, of `compare`, or of `sweep`; in
     the SPEC of a sweep; in Python as a parameter of the call, or only by keyword (NAMED).
     """
 
@@ -236,7 +236,7 @@ class Declared:
 
 
 def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
-    """The options of a class that can be given at one of the doors, in order."""
+    """The options of a class that can be set in at least one of the places `door`, in order."""
     known = [Declared(f.name, f.metadata["option"], f.default) for f in fields(options) if "option" in f.metadata]
     return sorted(
         (one for one in known if one.option.door & door), key=lambda one: one.option.last and not door & Door.PYTHON

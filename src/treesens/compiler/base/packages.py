@@ -1,4 +1,4 @@
-"""Imports optional packages; if one is missing, the error states which."""
+"""Imports optional packages; if a package is missing, the error names the package."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Registry:
-    """Named objects: `kind` is the word in messages, `group` has entry points, `builtin` maps names to "module:attribute"."""
+    """Named objects: `kind` occurs in messages, `group` is an entry-point group, `builtin` maps names to "module:attribute"."""
 
     kind: str
     group: str

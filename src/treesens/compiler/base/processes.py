@@ -1,7 +1,7 @@
 """Child processes, which import nothing from the working directory and do not outlive their parent.
 
-An orphaned process would run until its own time limit, if it has one. On Linux the kernel ends a child when the thread that
-started it ends; elsewhere, a thread of the child detects that the pipe from the parent is closed (`child.py`).
+An orphaned process would run until its own time limit, if any. On Linux the kernel kills a child when the thread that started
+it ends; elsewhere, a thread of the child detects that the pipe from the parent is closed (`child.py`).
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Module:
 
     @property
     def optimises(self) -> bool:
-        """True if the module has an objective to optimise, as opposed to a guide only."""
+        """True if the module has an objective to optimise, not only an objective that guides the search."""
         return self.objective is not None and not self.objective.surrogate
 
     @property
@@ -124,9 +124,9 @@ class Order(ArrayRecord):
 class ExactlyOne(ArrayRecord):
     """Leaf indicators of trees for one or more points: exactly one per tree by type (eq. leaf_consistency_1).
 
-    `tree`, int32[T], contains the numbers of the trees in model `model`. `offset`, int64[T+1], delimits the leaves of each
-    tree; `leaf`, int32[L], contains the leaves' numbers in the ensemble, and `variables`, int32[L], their indicators. A
-    variable that indicates one leaf for two points may be in two exactly-one blocks.
+    `tree`, int32[T], holds the numbers of the trees in model `model`. `offset`, int64[T+1], delimits the leaves of each tree;
+    `leaf`, int32[L], holds the leaves' numbers in the ensemble, and `variables`, int32[L], their indicators. A variable that
+    indicates one leaf for two points may be in two exactly-one blocks.
     """
 
     model: int
@@ -150,7 +150,7 @@ Block: TypeAlias = Order | ExactlyOne | Bool
 
 FALSE: Final = -2
 TRUE: Final = -1
-"""Constant literals; `literal ^ 1` negates them, too (-2 ^ 1 == -1)."""
+"""Constant literals; `literal ^ 1` also negates these constants (-2 ^ 1 == -1)."""
 
 
 def positive(variables: Any) -> Int32Array:
@@ -181,7 +181,7 @@ def literal_values(literals: Int32Array, assignment: BoolArray) -> BoolArray:
 
 
 def leaf_implications(module: Module) -> tuple[Int32Array, Int32Array]:
-    """All pairs (leaf variable, implied literal) of the module, from `LeafImplies` and `LeafSum`; duplicates removed.
+    """All pairs (leaf variable, implied literal) of the module, from `LeafImplies` and `LeafSum`; without duplicates.
 
     A row "leaf sum <= literal" means that each leaf in the sum implies the literal. The converse direction of an equality needs
     no pair, because another row implies the negation for all other leaves of the tree.

@@ -171,7 +171,7 @@ def _unit(block: ExactlyOne, by: Substitution) -> tuple[ExactlyOne, ...]:
 
 
 def _fixed_trees(block: ExactlyOne, by: Substitution, extra: list[Int32Array]) -> list[Op]:
-    """Exactly-one for trees with fixed leaves: if one leaf is true, all others are false; a leafless tree contradicts."""
+    """Exactly-one for trees with fixed leaves: if one leaf is true, all others are false; a leafless tree is infeasible."""
     target = by.target[block.variables]
     tree_row = row_of(block.offset)
     decided = np.zeros(len(block.tree), np.int64)

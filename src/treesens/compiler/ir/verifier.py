@@ -170,7 +170,7 @@ RULES: tuple[tuple[str, str, Check], ...] = (
     ("R2", "every variable is in a block", _every_variable_typed),
     ("R3", "order blocks: one per feature and point, cells ascending and inside the grid", _order_blocks),
     ("R4", "exactly-one blocks: offsets delimit distinct leaf indicators", _unit_blocks),
-    ("R5", "row pointers start at 0, do not decrease and end at their entries", _ragged),
+    ("R5", "row pointers start at 0, never decrease, and end at the number of their entries", _ragged),
     ("R6", "leaf implications and equalities have two sides of equal length", _pairs),
     ("R7", "leaf implications and leaf sums are over leaf indicators", _leaves_are_leaves),
     ("R8", "linear rows: distinct variables, exact coefficients", _linear_rows),

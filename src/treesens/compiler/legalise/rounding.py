@@ -1,4 +1,4 @@
-"""Outward rounding of integer rows: the rows given to a solver must not exclude a solution (docs/semantics.md).
+"""Outward rounding of integer rows: the rows passed to a solver must not exclude a solution (docs/semantics.md).
 
 Source: sum c_i x_i >= b with exact integers over 0/1 variables. Target, for a divisor 2**d:
 
@@ -6,7 +6,7 @@ Source: sum c_i x_i >= b with exact integers over 0/1 variables. Target, for a d
     restrict:  sum floor(c_i / 2**d) x_i >= ceil(b / 2**d)
 
 Relaxing keeps every solution, because sum ceil(c_i / 2**d) x_i >= sum c_i x_i / 2**d >= b / 2**d and the left side is an
-integer. Restricting adds no solution. With d = 0 both equal the row.
+integer. Restricting adds no solution. With d = 0 both forms equal the row.
 
 MILP solvers receive rows of doubles, relaxed by more than the maximum combined effect of rounding and tolerances
 (`float_rows`). A coefficient c * 2**-s is rounded to the nearest double, so the error of the whole row is at most 2**-53 * sum
@@ -16,7 +16,7 @@ solver's own arithmetic is sound, a written model that is infeasible proves the 
 precision 1 on, rows are tightened by the same amount instead, so that points accepted by the solver pass exact replay.
 
 Rows with large numbers are first divided by a power of two, so that an absolute tolerance has the same meaning in every row,
-and no coefficient reaches 1e15, which solvers reject. CBC does not scale the rows of its cuts and nodes: given rows with
+and no coefficient reaches 1e15, which solvers reject. CBC does not scale the rows of its cuts and nodes: for rows with
 coefficients 0 and 1 and one row with numbers up to 10**6, CBC reported a suboptimal value as optimal.
 """
 
@@ -61,7 +61,7 @@ def total(values: IntegerArray) -> int:
 
 
 def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool = True, at_least: int = 0) -> Rounded:
-    """The row, rounded so that its bound and its absolute coefficient sum are below about 2**bits; exact if already so.
+    """The row, rounded so that its bound and its absolute coefficient sum are below about 2**bits; exact if both already are.
 
     At least `at_least` bits are dropped, for rows that need a common unit.
     """

@@ -115,7 +115,7 @@ def _one_hot(builder: Builder, constraint: q.OneHot, when: int) -> None:
 
 
 def _any_of(builder: Builder, constraint: q.AnyOf, when: int) -> None:
-    """Adds a disjunction: a part that is a literal enters the clause directly, any other is implied by a fresh literal."""
+    """Adds a disjunction: a part that is a literal enters the clause directly, any other part is implied by a fresh literal."""
     clause = [when ^ 1] if when != TRUE else []
     for part in constraint.parts:
         if isinstance(part, q.CellSet):

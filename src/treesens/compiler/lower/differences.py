@@ -87,7 +87,7 @@ def _staircase(
     """Adds for all cells i: x in cell i -> y at or above (or at or below) ends[i].
 
     If the ends are monotone, a clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end" for
-    falling ends. Such a clause excludes a whole box of cells, where one with "x = i" excludes none; the solutions are the same.
+    falling ends. Such a clause excludes a whole box of cells; a clause with "x = i" excludes none; the solutions are the same.
     """
     values = list(ends.values())
     rising = all(a <= b for a, b in pairwise(values))
@@ -157,7 +157,7 @@ def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
 
 
 def lower_changes(builder: Builder, change: q.Changes, multiplier: int, parts: list[Part]) -> Fraction:
-    """Adds to `parts`, per feature, a literal that is true iff the feature counts; returns the cost of those always counted."""
+    """Adds a literal per feature to `parts`, true iff the feature counts; returns the cost of features that always count."""
     literals: list[int] = []
     always = 0
     for feature in change.features:

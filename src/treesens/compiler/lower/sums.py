@@ -1,7 +1,7 @@
 """Lowers sums over values to rows over cells; also lowers costs of pairs of cells, and ladders.
 
-Cells satisfy (sum of terms) <= limit only if the sum of the terms' least values does. If U is the greatest of a term's least
-values, the row over cells is: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and
+Cells satisfy (sum of terms) <= limit only if the sum of the terms' least values is <= limit. If U is the greatest of a term's
+least values, the row over cells is: sum of (U - least(cell)) >= sum of U - limit. Its coefficients are capped at the bound and
 rounded up, so that the row never excludes a solution; wrongly admitted points are rejected when values are chosen.
 """
 
@@ -26,7 +26,7 @@ from treesens.values.distance_costs import cell_reaches, least_of_cells, pair_co
 from treesens.values.relations import canonical_terms, equal_groups, merged_mask
 
 _BITS = 30
-"""Bits of the bound of a row whose exact coefficients are too long, and thus scaled to integers up to this size."""
+"""Bits of the bound of a row whose exact coefficients are too long and are scaled to integers up to this size."""
 
 _EXACT = 1 << 40
 _LONGEST = 1 << 56

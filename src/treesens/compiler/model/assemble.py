@@ -19,7 +19,7 @@ MAX_DEPTH = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Reached nodes, tree by tree, parents first. `node` [N] contains old global numbers; other fields use new ones."""
+    """Reached nodes, tree by tree, parents first. `node` [N] holds old global numbers; all other fields hold new numbers."""
 
     node: Int64
     tree_offset: Int64

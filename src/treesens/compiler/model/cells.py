@@ -207,7 +207,7 @@ class CellEnsemble(CellTrees):
 
 
 MOST_FEATURES_OF_A_TREE = 3
-"""Maximum number of features in the first tree of an additive model; in most other models it has more."""
+"""Maximum number of features in the first tree of an additive model; in most other models the first tree has more features."""
 
 
 def may_be_additive(model: CellEnsemble) -> bool:

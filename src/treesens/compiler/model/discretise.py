@@ -43,7 +43,7 @@ def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
 
 
 def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
-    """Like `lay_on`, for a grid that refines the model's own: only the numbers of the cuts change."""
+    """Like `lay_on`, for a grid that refines the model's own grid: only the numbers of the cuts change."""
     if all(new is old for new, old in zip(grid, model.grid, strict=True)):
         return model
     if (model.category_set >= 0).any():

@@ -28,7 +28,7 @@ _CHUNK = 1 << 21
 _GUARD = 40
 """Additional bits of the error bounds, below the rounding error of the smallest leaf."""
 _FEW = 16
-"""Maximum number of rows that are summed one by one; for more rows it is faster to add tree by tree to all rows at once."""
+"""Maximum number of rows that are summed one by one; for more rows it is faster to add each tree to all rows."""
 
 
 def leaves(ensemble: Ensemble, rows: object) -> NDArray[np.int32]:

@@ -120,8 +120,8 @@ class ModelSource:
 class Blend(ABC):
     """The member models of a combined model, which extensions combine.
 
-    `members` have equal features, exact `shares`. `trees` contains, for each member, its first tree in the whole ensemble and
-    the tree after its last tree. If `is_sum`, the members' trees form one ensemble; otherwise each member has its own scores.
+    `members` have equal features, exact `shares`. `trees` holds, for each member, its first tree in the whole ensemble and the
+    tree after its last tree. If `is_sum`, the members' trees form one ensemble; otherwise each member has its own scores.
     """
 
     members: tuple[Ensemble, ...]

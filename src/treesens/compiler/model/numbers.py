@@ -1,4 +1,4 @@
-"""Numbers that enter a score with a coefficient: the model has finitely many cells only if a question gives a domain.
+"""Numbers that enter a score with a coefficient: the model has finitely many cells only if a question declares a domain.
 
 Models are defined over cells, but a coefficient times a number takes infinitely many values. So the ensemble of such a model is
 *open*: a one-leaf tree is the placeholder of the number. Over a domain of finitely many values the number becomes a normal

@@ -60,7 +60,7 @@ def base_units(model: CellEnsemble, output: int, shift: int) -> int:
 
 
 def widened(ensemble: Ensemble) -> Ensemble:
-    """The ensemble over float64; unchanged if already so. Never raises ModelError, since a valid ensemble remains valid."""
+    """The ensemble over float64; unchanged if it is float64. Never raises ModelError, since a valid ensemble remains valid."""
     if ensemble.number_type is NumberType.FLOAT64:
         return ensemble
     cuts = ensemble.node_cut

@@ -78,7 +78,7 @@ def add_rows(left: Linear, right: Linear, *, name: str) -> Linear:
 
 
 def _leaf_identity(module: Module) -> tuple[Int64Array, Int64Array]:
-    """For every variable: the number of its (model, leaf), or -1 if none; and its point, or -1 if several share it."""
+    """For every variable: the number of its (model, leaf), or -1 if none; and its point, or -1 if it has several points."""
     key = np.full(module.variables, -1, np.int64)
     point = np.full(module.variables, -2, np.int64)
     for block in module.blocks_of(ExactlyOne):

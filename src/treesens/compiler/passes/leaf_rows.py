@@ -6,8 +6,8 @@ for every tree and every predicate p[k] of a feature used in it,
     sum of leaves that need the cell to be at most j <= k   <=  p[k]
     sum of leaves that need the cell to be above j >= k     <=  1 - p[k].
 
-These leaves exclude each other, so a single row replaces several rows and is stronger: by monotonicity, a leaf that requires
-p[j] also requires every p[k] with k >= j. For a single tree and feature, the rows describe the convex hull.
+These leaves exclude each other, so a single row replaces several rows and is stronger than they are: by monotonicity, a leaf
+that requires p[j] also requires every p[k] with k >= j. For a single tree and feature, the rows describe the convex hull.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _tightest(module: Module, leaves: Int32Array, literals: Int32Array) -> tuple
 
 
 class _Expansion:
-    """Finds a leaf's rows (tree, literal) from its tightest literal: this and all weaker literals used by the tree."""
+    """Finds the rows (tree, literal) of a leaf: for its tightest literal, and for all weaker literals used by the tree."""
 
     def __init__(self, module: Module, keys: Int64Array) -> None:
         position, block_of = _positions(module)

@@ -1,4 +1,4 @@
-"""merge-guards: merges predicates that no legal cell distinguishes into one variable.
+"""merge-guards: gives one variable to predicates that no legal cell distinguishes.
 
 Source: order blocks with cells that the domain forbids (facts at the ends, clauses "p[k-1] or not p[k]" for holes inside).
 Target: the same blocks without these cells. Two guards such as `sex < 0.3` and `sex < 0.6` over the categories {0, 1} are

@@ -76,7 +76,7 @@ class RowBounds:
     def _unit(self, block: ExactlyOne, dense: IntegerArray, rest: BoolArray) -> None:
         """Adds the trees of a block one by one. A tree whose leaves were already counted for another point counts once.
 
-        If only some leaves of a tree are shared, the shared leaves count in the first block, and as zero in this one.
+        If only some leaves of a tree are shared, the shared leaves count in the first block, and count as zero in this block.
         """
         if len(block.tree) == 0:
             return

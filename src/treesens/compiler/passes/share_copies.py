@@ -116,7 +116,7 @@ def _merge_rows(module: Module) -> Module:
 
 
 def _merge_tables(module: Module) -> Module:
-    """Keeps one of several equal rows of a table, whose members have become one variable (`guard_classes`)."""
+    """Keeps one of several equal rows of a table: their members have become one variable (`guard_classes`)."""
     seen: set[int] = set()
     ops: list[Op] = []
     for op in module.ops:

@@ -1,7 +1,7 @@
 """Right-hand sides of score constraints: rationals, and symbolic logarithms of rationals.
 
 For a logistic model `prob(P) >= c` is `margin(P) >= ln(c / (1 - c))`. This logarithm is irrational, and is enclosed as tightly
-as a row's exact integers require, never rounded.
+as a row's exact integers require; it is never rounded.
 """
 
 from __future__ import annotations

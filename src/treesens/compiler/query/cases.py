@@ -11,7 +11,7 @@ from dataclasses import replace
 from treesens.compiler.query.query import AllOf, AnyOf, CellSet, Constraint, Query
 
 MOST_CASES = 16
-"""Maximum number of cases of one question. More cases are not tried, since each case would have too little time."""
+"""Maximum number of cases of one question. Questions with more are not split, since each case would have too little time."""
 
 
 def every_case(query: Query) -> list[Query]:

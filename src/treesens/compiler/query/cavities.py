@@ -25,7 +25,7 @@ Box: TypeAlias = tuple[Side, ...]
 class Cavities:
     """The boxes of at most `width` features that contain none of `rows`, cells int32[rows, features]; cell -1 is in no box.
 
-    `n_cells` is int32[features]; features with a single cell are ignored. `known` contains the boxes learnt so far, for any
+    `n_cells` is int32[features]; features with a single cell are ignored. `known` holds the boxes learnt so far, for any
     question; none of these boxes contains a row.
     """
 
@@ -43,7 +43,7 @@ class Cavities:
         return bool(self.separating(cells, 1))
 
     def separating(self, cells: Int32Array, limit: int) -> list[tuple[int, ...]]:
-        """At most `limit` smallest sets of features (up to `width`) on which no row agrees with a point; each set is sorted."""
+        """The smallest sets of at most `width` features on which no row agrees with a point: at most `limit` sets, sorted."""
         apart = np.asarray(self.rows != cells[self.features])
         if not apart.any(axis=1).all():
             return []  # the point is a row

@@ -134,7 +134,7 @@ def is_allowed(domain: Domain, value: float) -> bool:
 
 
 def pick_value(domain: Domain, grid: FeatureGrid, cell: int, near: float | None = None) -> float:
-    """A legal value in a cell: the nearest to `near` if given, otherwise a round value. NaN for the missing cell.
+    """A legal value in a cell: the nearest to `near` if `near` is passed, otherwise a round value. NaN for the missing cell.
 
     Raises `ValueError` if the cell contains no legal value.
     """

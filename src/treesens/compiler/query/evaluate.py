@@ -103,7 +103,7 @@ def objective_form_value(objective: Objective, x: Inputs) -> Fraction:
 
 
 def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
-    """True if a linear constraint holds exactly, and its slack as a float for messages."""
+    """True if a linear constraint holds in exact arithmetic, and its slack as a float for messages."""
     value, above, (low, high) = _compared(constraint, x)
     return above, float(value - (low + high) / 2)
 
@@ -123,7 +123,7 @@ def _compared(constraint: AtLeast, x: Inputs) -> tuple[Fraction, bool, tuple[Fra
 
 
 def holds(constraint: Constraint, x: Inputs) -> bool:
-    """True if a constraint holds exactly."""
+    """True if a constraint holds in exact arithmetic."""
     match constraint:
         case SameExcept():
             keep = [f for f in range(x.values.shape[1]) if f not in constraint.varied]

@@ -266,14 +266,14 @@ def _is_hidden_tie(query: Query, row: AtLeast, seen: Inputs) -> bool:
 
 
 def is_drawn_at_ties(query: Query, row: AtLeast) -> bool:
-    """True if a row is about a class for which a hash of the input decides at a lead of 0."""
+    """True if a row is about a class that a hash of the input decides at a lead of 0."""
     if not row.name.startswith(CLASS_ROW) or not row.form.scores:
         return False
     return query.models[query.points[row.form.scores[0].point].model].ensemble.ties is not None
 
 
 def tied_point(query: Query, constraint: Constraint, seen: Inputs) -> str | None:
-    """The name of a point with a class constraint for which a hash of the input decides the class, or None."""
+    """The name of a point whose class is constrained and decided by a hash of the input, or None."""
     for row in rows_in([constraint]):
         if isinstance(row, AtLeast) and _is_drawn(query, row, seen):
             return query.points[row.form.scores[0].point].name

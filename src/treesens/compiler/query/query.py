@@ -278,7 +278,7 @@ class Difference:
         return self.left_factor * left - self.right_factor * right
 
     def partner(self, known: Fraction, value: Fraction, left_wanted: bool) -> Fraction:
-        """The left (or right) value that gives `value` together with the known right (or left) value."""
+        """The left (or right) value that, with the known right (or left) value, yields `value`."""
         if left_wanted:
             return (value + self.right_factor * known) / self.left_factor
         return (self.left_factor * known - value) / self.right_factor
@@ -366,7 +366,7 @@ class NearestRows(ArrayRecord):
     """The distance of a point to the nearest of some rows, over `features`: a minimum, which is not linear.
 
     `values`, float64[rows, len(features)], are the rows' values as the model stores them (NaN is missing), and `widths`,
-    float64[len(features)], their features' units; those in `same_or_not` count 0 or 1. `index`, int64[rows], are table rows.
+    float64[len(features)], the features' units; features in `same_or_not` count 0 or 1. `index`, int64[rows], are table rows.
     """
 
     point: int
@@ -382,7 +382,7 @@ class NearestRows(ArrayRecord):
 class RowSet(ArrayRecord):
     """The rows over which a point of a counting question ranges: `values` float64[rows, features], NaN is missing.
 
-    Rows outside the domain are excluded, and `outside` is their number; `index`, int64[rows], contains the table numbers of the
+    Rows outside the domain are excluded, and `outside` is their number; `index`, int64[rows], holds the table numbers of the
     rows inside the domain.
     """
 

@@ -1,7 +1,7 @@
 """Tightens or relaxes questions by the rounding errors of a library.
 
 A library adds floats, and predicts a class by probabilities that are rounded once more. The library confirms every answer to a
-question that is tightened by these errors; the answers to a question relaxed by these errors include the library's.
+question that is tightened by these errors; the answers to a question relaxed by these errors include the library's answers.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def soften(query: Query) -> Query:
     """The question with every score constraint relaxed by its numerical band, and by the leads that probabilities do not
     resolve.
 
-    Every input that answers the original question by the library's scores and classes also answers the relaxed one. Inputs that
-    answer the original question by probabilities also answer the relaxed question if those probabilities differ from 0.
+    Every input that answers the original question under the library's scores and classes also answers the relaxed one. Inputs
+    that answer the original question under probabilities also answer the relaxed question if those probabilities differ from 0.
     """
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:

@@ -241,7 +241,7 @@ def _weighted(term: Probability, weights: Sequence[Fraction], limit: LogRational
 
 
 def _tangent_at(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
-    """The tangent that excludes the exponents `values` of a probability that should be larger; None if no tangent does."""
+    """The tangent that excludes the exponents `values` of a probability that is too small; None if no tangent does."""
     term = _shares(row)[0]
     share = row.bound / term.factor
     if len(row.terms) > 1 or term.factor < 0 or not 0 < share < 1:
@@ -286,7 +286,7 @@ class _Difference:
 
     @staticmethod
     def of(row: ProbabilitySum) -> _Difference | None:
-        """The difference that a sum states; None if the sum has another form."""
+        """The difference of two sigmoids to which a sum is equivalent; None if the sum has another form."""
         terms = sorted(_shares(row), key=lambda term: -term.factor)
         if len(terms) != 2 or len(row.terms) != 2 or any(len(term.exponents) != 1 for term in terms):
             return None
@@ -330,7 +330,7 @@ def _sigmoid(x: float) -> float:
 
 
 def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
-    """The tangent that excludes the exponents `values` of a difference that should be larger; None if no tangent does."""
+    """The tangent that excludes the exponents `values` of a difference that is too small; None if no tangent does."""
     found = _Difference.of(row)
     if found is None:
         return None
@@ -401,7 +401,7 @@ def _corner(row: ProbabilitySum, values: list[list[Fraction]], grid: int) -> lis
 
 
 def _parts(amount: float, rooms: list[float]) -> list[float]:
-    """Splits an amount into equal parts, none larger than its room; other parts share the excess."""
+    """Splits an amount into equal parts; a part larger than its room is cut to the room, and other parts share the rest."""
     parts = [0.0] * len(rooms)
     for count, i in enumerate(sorted(range(len(rooms)), key=rooms.__getitem__)):
         parts[i] = min(rooms[i], (amount - sum(parts)) / (len(rooms) - count))

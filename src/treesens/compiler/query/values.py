@@ -101,7 +101,7 @@ class ValueSum:
         return total < self.limit if self.strict else total <= self.limit
 
     def holds(self, value_at: Callable[[Place], float]) -> bool:
-        """True if concrete values satisfy the relation exactly."""
+        """True if concrete values satisfy the relation in exact arithmetic."""
         total = sum_of(self.terms, value_at)
         return total is not None and self.allows(total)
 
@@ -122,7 +122,7 @@ def sum_of(terms: Sequence[Term], value_at: Callable[[Place], float]) -> Fractio
 
 @dataclass(frozen=True, eq=False)
 class ValueRange:
-    """The legal values of a feature from `low` to `high`, both legal: floats of the type, integers, or `values` ascending."""
+    """The legal values of a feature from `low` to `high` (both legal): floats of the type, integers, or `values` ascending."""
 
     low: float
     high: float
@@ -233,7 +233,7 @@ def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange 
 def extremes(term: Term, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction] | None:
     """The least and the greatest value of a term over ranges of its places (None if missing); None if the term has no value.
 
-    Exact, except that value sets with holes count as intervals for distances between two sets, or to a value in a hole.
+    Exact, except that value sets with holes count as intervals in distances to other sets, and to values in holes.
     """
     if isinstance(term, LinearTerm):
         if ranges[0] is None:

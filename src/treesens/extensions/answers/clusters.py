@@ -48,7 +48,7 @@ class Rows:
             self.cells.append(np.where(absent, about.missing_cell, cells).astype(np.int32))
 
     def spread(self, group: Int64Array) -> FloatArray:
-        """Per counted feature, the spread of the group's rows in units of its width; 1 if unordered values differ."""
+        """Per counted feature, the spread of the group's rows in units of the feature's width; 1 if unordered values differ."""
         result = np.zeros(len(self.features))
         for column, about in enumerate(self.about):
             values = self.values[group, column]

@@ -1,6 +1,6 @@
 """Determines which values of a row decide its class, and how far these values may move.
 
-A *sufficient reason* is a set of features such that every input agreeing with the row on these has the same class, proved
+A *sufficient reason* is a set of features such that all inputs that agree with the row on it have the same class, proved
 exactly (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and Marques-Silva,
 AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion. A smallest reason is found by
 implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another class. A box around the
@@ -148,7 +148,7 @@ class RowDecisions:
 
     def widened(self, features: Iterable[int]) -> dict[int, BoolArray]:
         """A box around the values of a reason, bool[n_cells] by feature, in which every input has the class of the row. No side
-        can be moved outwards and no category can be added, unless the time limit ended the search.
+        can be moved outwards and no category can be added, unless the time limit stopped the search.
         """
         box = {f: self._only(f) for f in features}
         try:

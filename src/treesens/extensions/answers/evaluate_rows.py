@@ -150,7 +150,7 @@ def _effort(constraint: Constraint) -> int:
 
 
 def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
-    """True for rows that satisfy a constraint, exactly, bool[rows]."""
+    """True for rows that satisfy a constraint in exact arithmetic, bool[rows]."""
     match constraint:
         case SameExcept():
             keep = [f for f in range(x.values.shape[2]) if f not in constraint.varied]

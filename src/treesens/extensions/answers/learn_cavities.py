@@ -1,4 +1,4 @@
-"""Answers questions about all cavities by means of the known cavities; each candidate in an unknown cavity adds boxes to these.
+"""Answers questions about all cavities by means of the known cavities, to which candidates in unknown cavities add boxes.
 
 Any method can solve the weaker question, which avoids only the known cavities. If the weaker question has no answer, neither
 has the original. A candidate in an unknown cavity adds the largest maximal boxes around it, and the search continues. The
@@ -69,7 +69,7 @@ class _Learning:
         return self._ask(weaker, self.budget)
 
     def best(self, found: Result) -> Result:
-        """The optimum, if time allows; otherwise the best known answer, `found` or a better one, with the best bound."""
+        """The optimum, if time allows; otherwise the best known answer, at least as good as `found`, with the best bound."""
         query, goal = self.question.query, self.question.query.objective
         assert goal is not None
         self._keep(found.witness)

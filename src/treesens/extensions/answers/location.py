@@ -150,7 +150,7 @@ def cells_near(query: Query, region: Region, cells: Int32Array, row: FloatArray)
 def locate(query: ResolvedQuestion, table: tuple[str, FloatArray] | None, result: Result, options: Options) -> Result:
     """The answer with its region and the nearest row of `table` (name and rows), and with the witness at values near that row.
 
-    Without an objective, the witness is also moved to the cells of the region nearest to the row. No move worsens an objective.
+    Without an objective, the witness is also moved to the region's cells nearest to the row. No move worsens an objective.
     """
     witness, typed = result.witness, query.query
     if witness is None or (table is None and not options.regions):

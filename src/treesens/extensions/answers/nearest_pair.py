@@ -338,8 +338,8 @@ class _NearestPair:
     def _search(self, engine: IncrementalSearch) -> float:
         """Best-first search over groups of rows; returns the least bound that remains.
 
-        Every group keeps its bound until it is searched; no group is dropped because its bound is close to the best pair. When
-        all groups are within the tolerance of the best pair, a little time is spent on closing them.
+        Every group keeps its bound until it is searched; a group is kept even if its bound is close to the best pair. When all
+        groups are within the tolerance of the best pair, a little time is spent on closing them.
         """
         number = itertools.count()
         queue = [(0.0, 0, next(number), np.arange(len(self.rows.values)))]

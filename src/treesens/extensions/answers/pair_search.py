@@ -35,7 +35,7 @@ _CLOSE = 1e-9
 
 
 class RowSearch:
-    """Searches around rows for pairs that answer a question about flips alone; `proven`, float64[rows], are proved distances.
+    """Searches around rows for pairs that answer a question about only flips; `proven`, float64[rows], are proved distances.
 
     No pair is nearer to a row than the row's entry in `proven`.
     """

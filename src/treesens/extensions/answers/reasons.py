@@ -41,8 +41,8 @@ class Wanted:
 @dataclass(frozen=True, eq=False)
 class RowReason:
     """The results so far. `several` are reasons, the answer first; `complete` is True if no other reasons exist, `smallest` if
-    no smaller set of features decides the class. `contrast` contains the features whose change gives another class, at `other`;
-    it is None if no allowed change does so, and `other` shows a forbidden one. `within` is an input of another class that
+    no smaller set of features decides the class. `contrast` holds the features whose change gives another class, at `other`; it
+    is None if no allowed change does so, and `other` then shows a forbidden change. `within` is an input of another class that
     agrees with the row on all usable features, so no reason exists. `box` has the first reason's cells, bool[n_cells].
     """
 
@@ -54,7 +54,7 @@ class RowReason:
     within: Other | None = None
     box: dict[int, BoolArray] | None = None
     open: bool = False
-    """True if the time limit ended the work early."""
+    """True if the time limit stopped the work early."""
 
 
 def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None = None) -> RowReason:

@@ -2,10 +2,10 @@
 
 With one point, all rows are decided at once. With two points, each row needs a partner:
 
-1. Constraints on the first point alone exclude rows.
-2. One sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores. The row counts if one
-   of these partners satisfies all constraints; it does not count if even the extreme scores fail a constraint. 3. If the
-   features that may differ have few combinations of cells, all combinations are tried (`partners_of`).
+1. Constraints that mention only the first point exclude rows. 2. One sweep over the features that may differ (data/flips.py)
+   gives the partners with the extreme scores. The row counts if one of these partners satisfies all constraints; it does not
+   count if even the extreme scores fail a constraint. 3. If the features that may differ have few combinations of cells, all
+   combinations are tried (`partners_of`).
 4. The native engine searches for a partner in the cells of each remaining row, with one compiled question for all rows.
 5. Remaining rows, and all rows with other backends, are solved one by one as the question with `P = row N of DATA`.
 
@@ -55,7 +55,7 @@ _CHUNK = 512
 """Number of rows swept between two checks of the clock."""
 
 _COMBINATIONS = 128
-"""Maximum number of combinations of sensitive cells (except one feature) for a sweep; above it, a search is faster."""
+"""Maximum number of combinations of cells of all sensitive features but one for a sweep; above it, a search is faster."""
 
 _ATTEMPTS = 4
 """Maximum number of exact partners per row that the library replays."""
@@ -288,7 +288,7 @@ class _Counter:
         return list(found.values())
 
     def _verify(self, bare: Query, equal: list[int], cells: Int32Array) -> None:
-        """Counts equal rows if the first point, in these cells, can be exactly the row."""
+        """Counts equal rows if the first point, in these cells, can equal the row exactly."""
         row = self.rows.values[equal[0]]
         verdict = verify_cells(bare, cells, near=row, library_predict=self.options.library_predict)
         if isinstance(verdict, Witness) and np.array_equal(verdict.values[0], row, equal_nan=True):

@@ -1,4 +1,4 @@
-"""Finds the answers to `top N`: the best answer, then the best answer outside its region, and so on, each verified.
+"""Finds the answers to `top N`: the best answer, then the best answer outside its region, and so on; each answer is verified.
 
 The region of an answer is the set of inputs that reach the same leaves. Regions of different answers are disjoint, and there
 are finitely many, so a solver can prove that only k answers exist. With `diverse`, later answers also lie outside the widened
@@ -24,7 +24,7 @@ def answer_top(
     one: Callable[[Query, Budget], Result],
     budget: Budget,
 ) -> Result:
-    """The first of the `query.top` answers; its field `ranked` contains all answers.
+    """The first of the `query.top` answers; its field `ranked` holds all answers.
 
     `one` solves a question with one answer. All answers share the time limit. Each search may use an equal share of the
     remaining time, so that the proof of the first answer's optimality does not prevent other answers.

@@ -55,7 +55,7 @@ def names_of(value: object, argument: str) -> tuple[ast.Name, ...]:
         return (given_name_of(value, argument),)
     names = tuple(given_name_of(item, f"{argument}[{i}]") for i, item in enumerate(value))
     if not names:
-        raise UsageError(f"`{argument}` names nothing", remedy="give at least one name")
+        raise UsageError(f"`{argument}` names nothing", remedy="pass at least one name")
     return names
 
 

@@ -81,7 +81,7 @@ def _numeric(
 ) -> Declaration:
     if (ends[0] is None) != (ends[1] is None):
         absent = "low" if ends[0] is None else "high"
-        raise UsageError(f"`{absent}` is missing", remedy="give both ends, `math.inf` or `-math.inf` if unbounded")
+        raise UsageError(f"`{absent}` is missing", remedy="pass both ends, `math.inf` or `-math.inf` if unbounded")
     interval = None if ends[0] is None else interval_of(*ends, inclusive)
     if stored is not None and (isinstance(stored, str) or len(stored) != 2):
         raise wrong("stored", "a pair (low, high)", stored)
@@ -101,7 +101,7 @@ def category(
     listed = values.items() if isinstance(values, Mapping) else values
     items = tuple(_category_item(value, f"values[{i}]") for i, value in enumerate(listed))
     if not items:
-        raise UsageError("`values` is empty", remedy="give at least one category")
+        raise UsageError("`values` is empty", remedy="pass at least one category")
     return Declaration(ast.Feature(given_name_of(name, "name"), ast.Category(items), None, bool(missing)))
 
 
@@ -135,7 +135,7 @@ def measure(
     if (chosen in MEASURES[2:]) != (data is not None):
         raise UsageError(
             f"`{chosen}` is a measure of {'no data' if data is not None else 'data'}",
-            remedy="leave `data` out" if data is not None else "give `data`",
+            remedy="leave `data` out" if data is not None else "pass `data`",
         )
     return Declaration(ast.Measure(name_of(name, "name"), chosen, optional(name_of, data, "data")))
 
@@ -145,7 +145,7 @@ def decision(
 ) -> Declaration:
     """`decision NAME of POINT [in MODEL]: OUTCOME when CONSTRAINT .. else OTHERWISE`"""
     if not cases:
-        raise UsageError("`cases` is empty", remedy="give at least one pair of an outcome and a constraint")
+        raise UsageError("`cases` is empty", remedy="pass at least one pair of an outcome and a constraint")
     built = []
     for number, case in enumerate(cases):
         if not (isinstance(case, tuple) and len(case) == 2):
@@ -176,13 +176,13 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         if one[name] is not other[name]:
             raise UsageError(
                 f"`{name}` refers to two different objects",
-                remedy="use names in the questions, and give the objects to `answers`",
+                remedy="use names in the questions, and pass the objects to `answers`",
             )
     return {**one, **other}
 
 
 def live_or_name(given: Any, name: str, argument: str) -> tuple[ast.Name | None, dict[str, Any]]:
-    """The name of a model or frame in the text, and the object, if given."""
+    """The name of a model or frame in the text, and the object, if passed."""
     if given is None:
         return None, {}
     if isinstance(given, str):
@@ -191,7 +191,7 @@ def live_or_name(given: Any, name: str, argument: str) -> tuple[ast.Name | None,
 
 
 def by_name(given: Any, used: Iterable[str], argument: str) -> dict[str, Any]:
-    """The objects by name: a mapping as given, or a single object under the only name in use."""
+    """The objects by name: a passed mapping, or a single object under the only name in use."""
     if given is None:
         return {}
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
@@ -199,5 +199,5 @@ def by_name(given: Any, used: Iterable[str], argument: str) -> dict[str, Any]:
     names = sorted(set(used)) or [argument.removesuffix("s")]
     if len(names) > 1:
         listed = ", ".join(f"`{name}`" for name in names)
-        raise UsageError(f"`{argument}` is one object; the questions name {listed}", remedy="give a mapping by name")
+        raise UsageError(f"`{argument}` is one object; the questions name {listed}", remedy="pass a mapping by name")
     return {names[0]: given}

@@ -105,11 +105,11 @@ class Point(Built):
         return Except(self, features)
 
     def prob(self, label: str | Numeric | None = None) -> Quantity:
-        """The predicted probability, of the class `label` if given."""
+        """The predicted probability, of the class `label` if passed."""
         return Expression(ast.Prob(self.name, optional(label_of, label, "label")))
 
     def margin(self, label: str | Numeric | None = None) -> Quantity:
-        """The raw score, of the class `label` if given."""
+        """The raw score, of the class `label` if passed."""
         return Expression(ast.Margin(self.name, optional(label_of, label, "label")))
 
     def value(self) -> Quantity:
@@ -193,7 +193,7 @@ def avoid_listed(*points: Point, file: str) -> Constraint:
 
 
 def typical(*points: Point, data: str, level: Numeric | None = None, by: str | None = None) -> Constraint:
-    """The points are in a region with `level` percent (default 95) of new inputs, using chow-liu or isolation."""
+    """The points are in a region that holds `level` percent (default 95) of new inputs, by chow-liu or isolation."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `typical(a, b, data="people", level=95)`')

@@ -1,6 +1,6 @@
 """Builds questions and files as objects: `find`, `count` and `sensitive`, with the live models and frames named in them.
 
-Questions given as objects are answered like texts by `treesens.check_text`. An object can also refer to a feature whose name
+Questions passed as objects are answered like texts by `treesens.check_text`. An object can also refer to a feature whose name
 cannot be written in a text (because it contains a backquote); such an object cannot be printed.
 """
 
@@ -46,7 +46,7 @@ MODEL, DATA = "model", "data"
 class Question:
     """One question: an immutable object that prints as `.sens` text; every method returns a new question.
 
-    `live` maps names in the text to the models and tables that were given as objects.
+    `live` maps names in the text to the models and tables that were passed as objects.
     """
 
     node: ast.Query
@@ -115,7 +115,7 @@ class Question:
         else:
             over = tuple(ast.Features(names_of(choice, f"choices[{i}]")) for i, choice in enumerate(choices))
             if not over:
-                raise UsageError("`choices` is empty", remedy="give at least one feature")
+                raise UsageError("`choices` is empty", remedy="pass at least one feature")
         sweep = ast.Each(names_of(parameter, "parameter"), over)
         return replace(self, node=ast.Query(self.node.name, self.node.body, (*self.node.sweeps, sweep)))
 
@@ -169,7 +169,7 @@ class Start:
     def such_that(self, *constraints: Constraint) -> Question:
         """The question with these constraints, each on a line of its own."""
         if not constraints:
-            raise UsageError("the question has no constraints", remedy="give one, for instance `a.prob() >= 0.6`")
+            raise UsageError("the question has no constraints", remedy="add one, for instance `a.prob() >= 0.6`")
         return self._question().such_that(*constraints)
 
     def maximize(self, quantity: Quantity) -> Question:
@@ -213,10 +213,10 @@ def explain(data: Any, row: int, *, model: Any = None, without: Choice = (), sma
 def _points(points: tuple[Point, ...], model: ast.Name | None) -> tuple[ast.Point, ...]:
     nodes = tuple(point_of(point, f"point {i + 1}") for i, point in enumerate(points))
     if not 1 <= len(nodes) <= 2:
-        raise UsageError(f"a question is about one or two points, not {len(nodes)}", remedy="give one or two points")
+        raise UsageError(f"a question is about one or two points, not {len(nodes)}", remedy="pass one or two points")
     nodes = tuple(ast.Point(node.name, node.model or model) for node in nodes)
     if nodes[0].model is None and nodes[-1].model is not None:
-        remedy = "give a model for both points, or `find(.., model=..)`"
+        remedy = "pass a model for both points, or `find(.., model=..)`"
         raise UsageError(f"point 1, `{nodes[0].name.text}`, has no model, and point 2 has one", remedy=remedy)
     return nodes
 
@@ -238,7 +238,7 @@ def sensitive(
     kinds: tuple[Nearness, ...] = ("likelihood", "cavities", "both", "distance")
     assert kinds == NEARNESS
     if using is not None and table is None:
-        raise UsageError("`using` requires `near`", remedy="give `near`")
+        raise UsageError("`using` requires `near`", remedy="pass `near`")
     if flip is not None and (isinstance(flip, str) or len(flip) != 2):
         raise wrong("flip", "a pair of classes (from, to)", flip)
     body = ast.Sensitive(
@@ -268,7 +268,7 @@ def _monotone(
 ) -> Question:
     name, live = live_or_name(model, MODEL, "model")
     if name is None:
-        raise UsageError("`model` is missing", remedy="give its name, or the model itself")
+        raise UsageError("`model` is missing", remedy="pass its name, or the model itself")
     over = ast.Features((name_of(feature, "feature"),))
     body = ast.Monotone(direction, name, over, optional(label_of, label, "label"))
     return Question(ast.Query(ast.Name(UNNAMED), body), Live(live, {}))

@@ -27,17 +27,17 @@ def sensitivity(
     real: str | Sequence[str] = (),
     **options: Unpack[CallOptions],
 ) -> Answer:
-    """Can a change of the features `vary` alone move the decision across the gap (probability) or the margin (raw score)?
+    """Can a change of only the features `vary` move the decision across the gap (probability) or the margin (raw score)?
 
     With `data` (a path or a frame), features range over the data's values, and `near` steers the search towards the data's
     rows. Integer columns range over integers, except for features named in `real`. This call is equivalent to the `sensitive`
     shorthand of the language, which defines the question; options are as for `check`.
     """
     if (gap is None) == (margin is None):
-        raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
+        raise UsageError("pass either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
     if near is not None and data is None:
         raise UsageError(
-            "`near` steers towards data, and `data` is not given", remedy="give a path or a frame as `data`"
+            "`near` steers towards data, and `data` is not passed", remedy="pass a path or a frame as `data`"
         )
     loaded = load(model)
     if len(loaded.ensemble.classes) > 2:
@@ -48,7 +48,7 @@ def sensitivity(
         )
     if gap is not None and not loaded.ensemble.link.is_known:
         raise UsageError(
-            "the model has raw scores but no probabilities", remedy="give margin= in raw score in place of gap="
+            "the model has raw scores but no probabilities", remedy="pass margin= in raw score in place of gap="
         )
     question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
         "sensitivity"

@@ -84,7 +84,7 @@ class Constraint(Built):
 
 
 class ClassConstraint(Constraint):
-    """`class(P) = C`, optionally with a lead by a factor or a margin over each of the other classes."""
+    """`class(P) = C`, optionally with a lead (a factor or a margin) over each of the other classes."""
 
     __slots__ = ()
     node: ast.ClassIs
@@ -114,7 +114,7 @@ def any_of(*constraints: Constraint) -> Constraint:
 def _joined(kind: type[ast.And] | type[ast.Or], constraints: tuple[Constraint, ...]) -> Constraint:
     items = tuple(formula_of(item, f"constraint {i + 1}") for i, item in enumerate(constraints))
     if not items:
-        raise UsageError("no constraint is given", remedy="give at least one")
+        raise UsageError("no constraint is given", remedy="pass at least one")
     return Constraint(kind(items) if len(items) > 1 else items[0])
 
 
@@ -193,7 +193,7 @@ class Quantity(Built):
             raise wrong("values", "a list of categories or numbers", values, "write `[value]`")
         labels = tuple(label_of(value, f"values[{i}]") for i, value in enumerate(values))
         if not labels:
-            raise UsageError("`values` is empty", remedy="give at least one")
+            raise UsageError("`values` is empty", remedy="pass at least one")
         return Constraint(InSet(self.node, ast.ValueSet(labels)))
 
     def _compared(self, operator: ast.Operator, other: object) -> Constraint:
@@ -265,7 +265,7 @@ class PointDecision:
             raise wrong("outcomes", "a list of names of outcomes", outcomes, "write `[outcome]`")
         names = tuple(given_name_of(name, f"outcomes[{i}]") for i, name in enumerate(outcomes))
         if not names:
-            raise UsageError("`outcomes` is empty", remedy="give at least one")
+            raise UsageError("`outcomes` is empty", remedy="pass at least one")
         return Constraint(Decided(self.point, self.decision, names))
 
 

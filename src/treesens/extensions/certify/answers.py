@@ -66,7 +66,7 @@ def certified_gap(query: Query, gap: float, folder: Path, *, budget: Budget) -> 
 def certified_found(
     query: Query, witness: Witness, folder: Path, make: Existing = existence, by_value: ByValue = "alone"
 ) -> Certified:
-    """A certificate of an answer to the question or one of its cases; checked by value if no statement covers it."""
+    """A certificate of an answer to the question or a case; the answer is checked by value if no statement covers it."""
     one = attempt("found", folder, query, lambda: make(query, witness))
     if one.path:
         return one

@@ -65,7 +65,7 @@ def not_beyond(query: Query, limit: float) -> Part:
 
 
 def having(query: Query, witness: Witness) -> Part:
-    """Claims that a question has this answer and, if it has an objective, that the answer reaches the stated value."""
+    """Claims that a question has this answer and, if there is an objective, that the answer reaches the stated value."""
     make: Existing = existence if query.objective is None else reached
     return Part(query, lambda folder, _: [certified_found(query, witness, folder, make, by_value="cells")])
 
@@ -85,7 +85,7 @@ def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
 
 
 def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
-    """Claims for every decided row that the row is an answer, or that it is none; rows are identified by their cells."""
+    """Claims for every decided row that the row is an answer, or that it is no answer; rows are identified by their cells."""
     rows = query.rows
     assert rows is not None
     title = "the number of rows that answer"  # not the number of rows, which may stay uncertified
@@ -93,7 +93,7 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
         yield open_claim(title, f"{len(count.undecided)} rows are undecided")
         return
     if len(rows.index) == 0:
-        yield open_claim(title, "no row lies in the domain, and only rows inside are stated")
+        yield open_claim(title, "no row lies in the domain, and a claim covers only rows in the domain")
         return
     if len(rows.index) > MOST_ROWS:
         yield open_claim(title, f"more than {MOST_ROWS} rows are not proved one by one")

@@ -2,8 +2,8 @@
 
 Although `a.f0 + a.f1 >= 3` and a small distance to a row may each be satisfiable in a cell, perhaps no value in the cell
 satisfies both. The relations imply their sum with positive weights (Farkas, Theorie der einfachen Ungleichungen, 1902). Terms
-of the sum about one value are merged: some cancel, and the others contribute their least total in each cell. Weights are tried
-that cancel the slopes of two relations in one value, or of three in two values: the vertices of the linear program.
+of the sum about one value are merged: some cancel, and the others contribute their least total in each cell. Tries the weights
+that cancel the slopes of two relations in one value, or of three relations in two values: the vertices of the linear program.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treesens.extensions.certify.sums import least_row, sums_of
 from treesens.values.distance_costs import cell_reaches
 
 MOST_RELATIONS, MOST_LINES, MOST_WAYS, MOST_SLOPES, MOST_ROWS = 8, 16, 1024, 256, 128
-"""Limits on numbers of relations, ways to bound a relation's distances and combine relations, slopes and resulting rows."""
+"""Limits on relations, ways to bound a relation's distances, ways to combine relations, slopes, and resulting rows."""
 _NONE = frozenset({Fraction(0)})
 
 

@@ -45,7 +45,7 @@ def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | 
     """
     certificates = [*_in(paths, ".cert.xz"), *_in(paths, ".manifest.json")]
     if not certificates:
-        remedy = "give files that end in .cert.xz or .manifest.json, or a folder that contains them"
+        remedy = "pass files that end in .cert.xz or .manifest.json, or a folder that contains them"
         raise UsageError("these paths contain no certificates", remedy=remedy)
     known = [*models, *_in([p if p.is_dir() else p.parent for p in paths], ".trees.json")]
     if not known:

@@ -5,9 +5,9 @@ The distance of two points in a feature is bounded by a sum of two numbers, one 
 A distance |x - y| is at least x - y and at least y - x; per pair of cells, the greater bound is tight. A square is above its
 tangents; only a few of these are used. A distance is at most the greatest distance from the cell of either point.
 
-Terms about one value are bounded together, which is tighter, because a number near one row is far from another. If a cell has
-few values, each value is tried. Between two rows, a sum of distances, squares of distances and linear terms is a parabola,
-whose minimum is at an end or at the vertex.
+Terms about one value are bounded together: this bound is tighter than the sum of separate bounds, because a number near one row
+is far from another. If a cell has few values, each value is tried. Between two rows, a sum of distances, squares of distances
+and linear terms is a parabola, whose minimum is at an end or at the vertex.
 """
 
 from __future__ import annotations

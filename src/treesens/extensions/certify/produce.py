@@ -58,7 +58,7 @@ FIRST_SECONDS = 0.5
 class Certificate:
     """A certificate that the checker has accepted: the JSON object, and the seconds for making and checking it.
 
-    `files` contains the model files named in the statement.
+    `files` holds the model files named in the statement.
     """
 
     document: dict[str, Any]
@@ -279,7 +279,7 @@ _READ: Kept[tuple[Any, int]] = Kept(8, lambda made: made[1])
 
 
 def _prove_on_trees(statement: Statement, seconds: float) -> dict[str, Any] | None:
-    """The proof for a question about scores alone, by the search that decided it; None for other questions."""
+    """The proof for a question about scores alone, from the search that decided the question; None for other questions."""
     proof = prove_on_trees(statement.query, seconds)
     return None if proof is None else _text_on_trees(proof, statement)
 

@@ -46,7 +46,7 @@ class Layout:
 
 
 def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: Statement) -> Layout:
-    """The layout of a compiled question; `row_dropped` contains the number of bits dropped from each of the engine's rows."""
+    """The layout of a compiled question; `row_dropped` holds the number of bits dropped from each of the engine's rows."""
     orders, blocks = list(module.blocks_of(Order)), list(module.blocks_of(ExactlyOne))
     names = [row.name for row in statement.rows]
     rows: list[tuple[int, Fraction]] = []

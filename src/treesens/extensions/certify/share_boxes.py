@@ -230,7 +230,7 @@ def share_in_boxes(
     budget: Budget,
     folder: Path,
 ) -> ShareProved:
-    """Proves bounds on the measure of a question's inputs, refined until `enough` accepts the bounds or the budget ends.
+    """Proves bounds on the measure of a question's inputs, refined until `enough` accepts the bounds or the budget is spent.
 
     `query` has one point, or two points that agree except in the `varied` features. Raises NoCertificate if nothing is proved.
     """

@@ -94,7 +94,7 @@ def _in_boxes(
         folder=folder,
     )
     closed = Precision().reached(found.lower, found.upper) or enough(found.lower, found.upper)
-    reason = "" if closed else "the certificate proves a wider interval"
+    reason = "" if closed else "the certificate proves a wider interval than the reported interval"
     proved = replace(share, lower=found.lower, upper=found.upper, estimate=None, closed=closed, reason=reason)
     return found.claim, proved.judged(asked)
 
@@ -124,5 +124,5 @@ def claim_of_counted(title: str, query: Query, rows: Int32Array, count: int, ask
         answering[number] = witness is not None
         parts.append(lacking(asked) if witness is None else having(asked, witness))
     if answering[group].sum() != count:
-        return open_claim(title, "rows are counted by cells, and for one of them no answer is known")
+        return open_claim(title, "rows are counted by cells, and for one of these rows no answer is known")
     return claim_of_rows(title, bare, parts, distinct, group)

@@ -66,7 +66,7 @@ def ensembles_of(query: q.Query) -> list[Ensemble]:
 class Statement:
     """`text` is the JSON object, `query` the question without omitted constraints, `rows` its score constraints in order.
 
-    `files` contains the model files named in `text`.
+    `files` holds the model files named in `text`.
     """
 
     text: dict[str, Any]
@@ -86,7 +86,7 @@ def statement_of(
     """The statement of a question with `extra` rows. Raises NoCertificate for models that the checker cannot read.
 
     The statement lists the learnt trees of its rows, or the trees in `learnt`. If the question names learnt trees, each bound
-    is on the grid of its own sum. A case may name no learnt trees; with `own_grids`, its bounds are stated as in the question.
+    is on the grid of its own sum. A case may lack learnt trees; with `own_grids`, its bounds are stated as in the question.
     """
     rows = [c for c in (*_flat(query.constraints), *extra) if isinstance(c, q.AtLeast)]
     forests = forests_of(rows) if learnt is None else list(learnt)

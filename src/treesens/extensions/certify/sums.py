@@ -1,4 +1,4 @@
-"""Converts relations between values to rows of costs, which statements can express, by bounds of single cells.
+"""Uses bounds of single cells to convert relations between values to rows of costs, which statements can express.
 
 Values satisfy sum of terms <= limit only if the sum of the terms' least values in the cells is at most the limit. A distance |x
 - y| is at least 0, x - y and y - x (`distance_bounds.py`). So every input that satisfies the relation satisfies the row of
@@ -110,8 +110,8 @@ def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
 
 
 def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValues]]:
-    """Yields combinations of lower bounds on distances. Distances in `added` are also at least 0; above MOST_ROWS combinations,
-    each bounds at most one such distance. Distances in `taken` are subtracted, so each of these distances needs a bound.
+    """Yields combinations of lower bounds on distances. Distances in `added` are also at least 0; above MOST_ROWS, each
+    combination bounds at most one such distance. Distances in `taken` are subtracted, so each of these distances needs a bound.
     """
     if prod(map(len, taken)) > MOST_ROWS:
         return

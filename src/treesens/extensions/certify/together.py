@@ -137,7 +137,7 @@ def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, budget: 
 
 
 class _Writer:
-    """The parts and claims of one manifest. `texts` contains the statements of parts; `stated` contains titled claims."""
+    """The parts and claims of one manifest. `texts` holds the statements of parts; `stated` contains titled claims."""
 
     def __init__(self, folder: Path, budget: Callable[[], Budget]) -> None:
         self.folder, self.budget, self.found = folder, budget, Manifest()

@@ -88,9 +88,9 @@ def _number(value: Fraction) -> float | str:
 
 
 class _ZeroWriter:
-    """Writes the nodes of a tree whose splits treat zeros as missing into `found`, parents first.
+    """Writes into `found` the nodes of a tree whose splits treat zeros as missing, parents first.
 
-    Children are queued with their position in the parent and the known sides of zero.
+    Children are queued with their position in the parent, and with the known side of zero of each feature.
     """
 
     def __init__(self, ensemble: Ensemble, root: int) -> None:
@@ -140,7 +140,7 @@ class _ZeroWriter:
         return None if cut > self.high else False
 
     def _apart(self, node: int, feature: int, sides: dict[int, Side]) -> None:
-        """Adds a cut below zero whose right child is a cut above zero; below, the node is repeated with known sides."""
+        """Adds a cut below zero whose right child is a cut above zero; below both, the node is repeated with known sides."""
         low: Node = [feature, self.low, False, 0, len(self.found) + 1]
         high: Node = [feature, self.high, True, 0, 0]
         self.found += [low, high]

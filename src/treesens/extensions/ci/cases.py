@@ -15,7 +15,7 @@ from treesens.extensions.ci.documents import DOCUMENTS, Case
 
 
 def write(runs: Sequence[Asked], files: Mapping[str, Path]) -> None:
-    """Writes the files, given by kind: junit, sarif and markdown."""
+    """Writes the files, whose paths are passed by kind: junit, sarif and markdown."""
     cases = [case for run in runs for case in cases_of(run)]
     for kind, path in files.items():
         write_output(str(path), partial(_write_cases, path, DOCUMENTS[kind], cases))

@@ -16,9 +16,9 @@ from treesens.visible import visible
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 RULES = {
-    "violated": ("error", "An expectation is violated, by a verified witness or by a proof."),
+    "violated": ("error", "An expectation is violated, as a verified witness or a proof shows."),
     "inconclusive": ("warning", "A question could not be decided within its limits."),
-    "broken": ("error", "A question is invalid, or could not be run."),
+    "broken": ("error", "A question is invalid, or could not be solved."),
 }
 """The kinds of problems with a question, each with its level and its meaning."""
 

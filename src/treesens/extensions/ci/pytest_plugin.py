@@ -37,7 +37,7 @@ class SensFile(pytest.File):
     """A file of questions."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yields an item per question; an invalid question fails when it is run."""
+        """Yields an item per question; the item of an invalid question fails when it is run."""
         from treesens.binder.file import bind
         from treesens.errors import TreesensError
         from treesens.grammar.parsing.parser import read

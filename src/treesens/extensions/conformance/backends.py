@@ -66,7 +66,7 @@ class Solved:
 def run(
     backend: Backend | str, *, isolated: bool | None = None, seconds: float = 20.0, only: Iterable[str] | None = None
 ) -> Report:
-    """Checks one backend, given as an instance or by its registered name.
+    """Checks one backend, which is passed as an instance or by its registered name.
 
     With `isolated`, worker processes solve the cases and look up the backend by name; this is the default if the backend is
     registered and not an `InProcessBackend`. `only` selects cases by name.

@@ -71,7 +71,7 @@ class Report:
         """Raises ModelError with the first mismatches, unless the model is read correctly."""
         if not self.ok:
             wrong = "the frontend misreads this model; do not trust answers about it"
-            raise ModelError(str(self), remedy=wrong if self.count else "check it where its library can predict")
+            raise ModelError(str(self), remedy=wrong if self.count else "check the model where its library can predict")
 
 
 def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
@@ -191,7 +191,7 @@ def _predictions(
 
 
 def _milder(probe: Probe, ensemble: Ensemble) -> list[Probe]:
-    """Reduced probes for a library that has rejected a probe: first its finite rows alone, then known categories alone."""
+    """Reduced probes for a library that has rejected a probe: first only its finite rows, then only known categories."""
     taken = np.isfinite(probe.rows).all(axis=1)
     if not taken.all():
         return [Probe(f"{probe.name}, finite ones", probe.rows[taken])] if taken.any() else []

@@ -46,8 +46,8 @@ _NAMES_ONLY: Final = frozenset(("STORED", "LABEL", "EACH"))
 
 @dataclass(frozen=True)
 class Context:
-    """`start` is the offset of the word under the cursor, `before` contains the declaration's tokens before that word, and
-    `fits` contains the terminals that may follow; `point` (or None) and `feature` are the owners of a name.
+    """`start` is the offset of the word under the cursor, `before` holds the declaration's tokens before that word, and `fits`
+    holds the terminals that may follow; `point` (or None) and `feature` are the owners of a name.
     """
 
     start: int

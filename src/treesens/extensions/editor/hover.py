@@ -46,7 +46,7 @@ MEANINGS: Final = {
         "side of the decision? `sensitive` is shorthand for a `find`, which `treesens explain` prints."
     ),
     "count": "`count rows of D as a such that ..`: the number of rows that satisfy the constraints.",
-    "explain": "`explain row N of D`: features whose values alone decide the class of a row, proved.",
+    "explain": "`explain row N of D`: features whose values alone are proved to decide the class of a row.",
     "maximize": "The greatest value of the following term, with a proved bound.",
     "minimize": "The smallest value of the following term, with a proved bound.",
     "share": (
@@ -54,7 +54,7 @@ MEANINGS: Final = {
         " is a part of the inputs as the measure weighs them, and not of people."
     ),
     "expect": (
-        "`expect none` (or `some`, `share < 0.01`): makes the question a test; a violation gives exit code 10. "
+        "`expect none` (or `some`, `share < 0.01`): makes the question a test; on a violation, the command exits with 10. "
         "`expect increasing(M, F)` (or `decreasing`) is a question by itself: the score never falls while F rises."
     ),
     "top": "`top N`: the N best answers, each in a separate region.",
@@ -91,12 +91,12 @@ MEANINGS: Final = {
     "stored": "`integer in [0, 90] stored as [0, 1]`: the model stores the feature on another scale.",
     "missing": "`or missing` in a type: the value may be missing; `missing(a.f)`: the value is missing.",
     "gap": (
-        "`gap G`: in probability, on either side of the cut-off: one input has 0.5 + G or more, the other 0.5 "
+        "`gap G`: in probability, on both sides of the cut-off: one input has 0.5 + G or more, the other 0.5 "
         "- G or less, so that they are 2 G apart (`gap 0.1`: 0.6 and 0.4). If the model has a cut-off, the cut-off "
         "replaces 0.5. For a regressor: two values that are G or more apart. `margin M` is in raw score."
     ),
     "margin": (
-        "`margin M`: in raw score, on either side of the decision: one input has M or more, the other -M or "
+        "`margin M`: in raw score, on both sides of the decision: one input has M or more, the other -M or "
         "less. `margin(a)` is the raw score of a point, whose sign decides between two classes; `margin(a, C)` is the "
         "raw score of one class."
     ),

@@ -90,7 +90,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Reading:
-    """The readable part of a text. `diagnostics` are in text order; `found` contains the models and tables."""
+    """The readable part of a text. `diagnostics` are in text order; `found` holds the models and tables."""
 
     source: Source
     file: ast.File

@@ -17,7 +17,7 @@ from treesens.errors import ModelError
 from treesens.extensions.formats.links.blend import Way, Weighted
 
 _MOST_AVERAGED = 1 << 40
-"""Weights with a larger common denominator are not vote counts, and are rounded."""
+"""Weights with a common denominator above this number are not vote counts, and are rounded."""
 
 
 def blend_of(
@@ -94,7 +94,7 @@ def _accumulation(members: Sequence[Ensemble], way: Way) -> Accumulation:
 def _features(members: Sequence[Ensemble], names: Sequence[str], place: str) -> tuple[Feature, ...]:
     """The features, by position. A column must be a number, or have the same categories, for all members that use it."""
     if any(member.n_features != len(names) for member in members):
-        raise ModelError("the models inside have different columns", place=place, remedy="give the models one by one")
+        raise ModelError("the models inside have different columns", place=place, remedy="pass the models one by one")
     result = []
     for f, name in enumerate(names):
         asked = [m.features[f] for m in members if (m.node_feature == f).any()] or [members[0].features[f]]
@@ -108,7 +108,7 @@ def _features(members: Sequence[Ensemble], names: Sequence[str], place: str) -> 
             raise ModelError(
                 f"the models inside see `{name}` in two ways: as a number and as a category, or with other categories",
                 place=place,
-                remedy="encode the column once, before all models, or give the models one by one",
+                remedy="encode the column once, before all models, or pass the models one by one",
             )
         result.append(first)
     return tuple(result)
@@ -124,7 +124,7 @@ def _in_float64(e: Ensemble, place: str) -> Ensemble:
     """The ensemble with splits `<=` in float64; bisection finds the last number that goes left."""
     if e.zero_missing.any():
         raise ModelError(
-            "a model inside treats zeros as missing values, and others do not",
+            "a model inside treats zeros as missing values, and other models do not",
             place=place,
             remedy="train it with zero_as_missing=False",
         )
@@ -160,7 +160,7 @@ def _weighed(e: Ensemble, scale: float, place: str) -> tuple[NDArray[np.float64]
         rest = np.array([float(part) for part in left], np.float64)
         if any(Fraction(r) != part for r, part in zip(rest.tolist(), left, strict=True)):
             message = "the weights of a nested mean are too long for exact products"
-            raise ModelError(message, place=place, remedy="give the models inside one by one")
+            raise ModelError(message, place=place, remedy="pass the models inside one by one")
     return weights, rest
 
 

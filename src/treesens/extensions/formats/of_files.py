@@ -21,7 +21,7 @@ class OfFiles:
         return False
 
     def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
-        raise ModelError(f"`{self.name}` is a file format", remedy="save the model, and give the path of the file")
+        raise ModelError(f"`{self.name}` is a file format", remedy="save the model, and pass the path of the file")
 
 
 def in_java(rows: NDArray[np.float64]) -> NDArray[Any]:

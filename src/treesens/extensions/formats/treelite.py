@@ -233,7 +233,7 @@ def _outputs(root: Field) -> tuple[int, Task, Link]:
         raise root["num_class"].error("the numbers of targets and classes are not plausible")
     if targets > 1 and (classes > 1).any():
         raise root["num_class"].error(
-            "several targets with several classes are not supported", "give one model per target"
+            "several targets with several classes are not supported", "pass one model per target"
         )
     outputs = targets if targets > 1 else int(classes[0])
     kind, after = root["task_type"], root["postprocessor"]
@@ -264,7 +264,7 @@ def _tree_outputs(root: Field, trees: int, outputs: int) -> NDArray[np.int64]:
     # treelite does not check the output to which it writes a leaf.
     for ids, key, most in ((target, "target_id", root["num_target"].integer()), (label, "class_id", outputs)):
         if ((ids < -1) | (ids >= most)).any():
-            raise root[key].error(f"a tree feeds an output that does not exist: expected -1 to {most - 1}")
+            raise root[key].error(f"a tree adds to an output that does not exist: expected -1 to {most - 1}")
     if outputs == 1:
         return np.zeros(trees, dtype=np.int64)
     which = target if root["num_target"].integer() > 1 else label
@@ -321,7 +321,7 @@ def _nodes(nodes: list[Field], counts: dict[int, int], width: int, kind: NumberT
 
 
 def _threshold(node: Field, kind: NumberType) -> tuple[float, bool]:
-    """The threshold t for which a comparison is equivalent to `x <= t`, and whether the sides are exchanged."""
+    """The threshold t for which a comparison is equivalent to `x <= t`, and whether the children are exchanged."""
     given, operator = node["threshold"], node["comparison_op"].text()
     value = float(Field([given.value], given.place, given.path).floats()[0])
     if kind is NumberType.FLOAT32:

@@ -124,7 +124,7 @@ def forest_of_pairs(pairs: PairTables, grid: Grid, features: tuple[Feature, ...]
 
 
 def _add_lines(builder: ForestBuilder, pairs: PairTables, f: int, table: Int64Array, low: int, high: int) -> int:
-    """Adds the lines low .. high-1 of a table. Splits on the parent's group halve the lines until the rest are equal."""
+    """Adds the lines low .. high-1 of a table. Splits on the parent's group halve the lines until the lines left are equal."""
     if (table[low:high] == table[low]).all():
         return _add_entries(builder, f, pairs.groups[f], table[low], 0, table.shape[1])
     middle = (low + high) // 2

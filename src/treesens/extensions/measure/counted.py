@@ -26,7 +26,7 @@ from treesens.extensions.measure.sides import Row, Sides, sides_of, varied_by
 class Counted:
     """A question as input of the search: its trees, in which each `onehot` group is one feature, and the rows to satisfy.
 
-    `varied` contains the features that may differ between the two points, including features in groups.
+    `varied` holds the features that may differ between the two points, including features in groups.
     """
 
     trees: CellTrees

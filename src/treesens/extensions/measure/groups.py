@@ -34,7 +34,7 @@ class Group:
         return self.members[0]
 
     def cells_of(self, member: int) -> Int32Array:
-        """The cell of `member` for each choice of the member that is 1, int32[members]."""
+        """The cell of `member` when each member in turn is the one equal to 1, int32[members]."""
         at = self.members.index(member)
         cells = np.full(len(self.members), self.zeros[at], np.int32)
         cells[at] = self.ones[at]
@@ -90,7 +90,7 @@ class Groups:
             members = list(group.members)
             ones = cells[:, members] == np.array(group.ones)
             if not (ones.sum(axis=1) == 1).all():
-                raise ValueError("a row does not have exactly one group member at 1")
+                raise ValueError("a row does not have exactly one member of a group equal to 1")
             folded[:, members] = 0
             folded[:, group.place] = np.argmax(ones, axis=1)
         return folded
@@ -104,7 +104,7 @@ class Groups:
         return cells
 
     def unfolded_box(self, low: Int32Array, high: Int32Array) -> tuple[Int32Array, Int32Array]:
-        """The first and last cells of a search box, for all features; both hold the same inputs satisfying the groups."""
+        """The first and last cells of a search box, for all features; both contain the same inputs satisfying the groups."""
         first, last = low.copy(), high.copy()
         for group in self.groups:
             start, end = int(low[group.place]), int(high[group.place])

@@ -84,8 +84,8 @@ def marginals(cells: Int32Array, grid: Grid) -> Measure:
 def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
     """The Chow-Liu tree learnt from `cells`, int32[rows, features]; cells are weighted by their shares of a bin's rows.
 
-    Each pair table has an extra row, distributed like the product of marginals: these do not change, and every pair of bins is
-    possible. With thousands of features, learning takes minutes. Raises OutOfTime (base/budget.py) at the time limit.
+    Each pair table has an extra row, distributed like the product of marginals: the marginals do not change, and every pair of
+    bins is possible. With thousands of features, learning takes minutes. Raises OutOfTime (base/budget.py) at the time limit.
     """
     counts = counts_of_cells(cells, grid)
     bins = tuple(bins_of_cells(count, feature) for count, feature in zip(counts, grid, strict=True))

@@ -40,7 +40,7 @@ def check_measure(name: MeasureName, has_table: bool) -> None:
 
 
 def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -> Int32Array:
-    """Cells int32[rows, features] of `rows`, float64[all, features], in the domain. Raises DataError without rows."""
+    """Cells int32[rows, features] of those `rows`, float64[all, features], in the domain. Raises DataError without rows."""
     cells = cells_of_rows(query.space.grid, rows[legal_rows(query, rows)])
     cells = cells[groups.legal_rows(cells)]
     if len(cells) == 0:
@@ -121,7 +121,7 @@ def _check_ends(name: str, domain: RealDomain, grid: FeatureGrid) -> None:
     if max(abs(domain.low), abs(domain.high)) >= grid.number_type.max:
         raise UsageError(
             f"the domain of `{name}` is unbounded, so no measure is uniform on it",
-            remedy="give --data (ranges of its columns), --domain (a file with `feature` lines), or --measure cells",
+            remedy="pass --data (ranges of its columns), --domain (a file with `feature` lines), or --measure cells",
         )
 
 

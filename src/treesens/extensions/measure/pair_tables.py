@@ -1,4 +1,4 @@
-"""Learns typicality by a Chow-Liu tree: the log-likelihood of an input's bins, in integer units, as a sum over tables.
+"""Learns typicality with a Chow-Liu tree: the log-likelihood of an input's bins, in integer units, as a sum over tables.
 
 Bins, spanning tree and smoothing are as in the measure (`measure.py`). Logarithms of table entries are rounded to integer
 units, and the score of an input is the sum of these integers: this sum is calibrated, constrained and verified.
@@ -18,7 +18,7 @@ from treesens.compiler.query.forest import SHIFT
 from treesens.extensions.measure.measure import SMOOTHING, bins_of_cells, counts_of_cells, joint_counts, spanning_tree
 
 _UNSURE = 1e-6
-"""Logarithms this near to a rounding boundary (in units) are unsure; the error of float logarithms is far smaller."""
+"""Logarithms this near to a rounding boundary (in units) are uncertain; the error of float logarithms is far smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class PairTables:
     """The score of an input: the sum over features f of tables[f][group of the parent, group of f].
 
     `groups`, int32[n_cells] per feature, numbers the bins, followed by categories and missing values without rows, if any.
-    `parent`, int32[features], is -1 at the root, whose table has one line. `tables`, int64 in units of 2**-SHIFT, contains no
+    `parent`, int32[features], is -1 at the root, whose table has one line. `tables`, int64 in units of 2**-SHIFT, has no
     positive entries. An input with a cell without rows is less typical than all inputs without such a cell.
     """
 
@@ -45,7 +45,7 @@ class PairTables:
 
 
 def learn_pairs(cells: Int32Array, grid: Grid) -> PairTables:
-    """The pair tables learnt from `cells`, int32[rows, features] on `grid`; needs at least one row."""
+    """The pair tables learnt from `cells`, int32[rows, features] on `grid`; at least one row is required."""
     counts = counts_of_cells(cells, grid)
     groups = tuple(_groups(count, feature) for count, feature in zip(counts, grid, strict=True))
     columns = np.stack([of_cell[cells[:, f]] for f, of_cell in enumerate(groups)], axis=1)

@@ -30,8 +30,8 @@ _POWERS = ((1.0, 0.6), (0.5, 0.4))
 
 @dataclass(frozen=True, eq=False)
 class Tilt:
-    """A distribution from which a share `part` of the inputs is drawn. `ratios[f]`, float64[n_cells], contains the frequencies
-    of the cells relative to the measure; `weights` and `tables` are the weights and tables of the measure, tilted.
+    """A distribution from which a share `part` of the inputs is drawn. `ratios[f]`, float64[n_cells], holds the frequencies of
+    the cells relative to the measure; `weights` and `tables` are the tilted weights and tables of the measure.
     """
 
     part: float

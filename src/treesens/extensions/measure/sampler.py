@@ -81,7 +81,7 @@ class Sampler:
         return tilts_for(search.measure, search.varied, rows, weights, count=count, plain=plain, seed=self.seed)
 
     def draw(self, count: int, masses: Masses) -> None:
-        """Draws one round; `masses` contains the current masses of the search."""
+        """Draws one round; `masses` holds the current masses of the search."""
         full, heaviest = self.search.full_mass(), self.search.heaviest()
         bet = self._bet(count, heaviest, masses, full)
         self._rounds += 1

@@ -37,8 +37,8 @@ class Masses:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws from the open boxes: `concerned` and `maybe`, float64, contain the masses of affected and of possibly affected
-    inputs. `hits`, int32[hits, features], contains some of the affected inputs, with the weights `hit_weights`.
+    """Draws from the open boxes: `concerned` and `maybe`, float64, hold the masses of affected and of possibly affected inputs.
+    `hits`, int32[hits, features], holds some of the affected inputs, with the weights `hit_weights`.
     """
 
     drawn: int
@@ -51,7 +51,7 @@ class Draws:
 class ShareSearch:
     """Branch and bound over boxes of cells of one model; inputs are drawn from the open boxes.
 
-    Cells are cells of `trees`: `onehot` groups are folded (groups.py), in boxes and draws as well.
+    Cells are cells of `trees`: `onehot` groups are folded (groups.py), both in boxes and in draws.
     """
 
     def __init__(self, trees: CellTrees, sides: Sides, measure: Measure) -> None:
@@ -72,7 +72,7 @@ class ShareSearch:
     def run(
         self, seconds: float, *, enough: float = 0.0, most_boxes: int = 1_000_000, most_nodes: int = 1 << 60
     ) -> None:
-        """Continues for up to `seconds` or `most_nodes`, or until at most `enough` of the measure is open."""
+        """Continues until `seconds` or `most_nodes` are used up, or at most `enough` of the measure is open."""
         self._engine.run(enough, most_boxes, most_nodes, seconds)
 
     def masses(self) -> Masses:

@@ -1,7 +1,7 @@
 """Finds a measure's affected share: a proved interval, and in it a guaranteed estimate (docs/measures.md).
 
 Branch and bound alternates with draws: draws determine which boxes are split, and proved boxes need no draws. As soon as the
-remaining draws cost no more than the boxes so far, only draws continue.
+remaining draws cost no more than all boxes so far, the search continues with draws only.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ShareRun:
     progress: Callable[[Masses], None] | None = None
     draws_at_most: int | None = None
     decided: Callable[[float, float], bool] | None = None
-    """Returns True if a proved interval answers the question. If set, most time goes to boxes until it returns True."""
+    """Returns True if a proved interval answers the question. If set, most time is spent on boxes until it returns True."""
     first_nodes: int = _FIRST_NODES
     """Number of boxes that are split in the first turn."""
 
@@ -125,7 +125,7 @@ class ShareRun:
             raise
 
     def _drawn(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> str | None:
-        """Draws up to `draws` inputs. Returns the reason to end ("" for a good estimate), or None to continue."""
+        """Draws up to `draws` inputs. Returns the reason to stop ("" for a good estimate), or None to continue."""
         if sampler.drawn == 0:
             sampler.scout(budget)
         last = min(sampler.drawn + draws, self.draws_at_most or 1 << 62)

@@ -1,4 +1,4 @@
-"""A question about two points as integer tables: one choice of varied values must score high, another low."""
+"""A question about two points as integer tables: one choice of varied values must have a high score, another a low score."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Sides:
     cells of the features `varied`. An input is affected if one choice satisfies the rows in `first`, another choice satisfies
     those in `second` and, if `apart_counts`, the values of `compared` at both choices differ by `apart` (possible, certain).
 
-    With a single point, `choices` contains one empty choice, and `second` contains no rows.
+    With a single point, `choices` holds one empty choice, and `second` holds no rows.
     """
 
     varied: Int32Array
@@ -106,7 +106,7 @@ def varied_by(query: Query) -> frozenset[int]:
 
 
 Placed = tuple[int, int] | None
-"""The index of a table, and a sign; None if the row does not contain a score of the point."""
+"""The index of a table, and a sign; None if the row has no score of the point."""
 
 
 def _placed(row: AtLeast, model: CellEnsemble, tables: dict[Weights, int]) -> tuple[Placed, Placed]:
@@ -189,7 +189,7 @@ def _clipped(threshold: int) -> int:
 
 
 def _compare(sides: Sides) -> None:
-    """Sets `apart`: a score high at one point and low at the other differs by at least the sum of both bounds."""
+    """Sets `apart`: scores that are high at one point and low at the other differ by at least the sum of both bounds."""
     if sides.apart_counts:
         return
     for one in sides.first:

@@ -72,7 +72,7 @@ def scores_of_values(pairs: PairTables, grid: Grid, rows: FloatArray) -> Int64Ar
 
 
 def _cells_by_hand(feature: FeatureGrid, values: FloatArray) -> Int64Array:
-    """The cell of each value: the number of cuts that are at most it, the code of a category, or the last cell if missing."""
+    """The cell of each value: the number of cuts at or below the value, the code of a category, or the last cell if missing."""
     x = feature.number_type.cast(values)
     absent = np.isnan(x)
     if feature.categories:

@@ -46,7 +46,7 @@ _INT64_BITS = 62
 class _Part:
     """A group of trees that share features: the trees' variables, and the contribution of each combination of cells to rows.
 
-    `sums` are the distinct contributions, int64[n, rows]; `choice` int32[n, variables] contains a combination for each of them.
+    `sums` are the distinct contributions, int64[n, rows]; `choice` int32[n, variables] holds a combination for each sum.
     """
 
     variables: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Enumerates cell combinations of a small domain in which a question may hold: vectorised, exact, but relaxed on values.
+"""Enumerates cell combinations of a small domain in which a question may hold: vectorised, exact on cells, relaxed on values.
 
 Constraints on cells (scores, sets of cells, boxes) are exact. If the values that matter are few, they are enumerated as well,
 so that relations between values are exact, too. Other constraints on values count as satisfied if some values in the cells,
@@ -53,7 +53,7 @@ _WALKS = 10_000_000
 
 
 class Combinations:
-    """Combinations of slots: `chosen`, int32[N, points, features], contains the slot numbers, and `cells` the cell numbers.
+    """Combinations of slots: `chosen`, int32[N, points, features], holds the slot numbers, and `cells` the cell numbers.
 
     `total` is the number of combinations before `of` applies the constraints on single points.
     """

@@ -1,7 +1,7 @@
 """Enumerates groups of combinations of cells; relations between values may exclude an entire group at once.
 
-Groups with the best bounds come first; among equal bounds, smaller groups. A group is checked by the values in its ranges
-alone, without scores; a group that may contain an improvement is halved.
+Groups with the best bounds come first; among groups with equal bounds, smaller groups come first. A group is checked with only
+the values in its ranges, without scores; a group that may contain an improvement is halved.
 """
 
 from __future__ import annotations

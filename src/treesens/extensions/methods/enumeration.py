@@ -57,7 +57,7 @@ class Enumeration:
     numerical: int = 0
     """The number of combinations that are accepted in exact arithmetic, but rejected in the library's arithmetic."""
     ruled_out: int = 0
-    """The number of these `numerical` combinations the library rejects for every addition order and tie-break."""
+    """The number of these `numerical` combinations that the library rejects for every addition order and tie-break."""
     unsettled: list[str] = field(default_factory=list)
     doubtful: bool = False
     """True if a finished combination that contributes to the bound on the objective may contain no values at all."""
@@ -68,7 +68,7 @@ class Enumeration:
 
     def run(self, alive: BoolArray) -> bool:
         """Checks combinations, the best first, until the remaining combinations cannot improve the answer. Returns False at the
-        time limit; the unchecked combinations then give a bound.
+        time limit; the unchecked combinations then yield a bound.
 
         `alive`, bool[N], flags the remaining combinations, and is updated. If `value` is set, answers must improve on it.
         """

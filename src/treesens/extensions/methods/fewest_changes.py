@@ -100,7 +100,7 @@ class FewestChanges:
         return self._is_open()
 
     def _raise_bound(self, differing: Features) -> None:
-        """Tries hitting sets of the known complements, the smallest first, until one has an answer or cannot be proved."""
+        """Tries hitting sets of the known complements, the smallest first, until one set has an answer or cannot be proved."""
         while self._is_open() and not self.budget.over:
             chosen = hitting_set(self.to_hit, lambda: self.budget.over)
             assert chosen is not None

@@ -3,12 +3,12 @@
 For l1, l2, l0 and sums, the tree path searches for the least cost (`engine/levels/cost_search`).
 
 The cost of a cell is the least distance from the row's value to the cell, and the costs of a point are summed. For a sum of
-features, a cell's cost is its distance from the best value. Without relations, values can be as near as their cells allow, so
-the cheapest cells determine the answer. Other questions, and answers that are not confirmed, use the compiled path.
+features, a cell's cost is its distance from the best value. Without relations, values can be as near to the row as their cells
+allow, so the cheapest cells determine the answer. Other questions, and answers that are not confirmed, use the compiled path.
 
-For linf, the search finds the least radius with an answer. The boxes around a row are nested, and new cells are inside the box
-only at finitely many radii. Each decision uses only the trees inside its box: the trees of the models (`least_level_on_trees`),
-or trees of a question that is compiled only once (`backends/native/boxed_question.py`). If no values attain the radius of their
+For linf, the search finds the least radius with an answer. The boxes around a row are nested, and new cells enter the box only
+at finitely many radii. Each decision uses only the trees inside its box: the trees of the models (`least_level_on_trees`), or
+trees of a question that is compiled only once (`backends/native/boxed_question.py`). If no values attain the radius of their
 cells, or the library rejects the values, a search with whole questions (`bisection`) follows.
 """
 
@@ -50,7 +50,7 @@ from treesens.values.verify import Rejected, Witness
 _CLOSE = Fraction(1, 10**6)
 """Maximum relative gap between a closed answer and its bound; costs are rounded to the engine's units."""
 _MOMENT = 0.5
-"""Seconds for a forest. Most rows need a tenth of this time; otherwise, the search over all trees proves more."""
+"""Seconds for a forest. Most rows need a tenth of this time; for other rows, the search over all trees proves more."""
 
 
 def answer_least_cost(

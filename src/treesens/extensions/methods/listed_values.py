@@ -46,7 +46,7 @@ def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, 
 
 
 def _lists(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, FloatArray] | None:
-    """The values of every related place that has several; None if they cannot be listed, or have too many combinations."""
+    """The values of every related place with several values; None if they cannot be listed, or have too many combinations."""
     found: dict[Place, FloatArray] = {}
     for place in dict.fromkeys(p for relation in relations for p in relation.places):
         reach = ranges[place]

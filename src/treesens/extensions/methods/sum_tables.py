@@ -72,7 +72,7 @@ class Table:
     """The attainable sums of parts along one direction, counted in steps from the sum of the first choices of all parts.
 
     Bit i of `reached[k]` is set if the first k parts attain the sum of their least choices plus `unit` * i steps. `steps`
-    contains, for each choice, the units above its part's least choice; `least` is the sum of the least choices of all parts.
+    holds, for each choice, the units above its part's least choice; `least` is the sum of the least choices of all parts.
     """
 
     reached: tuple[int, ...]

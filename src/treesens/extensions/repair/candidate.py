@@ -67,7 +67,7 @@ class Editor:
         self._own_leaf, self._variable = number[self._own_at] - 1, number[self._copy_at] - first
 
     def _trees(self, own: FloatArray, values: FloatArray, *, alone: bool = False) -> list[Tree]:
-        """Written: trees with leaves `own`, float64[leaves, W], and copies with `values`, replacing trees if `alone`."""
+        """To write: trees with leaves `own`, float64[leaves, W], and copies with `values`, which replace trees if `alone`."""
         changed, variables = set(self.variables.forest.changed), self.variables
         copies: dict[int, list[Tree]] = {}
         for copy, start in zip(variables.copies, variables.start.tolist(), strict=False):
@@ -150,6 +150,6 @@ def _content(source: ModelSource) -> bytes:
         raise ModelError(
             "the model file is missing, or has changed since it was read",
             place=source.path,
-            remedy="save the model, and give the path of its file",
+            remedy="save the model, and pass the path of its file",
         )
     return data

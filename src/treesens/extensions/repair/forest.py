@@ -67,7 +67,7 @@ class Forest:
     ) -> None:
         if (ensemble.tree_output < 0).any() and not predicts_probabilities(ensemble):
             raise ModelError(
-                "the leaves of the model contain a value for every output",
+                "the leaves of the model have a value for every output",
                 place=ensemble.name,
                 remedy="train with one tree per output; leaves with several values cannot be repaired",
             )
@@ -164,7 +164,7 @@ def _laid_out(part: _Part) -> tuple[list[int], list[int], list[int]]:
 class Tree:
     """A tree to write: the splits of `copy` (or, without a copy, of the tree `source`) with new leaves.
 
-    `values`, float64[leaves of the tree, W], contains the leaf values, in the order of the ensemble or of `copy.leaves`; None
+    `values`, float64[leaves of the tree, W], holds the leaf values, in the order of the ensemble or of `copy.leaves`; None
     keeps the tree as it is in the file.
     """
 

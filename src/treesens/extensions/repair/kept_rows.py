@@ -20,8 +20,8 @@ _SOLVED = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """The `rows`, float64[rows, features]. `forms` contains the rows' scores from the changed trees alone, as linear forms in
-    the variables, one form per row and output; `sums` are the values of the forms in the original model.
+    """The `rows`, float64[rows, features]. `forms` holds the rows' scores from the changed trees alone, as linear forms in the
+    variables, one form per row and output; `sums` are the values of the forms in the original model.
     """
 
     rows: FloatArray

@@ -42,7 +42,7 @@ class Search:
 
     def holds(self, values: FloatArray, seconds: float | None = None) -> bool:
         """True if each promise is proved for the leaf values within `seconds` (by default, a short time, so that the proof of
-        the written file is easy). If a counterexample is found, `broken` contains it.
+        the written file is easy). If a counterexample is found, `broken` holds it.
         """
         options, self.broken = self.repair.options, None
         seconds = min(options.proof_time, max(1.0, options.time_limit / 30)) if seconds is None else seconds

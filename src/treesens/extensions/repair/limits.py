@@ -31,7 +31,7 @@ class Limits:
         return len(self._limits)
 
     def equal(self, forms: Any, values: FloatArray) -> None:
-        """Adds the equations `forms @ leaves = values` (`forms` is a sparse matrix); must precede other limits."""
+        """Adds the equations `forms @ leaves = values` (`forms` is a sparse matrix); call this before adding limits."""
         self._forms, self._limits = list(sparse_matrices().csr_matrix(forms)), values.tolist()
         self._equal, self._stacked = len(values), None
 
@@ -47,7 +47,7 @@ class Limits:
         self._stacked = None
 
     def projected(self, values: FloatArray) -> FloatArray:
-        """The leaf values nearest to `values` in the metric that satisfy every limit."""
+        """The leaf values that satisfy every limit and are nearest to `values` in the metric."""
         if not self._forms:
             return values
         if self._stacked is None:

@@ -1,7 +1,7 @@
 """Ordered leaves: if every tree is non-decreasing (or non-increasing) in a feature, so is their sum, however it is rounded.
 
-Two leaves of a tree are ordered in a feature if one has smaller values of it and their boxes intersect in all other features.
-The nearest ordered leaves are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved per tree.
+Two leaves of a tree are ordered in a feature if one leaf has smaller values and the boxes intersect in all other features. The
+nearest ordered leaves are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved per tree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Box = Mapping[int, BoolArray]
 
 @dataclass(frozen=True)
 class Direction:
-    """A sum of outputs times `weights`, float64[outputs], must not fall (`sign` 1) or not rise (-1) in a feature."""
+    """A sum of outputs times `weights`, float64[outputs], must not decrease (`sign` 1) or not increase (-1) in a feature."""
 
     feature: int
     sign: int

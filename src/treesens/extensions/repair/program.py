@@ -8,7 +8,7 @@ SIAM J. Imaging Sciences 2009, with restarts); each projection is a quadratic pr
 one variable per pair. `changes_of` compares the result with the original model.
 
 With many leaves and few rows, the solution overfits and is worse than the blend. A ridge term (Hoerl and Kennard, Technometrics
-1970) therefore holds leaves near the blend; its strength is chosen on the rows set aside.
+1970) therefore shrinks the leaf values towards the blend; its strength is chosen on the held-out rows.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _STIFF = 1e30
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The leaves that rows reach in the changed trees and their copies: `variable`, int32[rows, columns], contains the indices
-    of the leaves' variables, and `output`, int64[columns], the output to which each column adds.
+    """The leaves that rows reach in the changed trees and their copies: `variable`, int32[rows, columns], holds the indices of
+    the leaves' variables, and `output`, int64[columns], the output to which each column adds.
     """
 
     variable: Int32Array
@@ -146,8 +146,8 @@ class Program:
         self.stay_near(variables.original, RIDGE)
 
     def stay_near(self, anchor: FloatArray, ridge: float, *, own: bool = True) -> None:
-        """Holds each leaf value near `anchor`, float64[variables], as strongly as `ridge` rows; with `own=False`, the leaves of
-        the model's trees are fixed, and only the leaves of the copies change.
+        """Shrinks each leaf value towards `anchor`, float64[variables], as strongly as `ridge` rows; with `own=False`, the
+        leaves of the model's trees are fixed, and only the leaves of the copies change.
         """
         self.anchor, self.ridge, self.length = anchor, ridge, 4.0
         self.metric = (self._reached * curvature(self.name) + max(ridge, RIDGE)) / self.count

@@ -51,7 +51,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Decided:
-    """The requested decision, given by a cut-off of the probability or by class names, and the domain."""
+    """The requested decision, defined by a cut-off of the probability or by class names, and the domain."""
 
     threshold: Fraction | None = None
     classes: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Asking:
 
     @property
     def sides(self) -> tuple[float, float] | None:
-        """A pair breaks the promise if one score reaches the first, and the other is at most the second. None for swings."""
+        """A pair breaks the promise if a score reaches the first side and the other is at most the second. None for swings."""
         size = float(self.promise.size)
         if self.promise.kind == "swing" or self.promise.is_direction or isinstance(self.decision, Apart):
             return None
@@ -163,7 +163,7 @@ def settle(
     certificates: Path | None = None,
     final: bool = False,
 ) -> Result:
-    """The answer to a question; if it is `none`, the promise is kept, with `final` also in the library's arithmetic."""
+    """The answer to a question; if it is `none`, the promise is kept (if `final`, also in the library's arithmetic)."""
     options = Options(
         backend="native", time_limit=seconds, regions=False, certificates=certificates,
         require_certificate=certificates is not None,

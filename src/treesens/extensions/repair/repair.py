@@ -106,7 +106,7 @@ class Repair:
         if self.kept is not None and ordered:
             raise UsageError(
                 "--keep-rows cannot be combined with a direction",
-                remedy="give --keep-rows or a direction, not both",
+                remedy="pass --keep-rows or a direction, not both",
             )
         self.proofs = FileProof(model, self.forest, train.rows, options, stop, kept)
         self.order = self._order()

@@ -4,7 +4,7 @@ Changed estimators are copied; the rest of the file is unchanged. For boosters, 
 forest predicts a mean, so empty trees are added until the forest has 2^k times its original size, and all leaf values are
 multiplied by 2^k, which is exact in floating point.
 
-A file is opened here only if it was already opened, because the user trusts it or because skops found only plain data in it.
+This module opens only files that were opened before, because the user trusts them or skops found only plain data in them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _NO_CHILD, _NO_FEATURE = -1, -2
 
 
 class SklearnWriter:
-    """Writes estimators and pipelines ending in estimators. Raises ModelError for repairs that the file cannot express."""
+    """Writes estimators, and pipelines that end in estimators. Raises ModelError for repairs that the file cannot express."""
 
     leaf_type = NumberType.FLOAT64
 
@@ -117,7 +117,7 @@ class SklearnWriter:
         return self._store.content(made)
 
     def in_rounds(self, trees: Sequence[Tree]) -> list[list[Tree | None]]:
-        """The trees by round, one per output: first the trees of the file, then copies. None is a tree that adds 0."""
+        """The trees by round, one per output: first the trees of the file, then copies. None stands for a tree that adds 0."""
         outputs = self._ensemble.n_outputs
         first = {tree.source: tree for tree in reversed(trees)}
         rows: list[Tree | None] = [first.get(t) for t in range(self._ensemble.n_trees)]

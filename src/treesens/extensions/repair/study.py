@@ -32,16 +32,16 @@ SWING = Option(
     "The largest allowed difference of raw scores in a pair.",
     more="With --gap or --margin, the swing is a single number, required in addition to the gap or margin.",
 )
-INCREASING = Option(Names(), "Features, as a,b, in which the score must not fall (by 0.000001), all others equal.")
+INCREASING = Option(Names(), "Features, as a,b, in which the score must not fall (by 0.000001), others being equal.")
 DECREASING = Option(Names(), "Features, as a,b, in which the score must not rise; otherwise like --increasing.")
 KEEP_ROWS = Option(
     TableFile(),
     "Rows whose raw scores must not change by more than 0.0001.",
-    more="At most 500 rows; cannot be combined with --increasing and --decreasing.",
+    more="At most 500 rows; the option cannot be combined with --increasing or --decreasing.",
 )
 TEST = Option(TableFile(), "Held-out rows, for prices.")
 OUTPUT = Option(
-    OutputPath(), "The repaired model, in the format of MODEL.", short="-o", more="If absent, only prices are computed."
+    OutputPath(), "The repaired model, in the format of MODEL.", short="-o", more="Otherwise, only prices are computed."
 )
 PAIRS = Option(
     OutputPath(),
@@ -69,7 +69,7 @@ class RepairOptions:
         shared.GAP,
         (),
         "The promise: no pair crosses the cut-off by this probability (regressors: value), e.g. 0.1 or 0.05,0.1.",
-        "Each size produces a file with the size in its name; 0 means any change of the decision.",
+        "For each size, a file with the size in its name is written; 0 means any change of the decision.",
     )
     margin: Sequence[str] = given(shared.MARGIN, (), "The promise in raw score.")
     swing: Sequence[str] = given(SWING, ())
@@ -106,7 +106,7 @@ class RepairOptions:
         Option(**{**vars(shared.CERTIFICATE), "door": Door.BOTH}),
         None,
         None,
-        "Certificates are about the written file. A proof counts only with an accepted certificate, even without a folder.",
+        "Certificates are about the written file. A proof counts only with an accepted certificate, even if no folder is set.",
     )
 
     @property
@@ -118,7 +118,7 @@ class RepairOptions:
 
     @property
     def directions(self) -> dict[str, PromiseKind]:
-        """The score direction per feature with a direction. Raises UsageError if a feature has both directions."""
+        """The promised direction of the score, per feature. Raises UsageError if a feature has both directions."""
         if both := sorted(set(self.increasing) & set(self.decreasing)):
             raise UsageError(f"`{both[0]}` cannot be both increasing and decreasing", remedy="leave one out")
         return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
@@ -130,7 +130,7 @@ class RepairOptions:
         """
         named = [kind for kind in KINDS if getattr(self, kind)]
         if self.gap and self.margin:
-            raise UsageError("--gap and --margin state the same promise in two units", remedy="give one option")
+            raise UsageError("--gap and --margin state the same promise in two units", remedy="pass one option")
         if not named and not self.vary and self.directions:
             return next(iter(self.directions.values()))
         if not named:
@@ -153,7 +153,7 @@ class RepairOptions:
         if self.kind == "swing" or not self.swing:
             return None
         if len(self.swing) > 1:
-            raise UsageError(f"--swing must be a single number with --{self.kind}", remedy="give one, e.g. --swing 1")
+            raise UsageError(f"--swing must be a single number with --{self.kind}", remedy="pass one, e.g. --swing 1")
         return _size("swing", self.swing[0])
 
 
@@ -270,7 +270,7 @@ STUDY = Study(
     name="repair",
     title="repaired models: treesens repair --json",
     text="""Changes the trees that split on the features of --vary, as little as possible, until no pair of inputs breaks the
-    promise, and proves the promise for the written file. Each size produces a file, and --plot draws the curve of prices. The
+    promise, and proves the promise for the written file. A file is written per size, and --plot draws the curve of prices. The
     score can also be made increasing or decreasing in features.
 
     Exit codes: 0 proved and written, 5 not proved (no file is written), 1 usage, 2 unreadable input, 130 interrupted (proved

@@ -47,7 +47,7 @@ class XGBoostWriter:
             raise ModelError(
                 "only some rounds of the file were read",
                 place=self._place,
-                remedy="give `xgboost:all` as the format, or save the model with these rounds alone (booster[:n])",
+                remedy="pass `xgboost:all` as the format, or save the model with these rounds alone (booster[:n])",
             )
         if "iteration_indptr" not in self._model and "best_iteration" in learner.get("attributes", {}):
             raise ModelError(

@@ -1,4 +1,4 @@
-"""The defaults that a study assumes unless they are stated: labels, possible inputs, cut-off, class, sizes and measures.
+"""The defaults that a study assumes if nothing is stated: labels, possible inputs, cut-off, class, sizes and measures.
 
 Every output lists the defaults on which a result depends: the output lines and the JSON of a command, the notes of a call, and
 the page of an audit. The options of a study determine which defaults apply; choices made by the caller are not listed.

@@ -277,11 +277,11 @@ class AuditDocument:
 SHAPE = Option(
     Flag(),
     "Also report whether the score is increasing or decreasing in each feature (`treesens shape`).",
-    more="The result is the field `shape` in the records of single features, and takes up to one extra second per feature.",
+    more="The result is the field `shape` in the records of single features; computing it takes up to one second per feature.",
 )
 REPAIR_GAP = Option(
     Sizes(single=True),
-    "Compute the price of a repair to this gap, for protected features or else for all features with a pair; needs --label.",
+    "Compute the price of a repair to this gap, for protected features (if none, for all features with a pair); needs --label.",
     more="The price, on rows held out from the repair, is the field `mending` in the record; each set takes up to"
     " three times the time limit ([repair](repair.md)).",
 )
@@ -307,8 +307,8 @@ DATE = Option(Text(), "The date of the report, YYYY-MM-DD (default: SOURCE_DATE_
 class AuditOptions(shared.Certifying):
     """The settings of an audit; `time_limit` is the time for each set of features, in seconds.
 
-    With a `measure`, records contain the affected share, which takes up to another `time_limit` for every gap; with `typical`,
-    records contain the answer for typical inputs, which takes up to another `time_limit` for every set.
+    With a `measure`, records also hold the affected share (up to another `time_limit` for every gap); with `typical`, they also
+    hold the answer for typical inputs (up to another `time_limit` for every set).
     """
 
     gap: Sequence[str] = given(shared.GAP, ())
@@ -316,8 +316,8 @@ class AuditOptions(shared.Certifying):
     measure: MeasureName | None = given(
         shared.MEASURE,
         None,
-        "Add the share of inputs that flip, by this measure (docs/measures.md).",
-        "The result is `share` in every record ([measures.md](measures.md)), and takes up to one more time limit per gap.",
+        "Add the share of inputs that flip, under this measure (docs/measures.md).",
+        "The result is `share` in every record ([measures.md](measures.md)); each gap takes up to one more time limit.",
     )
     shape: bool = given(SHAPE, False)
     repair_gap: Sequence[str] = given(REPAIR_GAP, ())
@@ -330,9 +330,9 @@ class AuditOptions(shared.Certifying):
     typical: str | None = given(
         shared.TYPICAL,
         None,
-        "Repeat the audit for inputs typical of the data, e.g. 95%: a region that contains this percentage of fresh inputs.",
-        "The result is the field `typical` in every record, with the pair of the largest swing in `worst`, and takes up to the "
-        "time limit once more for every set. See [typical inputs](language.md#typical-inputs).",
+        "Repeat the audit for inputs typical of the data, e.g. 95%: those in a region with this percentage of fresh inputs.",
+        "The field `typical` of every record holds the result, with the pair of the largest swing in `worst`; every set takes "
+        "up to one more time limit. See [typical inputs](language.md#typical-inputs).",
     )
     typical_by: str | None = given(shared.TYPICAL_BY, None)
     decision: ast.Decision | None = given(shared.DECISION, None)
@@ -393,7 +393,7 @@ STUDY = Study(
     title="an audit: treesens audit --json, and the JSON next to its page",
     text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair with its
     nearest row, and the largest swing with its proved bound. Classifiers with more than two classes have one question per pair
-    of classes, regressors have a question about their value, and --decision has one question per pair of outcomes.
+    of classes, regressors have a question about their value, and --decision asks one question per pair of outcomes.
 
     Exit codes: 0 every question decided, 5 some inconclusive, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130
     interrupted.
@@ -402,9 +402,9 @@ STUDY = Study(
     An audit of a model over rows (files, live objects, frames), like `treesens audit`.
 
     `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
-    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes; then only
-    changes between these classes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is
-    a `.sens` file with declarations of features. Features named in `real` may have fractional values although their columns
+    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes; with several,
+    only changes between them count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a
+    `.sens` file with declarations of features. Features named in `real` may have fractional values although their columns
     contain whole numbers. `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, adds the results
     for inputs typical of the rows; `shape` adds the direction of the score; `repair_gap`, with labelled rows, adds the price of
     a `repair` to that gap. `time_limit` is the number of seconds for each set. A largest swing may differ from its bound by the

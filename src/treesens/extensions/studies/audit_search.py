@@ -182,7 +182,7 @@ def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
 
 
 def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOptions, *, bounded: bool) -> dict[str, Any]:
-    """A record's fields about the largest swing: the maximum of the swing found, the largest fall and the largest rise."""
+    """A record's fields about the largest swing, which is the maximum of the swing found, the fall and the rise."""
     reached = (record["max_swing"], shape.largest_fall, shape.largest_rise)
     values = [one for one in reached if one is not None]
     bounds = [one for one in (record["max_swing_bound"],) if one is not None]
@@ -458,7 +458,7 @@ class SetAudit:
         )
 
     def _most(self) -> Result:
-        """The largest swing: for a score, from a search or a row, bounded by the leaves; for a probability, by bisection."""
+        """The largest swing: of a probability, found by bisection; of a score, by a search or a row, and bounded by leaves."""
         assert self.questions.swing is not None
         query = self.questions.swing.query
         return answered("largest swing", partial(self._swing, query), partial(unknown, query))
@@ -615,7 +615,7 @@ def unknown(query: Query, reason: str) -> Result:
 
 
 def _of_rows(rows: EventRows) -> dict[str, Any]:
-    """The record's fields about rows that flip. An unchanged row flips down as the first point, up as the second."""
+    """The record's fields about rows that flip. A row flips down if it is itself the first point, up if it is the second."""
     order, sides = rows.order(), rows.sides()
     known = {
         "rows": len(rows),
@@ -662,7 +662,7 @@ def exact_bound(swing: Result, leaves: float) -> Fraction:
 
 
 def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> Fraction:
-    """An almost tight lower bound on the swing of the margin that the question requires."""
+    """An almost tight lower bound on the required swing: the swing of the margin in any pair that answers the question."""
     average = query.query.models[shape.model].ensemble.average
     if shape.swing is not None:
         return shape.swing.enclose(_BITS)[0] / average
@@ -751,6 +751,6 @@ def _open(varied: tuple[str, ...], reason: str) -> dict[str, Any]:
 
 
 def _every_second(table: Table, first: int) -> Table:
-    """The rows first, first + 2, … of a table."""
+    """Every second row of a table, from row `first` on."""
     columns = {name: column[first::2] for name, column in table.columns.items()}
     return replace(table, columns=columns, rows=len(range(first, table.rows, 2)), sha256=None)

@@ -13,7 +13,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shown:
-    """A column of a table. `title` is the heading, in which `{unit}` is the unit of all records, or None if tables have no such
+    """A column of a table. `title` is the heading (with `{unit}` for the unit of all records), or None if tables have no such
     column. `text` writes a cell; with `hide_if_empty`, a column of empty cells is left out. Columns are ordered by `place`,
     then by field order. `frame` is True if frames in Python have the column; a `spare` column is left out if space is short.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EPSILON_OPTION = Option(Number(1e-6, 0.5), "The relative error of an estimate.")
 DELTA_OPTION = Option(Number(1e-12, 0.5), "The probability that an estimate has a larger error.")
-NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "No estimate is made if a proof shows that the share is at most this.")
+NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "Make no estimate if a proof shows that the share is at most this.")
 
 
 @dataclass(frozen=True, kw_only=True)

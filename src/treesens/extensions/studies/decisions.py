@@ -34,7 +34,7 @@ def label_of_class(ensemble: Ensemble, index: int) -> ast.Label:
 class Around:
     """One score on opposite sides of a cut-off: at least `centre` + g for one point, at most `centre` - g for the other.
 
-    At g = 0, the second point is below the cut-off. If `own` is True, no cut-off was given and the model's own rule decides.
+    At g = 0, the second point is below the cut-off. If `own` is True, no cut-off was set and the model's own rule decides.
     """
 
     ensemble: Ensemble
@@ -56,7 +56,7 @@ class Around:
         return ast.Margin(point)
 
     def event(self, gap: Gap, *, harder: bool = False) -> Event:
-        """The event that there is one point on each side of the cut-off, each at least the gap away."""
+        """The event that the two points lie on opposite sides of the cut-off, each at a distance of at least the gap."""
         size = gap.size
         if size == 0 and self.own:
             one, other = (label_of_class(self.ensemble, i) for i in (self.positive, 1 - self.positive))
@@ -143,7 +143,7 @@ class Apart:
     def check(self, size: Fraction) -> None:
         """Raises UsageError for a gap of 0, which every pair satisfies."""
         if size == 0:
-            raise UsageError("any two inputs are at least 0 apart", remedy=f"give a --{self.kind} above 0")
+            raise UsageError("any two inputs are at least 0 apart", remedy=f"pass a --{self.kind} above 0")
 
     def words(self, size: Fraction) -> str:
         """The question as text, with its numbers."""
@@ -179,7 +179,7 @@ class Between:
         return self.first
 
     def event(self, gap: Gap, *, harder: bool = False) -> Event:
-        """The event that one point has the first class and the other the second, each with a lead of the gap."""
+        """The event that one point has the first class and the other the second, each with a lead of at least the gap."""
         lead = ast.Number(gap.size) if gap.size else None
         first, second = (label_of_class(self.ensemble, i) for i in self.classes)
         one, other = ast.ClassIs(_A, first, margin=lead), ast.ClassIs(_B, second, margin=lead)
@@ -209,7 +209,7 @@ class Between:
         """Raises UsageError for a positive lead in votes, which have no leads. Other models permit every lead of at least 0."""
         if size and self.ensemble.link.votes:
             what = "calibrated scores of classes" if self.ensemble.link.compares_members else "votes"
-            raise UsageError(f"{what} have no margin", remedy="give --margin 0: any change of the class")
+            raise UsageError(f"{what} have no margin", remedy="pass --margin 0: any change of the class")
 
     def words(self, size: Fraction) -> str:
         """The question as text, with its numbers."""
@@ -273,7 +273,7 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
     if asked.kind == "gap":
         raise UsageError(
             "a gap needs a single probability, and the model has more than two classes",
-            remedy="give --margin M, the lead of each class (0: any change of the class), or one class: --classes C",
+            remedy="pass --margin M, the lead of each class (0: any change of the class), or one class: --classes C",
         )
     if ensemble.link.averages:
         raise UsageError(
@@ -326,7 +326,7 @@ def cut_of(ensemble: Ensemble) -> Fraction | None:
 def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Sequence[str]) -> tuple[Kind, list[str]]:
     """The default gaps of an audit. Raises UsageError for regressors, whose values have units of their own."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
-        raise UsageError("a regressor has no default gap", remedy="give --gap in units of its value, e.g. --gap 10")
+        raise UsageError("a regressor has no default gap", remedy="pass --gap in units of its value, e.g. --gap 10")
     threshold = threshold or cut_of(ensemble)
     if ensemble.link.votes or (len(ensemble.classes) > 2 and len(classes) != 1):
         return "margin", ["0"]
@@ -357,7 +357,7 @@ def _of_votes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> list[D
             "the model compares the calibrated scores of classes, which have no gap"
             if ensemble.link.compares_members
             else "votes for classes are counted, and there are no probabilities",
-            remedy="give --margin 0: any change of the class",
+            remedy="pass --margin 0: any change of the class",
         )
     if len(chosen) == 1:
         raise UsageError("a change of the class needs two classes", remedy="name two classes, or no class")
@@ -372,33 +372,33 @@ def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> 
     votes = predicts_probabilities(ensemble)
     if ensemble.decides_at is not None and asked.threshold is None:
         raise UsageError(
-            f"the model predicts its second class if a score is above {ensemble.decides_at:g}, and not around 0 or 1/2",
-            remedy="give --gap with --threshold, or ask in a file: `class(a) = C`, `margin(a) >= m`",
+            f"the model predicts its second class if a score is above {ensemble.decides_at:g}, not if it is above 0 or 1/2",
+            remedy="pass --gap with --threshold, or ask in a file: `class(a) = C`, `margin(a) >= m`",
         )
     if ensemble.link.averages and asked.kind == "margin":
-        raise UsageError("a mean of several models has no raw score", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
+        raise UsageError("a mean of several models has no raw score", remedy="pass --gap, e.g. 0.1,0.2 (0: any change)")
     if not votes and ensemble.n_outputs > 1 and not ensemble.link.averages:
         if asked.threshold is None and asked.kind == "margin":
             return Between(ensemble, 0, 1)
         raise UsageError(
             "the model has one score per class, and no cut-off between them",
-            remedy="give --margin: the lead of a class",
+            remedy="pass --margin: the lead of a class",
         )
     if asked.kind == "margin" and not ensemble.link.decides_at_zero:
         raise UsageError(
-            "the scores of a calibrated model have no cut-off at 0", remedy="give --gap, e.g. 0.1,0.2 (0: any change)"
+            "the scores of a calibrated model have no cut-off at 0", remedy="pass --gap, e.g. 0.1,0.2 (0: any change)"
         )
     if asked.kind == "margin":
         if votes:
             raise UsageError(
                 "the scores of this model are probabilities, which have no margin around 0",
-                remedy="give --gap, e.g. 0.1,0.2",
+                remedy="pass --gap, e.g. 0.1,0.2",
             )
         if asked.threshold is not None:
-            raise UsageError("a cut-off needs probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
+            raise UsageError("a cut-off needs probabilities", remedy="pass --gap, e.g. 0.1,0.2 (0: any change)")
         return Around(ensemble, "margin", Fraction(0), positive, own=True)
     if not votes and not ensemble.link.is_probability:
-        raise UsageError("the model predicts a raw score, not a probability", remedy="give --margin, e.g. 0.5,1")
+        raise UsageError("the model predicts a raw score, not a probability", remedy="pass --margin, e.g. 0.5,1")
     centre = Fraction(1, 2) if asked.threshold is None else asked.threshold
     return Around(ensemble, "gap", centre, positive, own=asked.threshold is None)
 
@@ -406,23 +406,23 @@ def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> 
 def _of_chosen_class(ensemble: Ensemble, asked: Asked, chosen: int) -> Decision:
     votes = predicts_probabilities(ensemble) or ensemble.link.averages
     if ensemble.link.averages and asked.threshold is None:
-        raise UsageError("a mean of several models has no raw score", remedy="give a cut-off: --threshold 0.5")
+        raise UsageError("a mean of several models has no raw score", remedy="pass a cut-off: --threshold 0.5")
     if asked.kind == "gap" and not votes:
         raise UsageError(
-            "the probability of one of several classes depends on the raw scores of all: a bound on it is not linear",
-            remedy="give --margin (raw score of the class), or two classes: --classes A,B --margin M; a file of questions may "
+            "the probability of one of several classes depends on the raw scores of all classes: a bound on it is not linear",
+            remedy="pass --margin (raw score of the class), or two classes: --classes A,B --margin M; a file of questions may "
             "bound it: `prob(a, CLASS) >= 0.6`",
         )
     if asked.threshold is not None:
         if asked.kind == "margin":
-            raise UsageError("a cut-off needs probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
+            raise UsageError("a cut-off needs probabilities", remedy="pass --gap, e.g. 0.1,0.2 (0: any change)")
         return Around(ensemble, "gap", asked.threshold, chosen)
     return Apart(ensemble, asked.kind, chosen)
 
 
 def _of_regressor(ensemble: Ensemble, asked: Asked) -> Decision:
     if asked.threshold is not None or asked.classes:
-        raise UsageError("a regressor has neither classes nor a cut-off", remedy="give --gap in units of its value")
+        raise UsageError("a regressor has neither classes nor a cut-off", remedy="pass --gap in units of its value")
     if ensemble.n_outputs > 1:
         raise UsageError(
             f"the model predicts {ensemble.n_outputs} values at once",
@@ -430,11 +430,11 @@ def _of_regressor(ensemble: Ensemble, asked: Asked) -> Decision:
         )
     if asked.kind == "gap" and not ensemble.link.is_linear:
         raise UsageError(
-            "the value is a function of the raw score that is not linear",
-            remedy="give --margin in units of the raw score (of a log link: 0.69 means a factor of 2)",
+            "the value is a nonlinear function of the raw score",
+            remedy="pass --margin in units of the raw score (of a log link: 0.69 means a factor of 2)",
         )
     if asked.kind == "margin" and ensemble.link.is_linear:
-        raise UsageError("a regressor has no margin around 0", remedy="give --gap in units of its value")
+        raise UsageError("a regressor has no margin around 0", remedy="pass --gap in units of its value")
     return Apart(ensemble, asked.kind)
 
 

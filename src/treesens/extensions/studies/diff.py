@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
 
 CHANGES = ("appears", "goes", "unknown", "stays", "never")
-"""The possible changes of a sensitivity, in the order of tables."""
+"""The possible changes of a sensitivity, in the order in which tables list them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,13 +190,13 @@ STUDY = Study(
     --fail-on, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    Compares two models (files, live objects) as `treesens diff` does: the models are proved equal, or the largest difference of
-    every raw score is reached by an input and bounded by a proof. `data`, a table, gives the domain and the rows to compare.
-    `label`, the column of labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in
-    probability, or as `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and disappear;
-    `decision`, a `.sens` file, adds the changes of outcomes. `time_limit` limits every search, and `set_limit` every set of
-    features and model, both in seconds. A largest difference may differ from its bound by the relative `tolerance`. Raises
-    UsageError for models with different kinds of scores. Ctrl-C returns the results so far. """,
+    Compares two models (files, live objects) as `treesens diff` does: the models are proved equal, or the largest difference
+    of every raw score is reached by an input and bounded by a proof. The table `data` defines the domain and the rows to
+    compare. `label`, the column of labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`).
+    Gaps (in probability, or as `margin` in raw score) add the appearing and disappearing sensitivities to features (or sets in
+    `vary`); `decision`, a `.sens` file, adds the changes of outcomes. `time_limit` limits every search, and `set_limit` every
+    set of features and model, both in seconds. A largest difference may differ from its bound by the relative `tolerance`.
+    Raises UsageError for models with different kinds of scores. Ctrl-C returns the results so far. """,
     options=DiffOptions,
     ask="treesens.extensions.studies.diff_search:ask",
     record=DiffRecord,
@@ -218,8 +218,8 @@ STUDY = Study(
         ),
         "outcomes": lambda records: any(change.verdict == "found" for one in records for change in one.outcomes or ()),
     },
-    fail_words="Exit with 10 if scores, or classes of rows, differ; if a sensitivity appears, to any or to a protected "
-    "feature; if more rows flip; or if the outcome of some input changes.",
+    fail_words="Exit with 10 if scores, or classes of rows, differ; if a sensitivity to a feature (or a protected one) "
+    "appears; if more rows flip; or if the outcome of some input changes.",
     flips=lambda records: [(s.varied, s.new.rows_flipped) for one in records for s in one.sensitivities or ()],
     faults=lambda records: [score for record in records for score in record["scores"]],
 )

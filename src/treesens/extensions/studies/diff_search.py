@@ -3,9 +3,9 @@
 One search per score and direction maximises the difference of the two models at one input. The input found reaches the value of
 the search, and the proof gives a bound; a bound of 0 in both directions proves that the models are equal on the domain.
 
-For every change of a decision's outcome, an input is searched for, or a proof that none exists. Sensitivities are compared by
-auditing both versions over one table. A sensitivity appears if no pair flips the old version (proved) and a verified pair flips
-the new version; with an open answer, the change is unknown.
+For every change of a decision's outcome, the study searches for an input, or for a proof that no input exists. Sensitivities
+are compared by auditing both versions over one table. A sensitivity appears if no pair flips the old version (proved) and a
+verified pair flips the new version; with an open answer, the change is unknown.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
 
 
 def _evidence(found: Difference, models: tuple[Ensemble, ...]) -> Iterator[Evidence]:
-    """Evidence for equality, or for the largest difference of every score in both directions, and that for all changes."""
+    """Evidence for equality or for the largest difference of every score in both directions, and evidence for all changes."""
     if found.same_trees:
         yield Equal("the models are equal", models, ())
     elif found.verdict == "equal" and not any(one.of_probability for one in found.largest):
@@ -286,7 +286,7 @@ def labels_of_rows(
     old: LoadedModel, table: Table | None, price_by: Sequence[Sequence[str]]
 ) -> tuple[Labelled | None, tuple[str, ...]]:
     """The labels of a table with their groups, or a note on why prices are missing. Raises UsageError or DataError if groups
-    are given but prices are impossible.
+    are requested but prices cannot be computed.
     """
     if table is None or table.label is None:
         if price_by:
@@ -354,8 +354,8 @@ def check_comparable(old: Ensemble, new: Ensemble) -> None:
         )
     if old.link != new.link:
         raise UsageError(
-            "the models are calibrated in different ways, so that equal scores are different probabilities",
-            remedy="compare the models inside, or ask in a file: `prob(a) - prob(b)`",
+            "the models are calibrated in different ways, so that equal scores mean different probabilities",
+            remedy="compare the inner models, or ask in a file: `prob(a) - prob(b)`",
         )
     if tuple(map(str, old.classes)) != tuple(map(str, new.classes)):
         raise UsageError("the models have different classes", remedy="compare versions of one model")

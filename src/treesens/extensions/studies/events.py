@@ -72,7 +72,7 @@ def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
     """The gaps that the texts state, in ascending order. Raises UsageError for a text that is not a number, or is below 0."""
     kind: Kind = "gap" if gaps else "margin"
     if gaps and margins:
-        raise UsageError("give either gaps (probability) or margins (raw score)")
+        raise UsageError("pass either gaps (probability) or margins (raw score)")
     remedy = f"write e.g. {_EXAMPLES[kind]}"
     found = {}
     for text in gaps or margins:
@@ -146,7 +146,7 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
 
 @dataclass(frozen=True)
 class TypicalLevel:
-    """The percentage of fresh inputs that are typical, and the method (`way`) that learns their test from the table `d`."""
+    """The percentage of fresh inputs that are typical, and the method (`way`) to learn from the table `d` what is typical."""
 
     percent: Fraction
     way: str = TYPICAL_WAYS[0]

@@ -25,7 +25,7 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class Open(Evidence):
-    """A statement without a proof, and the reason."""
+    """A statement without a proof, and the reason why it has none."""
 
     reason: str
 

@@ -88,10 +88,10 @@ STUDY = Study(
     Exit codes: 0 every gap closed, 5 some open, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair and
-    bounded by a proof. With `data`, the domains are the ranges of its columns. A search ends when the bound is within `close`
-    of the value, or after `time_limit` seconds per set. `typical`, a percentage, restricts the question to inputs typical of
-    the rows. """,
+    The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair
+    and bounded by a proof. With `data`, the domains are the ranges of its columns. A search ends when the bound is within
+    `close` of the value, or after `time_limit` seconds per set. `typical`, a percentage, restricts the question to inputs
+    typical of the rows. """,
     options=GapOptions,
     ask="treesens.extensions.studies.gap_search:ask",
     record=GapRecord,

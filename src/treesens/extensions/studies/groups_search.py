@@ -263,7 +263,7 @@ def groups_of_rows(table: Table, by: Sequence[str]) -> list[Group]:
     if len(places) > _MOST_GROUPS:
         raise UsageError(
             f"{' and '.join(f'`{name}`' for name in by)} makes {len(places)} groups",
-            remedy="name columns with few values; put ages or amounts into classes first",
+            remedy="name columns with few values; bin ages or amounts first",
         )
     ordered = sorted(places, key=lambda values: [(value is None, str(type(value)), value or 0) for value in values])
     return [Group(tuple(by), values, np.array(places[values], dtype=np.int64)) for values in ordered]

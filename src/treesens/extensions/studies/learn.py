@@ -18,7 +18,7 @@ EXCEPTIONS = Option(
 )
 ROWS = Option(Whole(1), "The least support, in rows.")
 SHARE = Option(
-    Number(0.0, 1.0), "The least support, as a share of rows.", more="Of the table's rows; for a dependency, in total."
+    Number(0.0, 1.0), "The least support, as a share of rows.", more="A dependency needs it over all its values."
 )
 OUTPUT = Option(OutputPath(), "A file for the text (or the JSON).", short="-o", door=Door.COMMAND)
 
@@ -92,10 +92,10 @@ STUDY = Study(
     Exit codes: 0 done, 5 time ran out before all kinds of rules were mined, 1 usage, 2 unreadable input.
     """,
     call="""\
-    The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each with
-    its support and the indices of the rows that break the rule; `text` states all rules in the language. `exceptions` is the
-    share of a rule's rows that may break the rule; `rows` and `share` are the minimum support. `time_limit` limits everything
-    except the domains, in seconds; `unfinished` names the unfinished searches. """,
+    The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each
+    with its support and the indices of the rows that break the rule; `text` states all rules in the language. `exceptions` is
+    the share of a rule's rows that may break the rule; `rows` and `share` are the minimum support. `time_limit` limits
+    everything except the domains, in seconds; `unfinished` names the unfinished searches. """,
     call_name="learn_rules",
     options=LearnOptions,
     ask="treesens.extensions.studies.learn_search:ask",

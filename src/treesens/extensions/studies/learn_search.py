@@ -207,8 +207,8 @@ class Rule:
     """A rule that holds for every row except `exceptions`.
 
     `left` and `right` are sets of values, which are empty for "order" (left <= right) and "equal", because columns are
-    compared. `support` is the number of rows to which the premise applies (for an equivalence, either side), and `exceptions`,
-    int64[..], are the indices of the rows that break the rule.
+    compared. `support` is the number of rows to which the premise applies (for an equivalence, the rows to which at least one
+    side applies), and `exceptions`, int64[..], are the indices of the rows that break the rule.
     """
 
     kind: Literal["implication", "equivalence", "order", "equal"]
@@ -386,7 +386,7 @@ class Implications:
     ) -> Iterator[Rule]:
         """Implications from single values, without those that forbid nothing new.
 
-        Implications that may imply others are added first: implications to a single value, from many rows, to few rows.
+        Implications that may imply others are added first: fewest conclusion values, most premise rows, fewest conclusion rows.
         """
         found, known = [], Known(self.table)
         for x, y in steadily(dependencies):
@@ -415,7 +415,7 @@ class Implications:
     def _said_backwards(
         self, x: int, value: int, y: int, conclusion: list[int], steps: dict[tuple[int, int, int], int]
     ) -> bool:
-        """True if one rule from y to x forbids this pair of values together with others: `y is 1 implies x is 2` replaces `x is
+        """True if one rule from y to x forbids this pair of values and other pairs too: `y is 1 implies x is 2` replaces `x is
         0 implies y is 0`, `x is 1 implies y is 0`, ..
         """
         if len(self.table.columns[y].values) != 2 or len(self.table.columns[x].values) == 2:
@@ -458,7 +458,7 @@ def mine_orders(table: Table, few: list[FewValues], related: set[frozenset[str]]
 
 
 def _numbers(table: Table, few: list[FewValues]) -> list[str]:
-    """The columns of finite numbers; a column with few values must have more than two, all whole (else it may be codes)."""
+    """The columns of finite numbers; a column with few values must have more than two, all whole (else they may be codes)."""
     kept = []
     values = {column.name: column.values for column in few}
     for name in table.inputs:

@@ -57,7 +57,7 @@ def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence
             f"the table has no column `{label}`", place=table.name, remedy="name the label column: --label NAME"
         )
     if table.rows == 0:
-        raise DataError("the table has no rows", place=table.name, remedy="give the rows that the model was trained on")
+        raise DataError("the table has no rows", place=table.name, remedy="pass the rows that the model was trained on")
     rows = rows_of(model, table)
     column = table.columns[label]
     if loss_name(ensemble) == "squared error":

@@ -110,7 +110,7 @@ def score_of(ensemble: Ensemble, point: ast.Name, output: int, *, averaged: bool
 
 def largest_of(apart: ast.Expression, *, averaged: bool) -> tuple[tuple[ast.Formula, ...], ast.Objective | None]:
     """The constraints and the objective of the largest difference. Averaged probabilities cannot be an objective; for them, the
-    question requires a difference of at least 0, which the search raises step by step.
+    question requires a difference of at least 0, and the search raises this bound step by step.
     """
     if averaged:
         return (ast.Comparison(apart, ">=", ast.Number(Fraction(0))),), None
@@ -301,7 +301,7 @@ def _judged(
     options: Options,
     close: float,
 ) -> Optimum:
-    """The optimum from the engine's result. A pair counts only if it is verified; a bound is a proof."""
+    """The optimum from the engine's result. A pair counts only if it is verified; a bound is always proved."""
     adapted, query = artifact.adapted, question.query
     assert adapted is not None
     assert artifact.postsolve is not None
@@ -364,7 +364,7 @@ def _leaves_summed(query: Query) -> int:
 
 
 def _rounded_up(query: Query, unit: Fraction, coarsest: Fraction) -> tuple[Fraction, Fraction]:
-    """The least and the greatest excess of the engine's whole bounds over the exact bounds of rows, in units of the sum.
+    """The least and the greatest excess of the engine's integer bounds over the exact bounds of rows, in units of the sum.
 
     Scores are whole numbers of units, but cut-offs need not be whole, and are rounded up. If a row has a coarser unit (up to
     `coarsest`), its bound is rounded up to this unit.

@@ -20,7 +20,7 @@ _MOST_ROWS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Features by their indices, and the values `ways`, float64[ways, features], to try in their place for flips."""
+    """Features by their indices, and the values `ways`, float64[ways, features], that are tried instead to find flips."""
 
     features: list[int]
     ways: FloatArray

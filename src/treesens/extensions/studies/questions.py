@@ -204,8 +204,8 @@ def declarations_of(
 
 
 def sets_of(model: LoadedModel, varied: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
-    """The requested sets of features; if none are named, each feature that a tree splits on is a set by itself, protected
-    features first.
+    """The requested sets of features; if none are named, each feature that a tree splits on is a set by itself; protected
+    features come first.
     """
     if varied is not None:
         return [tuple(group) for group in varied]

@@ -58,7 +58,7 @@ class RangeEnd(Optimum):
         """The reason why the end is open; empty for a closed end."""
         if self.closed or self.result.objective is None:
             return "" if self.closed else self.reason
-        return "open: not closed in the time given, or because scores are counted in whole units"
+        return "open: not closed within the time limit, or scores are counted in whole units"
 
     def record(self) -> RangeRecord:
         """The end as a record; the input is in the user's own labels."""

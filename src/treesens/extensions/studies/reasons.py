@@ -77,7 +77,7 @@ class ReasonOptions(shared.Certifying):
 @dataclass(frozen=True, kw_only=True)
 class PrincipalReason:
     """One reason: the value of the row, and a value to have `instead`; if all reasons have these values, the decision is
-    favourable. `rise` is the greatest rise of the score by changing this feature alone; None if not computed in time.
+    favourable. `rise` is the greatest rise of the score from changing this feature alone; None if not computed in time.
     """
 
     feature: str
@@ -151,7 +151,7 @@ STUDY = Study(
     title="principal reasons of denials: treesens reasons --json",
     text="""The principal reasons of every row without the favourable decision: at most four features, ranked, whose change
     alone would make the decision favourable (a verified input), all of which are needed (proved). Protected features are never
-    reasons. --codes gives each reason the phrase and the code that letters need (12 CFR 1002.9).
+    reasons. --codes adds to each reason the phrase and the code that letters need (12 CFR 1002.9).
 
     Exit codes: 0 every denial is settled, 5 some are open, 10 a condition of --fail-on, 1 usage, 2 unreadable input, 130
     interrupted.

@@ -135,8 +135,8 @@ class _Denials:
         self.shap = Contributions(self.ensemble, self.rows) if options.shap and self.denied else None
 
     def _denied(self, count: int) -> list[int]:
-        """The requested rows without the favourable decision, which is the library's own class, bit for bit, or is determined
-        by the cut-off in exact arithmetic.
+        """The requested rows without the favourable decision; the decision is the library's own class, bit for bit, or is
+        determined by the cut-off in exact arithmetic.
         """
         wanted = list(range(count)) if self.options.rows is None else list(self.options.rows)
         for row in wanted:
@@ -161,7 +161,7 @@ class _Denials:
         if self.outside[place]:
             return replace(self.unsettled(place, "the row lies outside the domain"), seconds=0.0)
         if self.options.threshold is None and self._is_favourable(row):
-            return self.unsettled(place, "the sum of the library and the exact sum decide differently")
+            return self.unsettled(place, "the sum of the library and the exact sum lead to different decisions")
         options = Options(time_limit=self.options.time_limit, seed=self.options.seed, regions=False)
         budget = Budget.of(self.options.time_limit, self.stop)
         judge = RowDecisions([self.question.query], self.cells[place], budget, options, answer)
@@ -200,7 +200,7 @@ class _Denials:
         return Open(title, f"that {record.reason.removesuffix(' (proved)')} has no certificate")
 
     def _settled(self, judge: RowDecisions, place: int) -> Known:
-        """The finding: a minimal set of features whose change suffices, or the proof that no `most` features suffice."""
+        """The finding: a minimal set of features whose change suffices, or a proof that no set of `most` features suffices."""
         query, known = self.question.query, Known()
         if self.options.way == "values":
             return self._deciding(judge)
@@ -232,7 +232,7 @@ class _Denials:
         return freed, found
 
     def _fewest(self, judge: RowDecisions, known: Known) -> Known:
-        """The finding: a smallest set of features that suffices, or the proof that no `most` features suffice."""
+        """The finding: a smallest set of features that suffices, or the proof that no set of `most` features suffices."""
         to_hit: list[Features] = []
         while (chosen := hitting_set(to_hit, lambda: judge.budget.over)) is not None:
             if len(chosen) > self.options.most:
@@ -249,7 +249,7 @@ class _Denials:
         return known
 
     def _deciding(self, judge: RowDecisions) -> Known:
-        """A smallest set of features whose values alone keep the decision: a hitting set of all sets whose change ends it."""
+        """A smallest set of features whose values alone keep the decision: a hitting set of all sets whose change alters it."""
         to_hit: list[Features] = []
         try:
             if judge.other(self.usable) is not None:
@@ -318,7 +318,7 @@ class _Denials:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """`rises`, int64[rows, features], are the rises of the score, in units, by changing one feature alone; `swept`,
+    """`rises`, int64[rows, features], holds the increase in the score, in units, from changing each feature alone; `swept`,
     bool[features], marks the features whose rises are known. `cells`, int32[rows, features], are the rows after greedy changes,
     with which the decision is favourable if `reached`, bool[rows].
     """

@@ -48,7 +48,7 @@ class RobustOptions(shared.Certifying):
     seed: int = given(shared.SEED, 0)
     radius: Sequence[float] = given(RADIUS, ())
     out: Path | None = given(OUT, None)
-    plot: Path | None = given(shared.PLOT, None, "The curve as a picture (.svg, .png, .pdf), by matplotlib.")
+    plot: Path | None = given(shared.PLOT, None, "The curve as a picture (.svg, .png, .pdf), drawn by matplotlib.")
 
 
 NONE = ("no other class in the domain", "no input of the domain")

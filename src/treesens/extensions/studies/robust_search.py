@@ -161,7 +161,7 @@ class RowRobustness:
 
 @dataclass
 class Robustness:
-    """The rows in the order of the request, without the rows left untried."""
+    """The rows in the order of the request, without the rows that were not tried."""
 
     rows: list[RowRobustness] = field(default_factory=list)
 
@@ -232,7 +232,7 @@ class RowQuestions:
         norm: str | None = None,
         more: Sequence[ast.Formula] = (),
     ) -> ast.Find:
-        """The question for the nearest input that satisfies `more` and has class `target` if given, else any but `index`."""
+        """The question for the nearest input that satisfies `more` and has class `target` (if None, any class but `index`)."""
         other = self._is_not(index) if target is None else self._is(target)
         to_row = ast.Distance(_A, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
         return ast.Find((ast.Point(_A),), (other, *more), ast.Objective("minimize", to_row))
@@ -284,7 +284,7 @@ def _declarations(model: LoadedModel, given: tuple[Fraction, Fraction] | None) -
         return named
     low, high = given
     if low >= high:
-        raise UsageError("the range is empty", remedy="give the lower end of --range first")
+        raise UsageError("the range is empty", remedy="pass the lower end of --range first")
     domain = ast.Numeric("real", ast.Interval(ast.Number(low), ast.Number(high)))
     numbers = [f.name for f in model.ensemble.features if not f.categories]
     kept = tuple(d for d in named if not isinstance(d, ast.DomainFrom | ast.Feature))
@@ -318,7 +318,7 @@ def _one(
     classes = questions.model.ensemble.classes
     predicted = questions.predicted(row)
     if predicted is None:
-        return RowRobustness(row, "", None, None, None, None, "a value is missing that the domain does not allow", 0.0)
+        return RowRobustness(row, "", None, None, None, None, "the domain does not allow the row's missing value", 0.0)
     asked = [c for c in range(len(classes)) if c != predicted] if options.targeted else [None]
     mine = Options(time_limit=options.time_limit, seed=options.seed, library_predict=predict, regions=False)
     found = [_nearest(questions, row, predicted, target, mine, memory, stop) for target in asked]
@@ -343,7 +343,7 @@ def nearest_input(
     more: Sequence[ast.Formula] = (),
     stop: threading.Event | None = None,
 ) -> Nearest:
-    """The findings about the nearest input that satisfies `more` and has class `target` if given, else any but the row's."""
+    """The findings about the nearest input that satisfies `more` and has class `target` (if None, any but the row's)."""
     asked = questions.question(row, predicted, target, norm, more)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:
@@ -382,7 +382,7 @@ def _nearest(
 
 
 def ask(asked: Asking[RobustOptions]) -> Found[RobustRecord]:
-    """Finds the nearest input of another class for every row; `memory` contains answers of earlier runs. If the event `stop` is
+    """Finds the nearest input of another class for every row; `memory` holds answers of earlier runs. If the event `stop` is
     set, the rows answered so far are returned.
 
     Raises UsageError for rows that are not in the table.

@@ -35,6 +35,6 @@ def read_decision(path: Path | None) -> ast.Decision | None:
         raise UsageError(f"{path} declares no decision", remedy=f"write e.g. {_EXAMPLE}")
     if len(found) > 1:
         names = ", ".join(f"`{item.name.text}`" for item in found)
-        raise UsageError(f"{path} declares the decisions {names}", remedy="give a file with one of these decisions")
+        raise UsageError(f"{path} declares the decisions {names}", remedy="pass a file with one of these decisions")
     (decision,) = found
     return replace(decision, point=replace(decision.point, model=None))

@@ -52,7 +52,7 @@ class SetOptions(shared.Certifying):
     plot: Path | None = given(
         shared.PLOT,
         None,
-        "The sets as a picture (.svg, .png, .pdf), by matplotlib.",
+        "The sets as a picture (.svg, .png, .pdf), drawn by matplotlib.",
         "A row per set, a dot per feature.",
     )
 
@@ -62,7 +62,7 @@ class SetOptions(shared.Certifying):
         from treesens.extensions.studies.events import gaps_of
 
         if bool(self.gap) == bool(self.margin):
-            raise UsageError("one size is needed", remedy="give --gap 0.1 (probability) or --margin 1 (raw score)")
+            raise UsageError("one size is needed", remedy="pass --gap 0.1 (probability) or --margin 1 (raw score)")
         return gaps_of(self.gap, self.margin)[0]
 
 

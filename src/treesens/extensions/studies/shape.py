@@ -20,7 +20,7 @@ FEATURES = Option(Names(), "Features, as a,b. Default: every feature with a spli
 INCREASING = Option(
     Names(),
     "Features, as a,b, in which the score is claimed to be increasing; the claim is proved or refuted.",
-    more="Directions declared in the model file need no option; files of XGBoost keep no constraints.",
+    more="Directions declared in the model file need no option; files of XGBoost do not store constraints.",
 )
 DECREASING = Option(Names(), "Features, as a,b, in which the score is claimed to be decreasing.")
 

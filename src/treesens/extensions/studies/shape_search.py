@@ -50,7 +50,7 @@ from treesens.solve.options import Options
 _A, _B = ast.Name("a"), ast.Name("b")
 _NO_ORDER = "the values of a category have no order"
 _MOST_PAIRS = 4_000_000
-"""Maximum number of pairs of leaves times features in a tree; larger trees are bounded by the range of their values."""
+"""Maximum product of leaf pairs and features in a tree; larger trees are bounded by the range of their values."""
 _LARGEST = 1 << 61
 
 
@@ -359,7 +359,7 @@ class Reversal:
         if self.result.objective is None:
             return self.result.reason
         if not self.closed:
-            return "open: not closed in the time given"
+            return "open: not closed within the time limit"
         if self.is_shown:
             return ""
         size = f"{'at most ' if self.of_probability else ''}{self.bound:.3g}"

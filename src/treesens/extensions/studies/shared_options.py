@@ -37,7 +37,7 @@ MEASURE = Option(
 )
 TYPICAL = Option(
     Percent(),
-    "Restrict inputs to inputs typical of the data, e.g. 95%: a region that contains this percentage of fresh inputs.",
+    "Restrict inputs to inputs typical of the data, e.g. 95%: those in a region that contains this percentage of fresh inputs.",
     metavar="LEVEL",
     more="See [typical inputs](language.md#typical-inputs).",
 )
@@ -57,7 +57,7 @@ DECISION = Option(
 )
 BUDGET = Option(
     Budgets(),
-    "The number of rows that may flip by a feature, as sex=0,age=10: exit with 10 if more rows flip.",
+    "The number of rows that may flip when a feature changes, as sex=0,age=10: exit with 10 if more rows flip.",
     metavar="NAME=ROWS",
     door=Door.COMMAND,
 )
@@ -72,7 +72,7 @@ REAL = Option(
 RANGE = Option(Ends(), "The domain of every number. Default: the ranges of the table's columns.", metavar="LOW HIGH")
 PRICE_BY = Option(
     Groups(),
-    "Prices also by the values of a column, or of several as a,b; repeatable.",
+    "Also compute prices for each value of a column, or of several columns as a,b; repeatable.",
     more="The column need not be a feature of the model.",
 )
 PLOT = Option(OutputPath(needs="matplotlib"), None, door=Door.COMMAND)

@@ -35,8 +35,8 @@ class Asking(Generic[OptionsT]):
     """The input of a study: models and a table (not yet aligned with a model), complete options, and the settings of the run.
 
     If the event `stop` is set, the study ends with its results so far; `advance` is called with every record, `say` with the
-    current step in words. `memory` has answers of earlier runs. `files` are the models, and then the table, as the caller named
-    them; `command` is the equivalent command line. `chosen` are the options that the caller gave, even with default values."""
+    current step in words. `memory` holds earlier answers. `files` are the models, and then the table, as the caller named
+    them; `command` is the equivalent command line. `chosen` are the options that the caller set, even to defaults."""
 
     models: tuple[LoadedModel, ...]
     table: Table | None
@@ -106,9 +106,9 @@ def results_document(asked: Asking[Any], found: Found[RecordT]) -> Document[Reco
 class Study(Generic[OptionsT, RecordT]):
     """One study. `text` is the help of its command; `call` is the docstring of its Python call, or None without a call.
 
-    `models` are the names of its model arguments; without any, the rows are the first argument. `what` are the choices for the
-    command's first argument, and `call_name` is the name of the call if different from `name`. `by_position` are the options
-    that Python also takes by position. `table` is the help of the option for its table, or None without a table; with
+    `models` are the names of its model arguments; if there are none, the rows are the first argument. `what` are the choices
+    for the command's first argument, and `call_name` is the name of the call if different from `name`. `by_position` are the
+    options that Python also takes by position. `table` is the help of the option for its table, or None without a table; with
     `needs_table` the option is required. `fails` maps the words of --fail-on to conditions on the records. `work` is the label
     of a progress bar, and `total` returns the expected number of records. `ask` and `total` may be texts `MODULE:FUNCTION`, so
     that a declaration does not import its search.

@@ -150,10 +150,10 @@ STUDY = Study(
     Exit codes: 0 every row has its reason, 5 some are open, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone decide
-    the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class. `most`
-    is the number of smallest reasons. Features of `without` are not used in reasons and changes. Changes keep features of
-    `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
+    Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
+    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
+    `most` is the number of smallest reasons. Features of `without` are not used in reasons and changes. Changes keep features
+    of `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
     "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
     TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` limits each row, and
     again each distance, in seconds. Ctrl-C returns the results so far. """,

@@ -44,7 +44,7 @@ class Reason:
     """The reason for the class of a row. `features` decide the class (None if the usable features do not); `minimal` is True if
     every feature is needed, `smallest` if no smaller set decides the class. `contrast` names features whose change gives
     another class, at `point`; if some changes are not permitted, `changeable` is True if a permitted one does so. `several` are
-    the smallest reasons if several are requested, `complete` is True if no others exist, and `also` contains more results.
+    the smallest reasons if several are requested, `complete` is True if no others exist, and `also` holds more results.
     """
 
     row: int
@@ -158,7 +158,7 @@ class _Study:
         predicted = questions.predicted(row)
         bare = _no_reason(row)
         if predicted is None:
-            return replace(bare, reason="a value is missing that the domain does not allow")
+            return replace(bare, reason="a value is missing, which the domain does not allow")
         label = questions.labels[predicted]
         bare = replace(bare, predicted=label)
         if questions.decision is None:

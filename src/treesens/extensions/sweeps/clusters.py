@@ -158,7 +158,7 @@ def ray_cluster(address: str) -> Iterator[Cluster]:
     except (ConnectionError, RuntimeError) as error:
         raise UsageError(
             f"no Ray cluster answers at {address}: {_last_line(error)}",
-            remedy="start one: ray start --head; if it wants a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN as for the cluster",
+            remedy="start one: ray start --head; if it needs a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN as for the cluster",
         ) from None
     try:
         yield _Ray()

@@ -1,11 +1,11 @@
 """Solves one hard question in many processes: workers decide parts of the question, and undecided parts are split further.
 
-The whole question also runs in this process until either side ends, so the answer is never worse than without parts. A part
-gets a few seconds, or more while enough other parts wait to keep every worker busy, because splitting the part would then gain
-nothing. Up to sixteen smaller parts replace an undecided part. A part proved to have no answer is closed for good; an answer
-ends the question or, with an objective, sets the value that other parts have to improve on. If a worker is lost, only its
-current part is lost, and the part is retried. Closed and split parts are written to a journal, from which the search can be
-resumed. Every process reads the question itself, so only cuts and answers are sent.
+The whole question is also solved in this process, until it or all of its parts are solved, so the answer is never worse than
+without parts. A part gets a few seconds, or more while enough other parts wait to keep every worker busy, because splitting the
+part would then gain nothing. Up to sixteen smaller parts replace an undecided part. A part proved to have no answer is closed
+for good; an answer ends the question or, with an objective, sets the value that other parts have to improve on. If a worker is
+lost, only its current part is lost, and the part is retried. Closed and split parts are written to a journal, from which the
+search can be resumed. Every process reads the question itself, so only cuts and answers are sent.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MOST_WAITING = 8
 
 
 def can_be_parted(question: ResolvedQuestion) -> str:
-    """The reason why a question runs in one process; empty if it can be split into parts."""
+    """The reason why a question is solved in one process; empty if it can be split into parts."""
     query = question.query
     if query.rows is not None or query.explained is not None or query.top > 1 or query.share is not None:
         return "counts, reasons, lists and shares cannot be split into parts"
@@ -68,8 +68,8 @@ def can_be_parted(question: ResolvedQuestion) -> str:
 
 
 class Coordinator:
-    """Runs one question of a document in parts of `slice_seconds` each. The whole question first runs alone for `first_seconds`
-    (by default `slice_seconds`), and then next to the parts; if `first_seconds` is 0, only the parts run.
+    """Solves a question of a document in parts of `slice_seconds` each. The whole question first runs alone for
+    `first_seconds` (by default `slice_seconds`), and then alongside the parts; if it is 0, only the parts run.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Coordinator:
 
     @contextmanager
     def _beside(self, budget: Budget) -> Iterator[tuple[Future[Result], Budget]]:
-        """The whole question, running in a thread, and a budget for its parts that ends when the whole question is answered.
+        """The whole question, solved in a thread, and a budget for its parts that ends when the whole question is answered.
 
         The thread runs in parallel, because the engine releases the interpreter lock; it is stopped when the parts end.
         """
@@ -188,7 +188,7 @@ class Coordinator:
             self._improve(self.offered.popleft())
 
     def _as_a_whole(self, budget: Budget) -> Result:
-        """The result of running the whole question in one process for a short time, because most questions need no parts."""
+        """The result of solving the whole question in one process for a short time, because most questions need no parts."""
         if self.first_seconds <= 0:
             return leave_open(self.question.name)
         options = replace(self.options.uncertified, time_limit=self.first_seconds)
@@ -284,7 +284,7 @@ class Coordinator:
         return {self.shipment.document.digest: self.shipment}
 
     def task(self, part: Part, limit: Fraction | None, seconds: float, *, certify: bool = False) -> Task:
-        """The task for a worker that runs a part."""
+        """The task for a worker that solves a part."""
         options = replace(self.options.uncertified, time_limit=seconds, library_predict=None)
         key = json.dumps(part.plain())
         asked = PartTask(part, limit, certify)

@@ -1,4 +1,4 @@
-"""Executors run questions: in this process, in other processes of this machine, on a Dask cluster, or on Ray.
+"""Executors answer questions: in this process, in other processes of this machine, on a Dask cluster, or on Ray.
 
 A local process that dies loses its current question. A cluster worker loses the few questions in flight, which are retried one
 at a time to find the one that kills its worker. A question fails for good after it has killed two workers.
@@ -49,7 +49,7 @@ class Executor:
 
         `take` may be called from other threads, one at a time, and must not wait. Local processes call it again after every
         outcome, even after it has returned None. `limit` is the time for one question, in seconds. If `stop` is set, local
-        questions end immediately, and clusters start no new questions.
+        questions are stopped immediately, and clusters start no new questions.
         """
         if self.kind == "inline":
             while (task := take()) is not None:
@@ -97,7 +97,7 @@ def _on_cluster(take: Next, held: Mapping[str, Any], cluster: Cluster, patience:
 
 
 def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Outcome:
-    """Retries, by itself, a question that was in flight when a worker died."""
+    """Retries a question that was in flight when a worker died, with no other question in flight."""
     try:
         (outcome,) = list(run(iter([task])))
     except _crashes() as error:

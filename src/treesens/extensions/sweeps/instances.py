@@ -3,7 +3,7 @@
 An instance is a JSON object with `model` (a name or path), `feature` (index or name) or `features` (a list), and one of
 `margin`, `gap`, or `from`, `to` and `factor`; `verdict` is the known verdict, if any.
 
-Instances run as the questions of a sweep, but no answer is derived from another (their questions have no family).
+Instances are solved like the questions of a sweep, but no answer is derived from another (their questions have no family).
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def model_path(name: str, folder: Path) -> Path:
         with suppress(OSError, ValueError):  # the name is too long for a path
             if path.is_file():
                 return path
-    raise DataError(f"no model `{name}` in {folder}", remedy="give the folder of the models with --models")
+    raise DataError(f"no model `{name}` in {folder}", remedy="pass the folder of the models with --models")
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def run(
 
 
 def _write_line(file: TextIO, record: dict[str, Any], tell: Callable[[str], None]) -> None:
-    """Writes a record at once. A write error (full disk) closes the file with a warning; later records are left out."""
+    """Writes a record at once. If a write fails (full disk), the file is closed with a warning; later records are left out."""
     if file.closed:
         return
     try:
@@ -286,12 +286,12 @@ def _lines(path: Path, *, own: bool = False) -> list[str]:
         raise DataError(f"the list cannot be read: {error.strerror}", place=str(path)) from None
     except UnicodeDecodeError as error:
         raise DataError(
-            f"byte {error.start} is not UTF-8", place=str(path), remedy="give a file of JSON lines"
+            f"byte {error.start} is not UTF-8", place=str(path), remedy="pass a file of JSON lines"
         ) from None
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The records of an earlier run; a last line that was truncated by a kill is dropped."""
+    """The records of an earlier run; lines that are not valid JSON are dropped, such as a line truncated by a kill."""
     if not path.is_file():
         return []
     records = []

@@ -28,7 +28,7 @@ class Worker:
         self.since = 0.0
 
     def ask(self, shipment: Shipment, task: Task) -> None:
-        """Sends a question. If the process has ended since its last answer, it is replaced first."""
+        """Sends a question. If the process has exited since its last answer, it is replaced first."""
         if self.child.ended or self.child.news:  # it was idle for long
             self.end()
             self.child = _begun()
@@ -54,7 +54,7 @@ class Worker:
         return task, came
 
     def end(self) -> None:
-        """Ends the process, even in the middle of a task."""
+        """Kills the process, even in the middle of a task."""
         self.child.close()
 
 
@@ -68,7 +68,7 @@ def _borrowed() -> Worker:
 
 
 def _give_back(workers: list[Worker], most: int) -> None:
-    """Keeps up to `most` idle workers for later runs, and ends all others."""
+    """Keeps up to `most` idle workers for later runs, and kills all others."""
     with _lock:
         _idle.extend(worker for worker in workers if worker.task is None)
         spare, _idle[:] = _idle[most:], _idle[:most]
@@ -91,7 +91,7 @@ class _Crew:
         self.lost: set[str] = set()
 
     def set_to_work(self) -> None:
-        """Gives every free worker a question while there are questions."""
+        """Assigns a question to every free worker while questions remain."""
         free = [worker for worker in self.workers if worker.task is None]
         while free or len(self.workers) < self.jobs:
             task = self.again.popleft() if self.again else self.take()

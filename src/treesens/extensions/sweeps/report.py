@@ -1,7 +1,7 @@
 """Reports on sweeps and benchmark runs.
 
-The report on a sweep, in a terminal and as CSV, has the numbers of questions per document and query, by verdict. The report on
-a benchmark run has solved counts, PAR2, and the cactus plot.
+The report on a sweep, in a terminal and as CSV, shows the numbers of questions per document and query, by verdict. The report
+on a benchmark run shows solved counts, PAR2, and the cactus plot.
 """
 
 from __future__ import annotations

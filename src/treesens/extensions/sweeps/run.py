@@ -42,10 +42,10 @@ OnAnswer = Callable[[Question, Entry], None]
 
 @dataclass(frozen=True)
 class Measurement:
-    """Settings to compare. Each question runs with all settings in succession, so that other load affects all settings.
+    """Settings to compare. Each question is solved with all settings in succession, so that other load affects all settings.
 
-    Questions run in the given order, on the engine or solver alone. `record` makes the record of an answer. Records of sweeps
-    differ from this record, so questions of sweeps must have other digests.
+    Questions are solved in the given order, by the engine or solver alone. `record` makes the record of an answer. Records of
+    sweeps differ from this record, so questions of sweeps must have other digests.
     """
 
     settings: Sequence[Settings]
@@ -187,7 +187,7 @@ class _Sweep:
         self.on_answer(self.asked[entry.key][0], entry)
 
     def _apply(self, entry: Entry) -> None:
-        """Offers a pair to easier questions; the answer `none` also decides every harder question."""
+        """Marks a pair as worth trying on easier questions; the answer `none` also decides every harder question."""
         question, _ = self.asked[entry.key]
         if entry.verdict == Verdict.UNKNOWN or question.family is None or not self.settings.share:
             return

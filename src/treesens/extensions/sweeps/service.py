@@ -1,4 +1,4 @@
-"""Runs questions of `check` in several processes: in parts (`--workers`, `--on`), or several at a time (`--jobs`)."""
+"""Answers questions of `check` in several processes: in parts (`--workers`, `--on`), or several at a time (`--jobs`)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def in_parts(
     from treesens.extensions.sweeps.executor import parse_executor
 
     if jobs > 1:
-        raise UsageError("--jobs runs many questions at once, --workers one question in parts", remedy="leave one out")
+        raise UsageError("--jobs solves many questions at once, --workers one in parts", remedy="leave one out")
     if confirm is not None:
         raise UsageError("a question in parts cannot be confirmed", remedy="leave out --confirm")
     return partial(InParts, parse_executor(on, workers))

@@ -21,7 +21,7 @@ class Settings(Options):
     retry: bool = given(
         Option(
             Flag(),
-            "Repeat the questions that failed in an earlier run (lost workers, errors); without it they stay unknown.",
+            "Repeat the questions that failed in an earlier run (lost workers, errors); otherwise they stay unknown.",
             door=Door.SWEEP,
         ),
         False,

@@ -71,7 +71,7 @@ class _Place:
 
 
 def read_spec(path: Path, *, trust_pickle: bool = False) -> Spec:
-    """The questions of a SPEC. Raises DataError with place and remedy; models and data are opened once and released."""
+    """The questions of a SPEC. Raises DataError with place and remedy; models and data are opened once and then released."""
     if path.suffix == ".sens":
         document, session = document_of(str(path), load_text(path).text, path.parent, trust_pickle=trust_pickle)
         told = tuple(item.render() for item in session.warnings)

@@ -88,7 +88,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a task: a result or a failure. `rss` is in bytes, after the question; `cpu` is in seconds."""
+    """The outcome of a task: a result or a failure. `rss` is the memory in bytes after the question; `cpu` is in seconds."""
 
     key: str
     result: Result | None = None

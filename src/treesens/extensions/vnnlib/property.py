@@ -1,8 +1,8 @@
 """Decides VNN-LIB properties of ONNX tree ensembles by a verified counterexample or by the proof that none exists.
 
 A property is converted to one question about one point. The inputs are float32 numbers within their bounds, because the graph
-reads float32. The graph's outputs are scores, values, or probabilities. A counterexample counts if the outputs of onnxruntime
-also satisfy the property, compared exactly.
+reads float32. The graph's outputs are scores, values, or probabilities. A counterexample is accepted if the outputs of
+onnxruntime, compared exactly, also satisfy the property.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class _Translator:
         if not 0 < bound < 1:
             raise QueryError(
                 "a probability is compared with a number that is not strictly between 0 and 1",
-                remedy="rounded probabilities reach 0 and 1, exact probabilities do not",
+                remedy="rounded probabilities reach 0 and 1, but exact probabilities do not",
             )
         return _bounded([(ast.Prob(_A, label_of_class(self.ensemble, 1)), slope)], found.operator, -rest)
 

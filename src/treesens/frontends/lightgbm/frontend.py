@@ -109,7 +109,7 @@ class NativeLightGBM:
         if self._text is None:
             raise ModelError(
                 "LightGBM cannot load the JSON of dump_model, so it cannot replay this model",
-                remedy="give the text file of Booster.save_model",
+                remedy="pass the text file of Booster.save_model",
             )
         try:
             import lightgbm

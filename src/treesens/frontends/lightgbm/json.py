@@ -31,7 +31,7 @@ def read_json(root: Field) -> tuple[LightGBMHeader, list[LightGBMTree]]:
         raise root.error(
             "the prediction task is unknown: before LightGBM 2.2.3 a dump has no objective, and no "
             "`average_output`, which states whether the trees are averaged",
-            "give the text file of Booster.save_model, or the live Booster",
+            "pass the text file of Booster.save_model, or the live Booster",
         )
     header = LightGBMHeader(
         version=root["version"].text(),

@@ -49,7 +49,7 @@ _LINKS = {
 class LightGBMTree:
     """One tree: n - 1 inner nodes and n leaves. A child >= 0 is an inner node, any other child is the leaf ~child.
 
-    `missing` contains the missing types, and `codes` contains the categories that go left at categorical nodes.
+    `missing` holds the missing types, and `codes` holds the categories that go left at categorical nodes.
     """
 
     feature: NDArray[np.int64]
@@ -64,8 +64,8 @@ class LightGBMTree:
 
 @dataclass(frozen=True)
 class LightGBMHeader:
-    """The header of a model file. `categories` contains each feature's known codes (None: ordered); `ranges` contains the least
-    and greatest values of an ordered feature in training (None: unknown).
+    """The header of a model file. `categories` holds each feature's known codes (None: ordered); `ranges` holds the least and
+    greatest values of an ordered feature in training (None: unknown).
     """
 
     version: str
@@ -158,7 +158,7 @@ def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], plac
 
 
 def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequence[Any]]:
-    """Category names of pandas columns whose position is certain; `counts` then counts a feature's names instead."""
+    """Category names of pandas columns whose position is certain; `counts` then holds each feature's number of names."""
     result = {}
     for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
         if first == last and first in counts:
@@ -174,7 +174,7 @@ def nameless(header: LightGBMHeader, features: Sequence[Feature]) -> list[str]:
 
 
 def _maybe_named(header: LightGBMHeader, counts: Mapping[int, int]) -> dict[int, bool]:
-    """The features to which a name list of uncertain position may belong; True if one of the names is a number."""
+    """The features to which a name list of uncertain position may belong; each with True if one of the names is a number."""
     found: dict[int, bool] = {}
     for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
         numeric = any(float_of(str(name)) is not None for name in names)

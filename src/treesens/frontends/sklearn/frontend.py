@@ -126,7 +126,7 @@ def open_skops(data: bytes, place: str) -> Any:
             remedy="convert it to PMML (jpmml-h2o); PMML is supported; compare both models on your rows",
         )
     if "schema.json" not in names:
-        raise ModelError("this zip archive is not a skops file", place=place, remedy="give the model file inside it")
+        raise ModelError("this zip archive is not a skops file", place=place, remedy="pass the model file inside it")
     if size > 100 * len(data) + (1 << 20):
         raise ModelError(f"the archive unpacks to {size} bytes", place=place, remedy="this is not a model")
     try:

@@ -71,7 +71,7 @@ class Read:
 
 
 def read_estimator(estimator: Any, place: str) -> Read:
-    """Reads a fitted tree model. Raises a ModelError that contains the class of an unsupported object."""
+    """Reads a fitted tree model. Raises a ModelError that names the class of an unsupported object."""
     kind = type(estimator)
     reader = _READERS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
     if reader is None:
@@ -100,15 +100,15 @@ _OF_NUMBERS = (
     "make_pipeline(KBinsDiscretizer(), LogisticRegression())"
 )
 _PARTS = {
-    "TransformedTargetRegressor": "give its `regressor_`, and ask in the units of the transformed target",
-    "OneVsRestClassifier": "give one of its `estimators_`: each separates one class from all others",
-    "OneVsOneClassifier": "give one of its `estimators_`: each separates two classes",
-    "OutputCodeClassifier": "give one of its `estimators_`",
-    "MultiOutputClassifier": "name one label (format `sklearn:output=0` for the first), or give one of its `estimators_`",
-    "MultiOutputRegressor": "name one target (format `sklearn:output=0` for the first), or give one of its `estimators_`",
-    "ClassifierChain": "give one of its `estimators_`; all but the first take earlier labels as columns",
-    "RegressorChain": "give one of its `estimators_`; all but the first take earlier targets as columns",
-    "SelfTrainingClassifier": "give its `estimator_` (`base_estimator_` before scikit-learn 1.6), which makes the predictions",
+    "TransformedTargetRegressor": "pass its `regressor_`, and ask in the units of the transformed target",
+    "OneVsRestClassifier": "pass one of its `estimators_`: each separates one class from all others",
+    "OneVsOneClassifier": "pass one of its `estimators_`: each separates two classes",
+    "OutputCodeClassifier": "pass one of its `estimators_`",
+    "MultiOutputClassifier": "name one label (format `sklearn:output=0` for the first), or pass one of its `estimators_`",
+    "MultiOutputRegressor": "name one target (format `sklearn:output=0` for the first), or pass one of its `estimators_`",
+    "ClassifierChain": "pass one of its `estimators_`; all but the first use earlier labels as input columns",
+    "RegressorChain": "pass one of its `estimators_`; all but the first use earlier targets as input columns",
+    "SelfTrainingClassifier": "pass its `estimator_` (`base_estimator_` before scikit-learn 1.6), which makes the predictions",
     "_ConstantPredictor": "this estimator was fitted on a single class and predicts the same for every row;"
     " give another one of `estimators_`",
 }

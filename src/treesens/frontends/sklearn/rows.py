@@ -1,4 +1,4 @@
-"""Rows of codes and numbers as scikit-learn estimators accept them: raw categories, names, errors as ModelError."""
+"""Converts rows of codes and numbers to the input of scikit-learn estimators: raw categories, names, errors as ModelError."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from treesens.errors import ModelError
 
 @dataclass(frozen=True, eq=False)
 class RowMaker:
-    """`categories` contains the raw categories of coded columns; `names` are given if the estimator was fitted on a data frame.
+    """`categories` holds the raw categories of coded columns; `names` is set if the estimator was fitted on a data frame.
 
-    `marks` contains the mark of a missing value for each coded column, `None` or `NaN`: an encoder fitted with one mark treats
-    the other as an unknown category. Columns whose encoder was fitted with neither mark are not listed.
+    `marks` holds the mark of a missing value for each coded column, `None` or `NaN`: an encoder fitted with one mark treats the
+    other as an unknown category. Columns whose encoder was fitted with neither mark are not listed.
     """
 
     categories: Mapping[int, Sequence[Any]]
@@ -91,8 +91,8 @@ def predictor(
     call: Callable[[Any, Any], Any],
     outputs: int | None,
 ) -> Any:
-    """A function from float64 rows to the result of `call(estimator, input)`, as [rows, outputs] if `outputs` is given. The
-    call runs in one thread, so that the order of additions is fixed."""
+    """A function from float64 rows to the result of `call(estimator, input)`, as [rows, outputs] if `outputs` is set. The call
+    runs in one thread, so that the order of additions is fixed."""
     fixed = copy.copy(estimator)
     if getattr(fixed, "n_jobs", 1) not in (1, None):
         fixed.n_jobs = 1

@@ -69,7 +69,7 @@ def tree_nodes(
 
 
 def check_outputs(estimator: Any, count: int, place: str) -> None:
-    """Raises ModelError unless this number of outputs is the one that the estimator states, which the library uses."""
+    """Raises ModelError unless this number of outputs equals the number that the estimator states and the library uses."""
     if getattr(estimator, "n_outputs_", count) != count:
         message = f"`n_outputs_` is not {count}, the number of outputs in the leaves"
         raise ModelError(message, place=place, remedy="save the model again")
@@ -98,8 +98,8 @@ def histogram_nodes(
 ) -> Nodes:
     """The nodes of a TreePredictor. `columns` maps tree features to the user's, `known` lists the categories that may occur.
 
-    A category goes left if the node lists it, right if it is known but not listed; all other categories follow NaN. In the
-    columns `nones`, the last category is None, the missing value.
+    A category goes left if the node lists it, right if it is known but not listed; all other categories go in the direction of
+    NaN. In the columns `nones`, the last category is None, the missing value.
     """
     nodes = predictor.nodes
     leaf = nodes["is_leaf"] != 0

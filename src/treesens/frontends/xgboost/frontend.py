@@ -178,9 +178,9 @@ def _note_on_rounds(root: Field, ensemble: Ensemble, rounds: int | None) -> tupl
     if rounds is not None or best is None or ensemble.blend is not None:
         return ()
     others = (
-        "Give the live wrapper for these"
+        "Pass the live wrapper for these"
         if ensemble.source.format.startswith("output ")
-        else "Give the format `xgboost:best` for these, or `xgboost:all` for all trees without this note"
+        else "Pass the format `xgboost:best` for these, or `xgboost:all` for all trees without this note"
     )
     return (
         f"training was stopped early: all {ensemble.n_trees} trees of the file are used, as Booster.predict does, but "

@@ -88,12 +88,12 @@ def read_ensemble(
     root: Field, name: str, source: ModelSource, iteration_end: int | None = None, output: int | None = None
 ) -> Ensemble:
     """The ensemble in a document, limited to its first `iteration_end` rounds and to the output number `output` if these are
-    given. The ModelError names the field.
+    passed. The ModelError names the field.
     """
     if not isinstance(root.value, dict) or "learner" not in root:
         raise root.error(
             "this is not an XGBoost model: it has no field `learner`",
-            "give a file written by Booster.save_model as .json or .ubj",
+            "pass a file written by Booster.save_model as .json or .ubj",
         )
     version = [int(v) for v in root["version"].integers()[:3]] if "version" in root else []
     version = version or [0]
@@ -204,7 +204,7 @@ def _linear(
 
 
 def _at_start(objective: _Objective, parameters: Field, rounds: int) -> _Objective:
-    """The objective. Before the first round, the library interprets a base_score that is still to be estimated as a margin.
+    """The objective. A base_score that is still to be estimated is a margin for the library before the first round.
 
     Files of XGBoost 1.6 and earlier do not state whether the base is to be estimated, and files of linear boosters of 1.3 do
     not record the number of rounds.
@@ -275,7 +275,7 @@ def _base_scores(field: Field) -> NDArray[np.float64]:
 
 
 def _logit(field: Field, score: float, version: list[int]) -> float:
-    """-logf(1 / p - 1) in float32, with p kept within [1e-6, 1 - 1e-6] from 3.1 on (regression_obj.cu, ProbToMargin)."""
+    """-logf(1 / p - 1) in float32, with p clipped to [1e-6, 1 - 1e-6] from version 3.1 on (regression_obj.cu, ProbToMargin)."""
     one, p = np.float32(1), np.float32(score)
     low, high = np.float32(1e-6), one - np.float32(1e-6)
     if version >= [3, 1] and 0 <= p <= 1:

@@ -91,7 +91,7 @@ class NativeXGBoost:
         return self._predict(rows, output_margin=True).reshape(len(rows), self._outputs)[:, self._columns]
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
-        """The result of Booster.predict, and the class that XGBClassifier.predict derives of it (sklearn.py of XGBoost).
+        """The result of Booster.predict, and the class that XGBClassifier.predict derives from it (sklearn.py of XGBoost).
 
         Of two classes, the second is predicted above 1/2, even if the prediction is the raw score of `binary:logitraw`.
         `multi:softmax` returns the class itself.

@@ -34,7 +34,7 @@ class _Reader:
         return self.data[self.at - count : self.at]
 
     def marker(self) -> bytes:
-        """The next type marker, skipping no-ops."""
+        """The next type marker; no-ops are skipped."""
         while True:
             mark = self.take(1)
             if mark != b"N":

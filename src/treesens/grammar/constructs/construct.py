@@ -22,7 +22,7 @@ class Construct:
 
     `build` creates a node, of a class in `nodes`, from a parse tree. `grammar` is the Lark rule, named like the file. Without a
     rule, the construct is a call, `WORD(..)`. If the construct is a call, or its rule starts with `PREDICATE`, `functions`
-    contains the construct's word. `functions` lists all words that the construct calls, each with its call form.
+    includes the construct's word. `functions` lists all words that the construct calls, each with its call form.
     """
 
     nodes: tuple[type[ast.Predicate], ...]

@@ -25,14 +25,14 @@ DEFAULT_LEVEL = Fraction(95)
 LEVEL_OUT_OF_RANGE = Code(
     "E222",
     "level out of range",
-    "a region of typical inputs must contain more than 0 % and less than 100 % of them",
+    "a region of typical inputs must contain more than 0 % and less than 100 % of the inputs",
     "write a number between 0 and 100, such as `at 95 %`",
 )
 TOO_FEW_ROWS = Code(
     "E407",
     "too few rows for the level",
     "typicality is learnt from one half of the rows and checked on the other half, which must be large enough",
-    "give more rows, or a lower level",
+    "use more rows, or a lower level",
 )
 
 

@@ -38,7 +38,7 @@ S005 not a number
   the text starts like a number, but continues with letters or dots
   correct the number, or put the name in backquotes
 S006 number too large
-  the number has more than 400 digits before or after the point
+  the number has more than 400 digits, or an exponent beyond 400
   use a smaller number, or `inf` for an open end
 S007 nested too deeply
   brackets, operators or loops are nested more than 64 deep

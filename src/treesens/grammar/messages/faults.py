@@ -1,7 +1,7 @@
 """Turns the position at which the parser stopped into a message that names the mistake.
 
 The rules below are tried in order; each examines the unexpected token, the tokens before it, and the set of terminals that were
-expected. The first rule that recognises a mistake reports it; the last rule recognises every position as a mistake.
+expected. The first rule that recognises a mistake reports it; the last rule applies to every position.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _LARGEST: Final = 400
 
 
 def branches(tree: Branch) -> list[Child]:
-    """The children that are present; Lark puts None for an omitted optional part."""
+    """The children that are present; Lark inserts None for an omitted optional part."""
     return [child for child in tree.children if child is not None]
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lark import Token
 
 LARGEST_FILE: Final = 10_000_000
-"""Maximum number of bytes. Questions are short texts; a larger file is a data file given by mistake."""
+"""Maximum number of bytes. Questions are short texts; a larger file is a data file passed by mistake."""
 
 _MOST_TOKENS: Final = 500_000
 _MOST_MESSAGES: Final = 100

@@ -1,6 +1,6 @@
 """Lark with the grammar of `sens.lark`, built on first use, since only commands that read questions need it.
 
-Building the tables takes 0.1 s, loading them 0.015 s: they are cached in the user's cache directory, with a hash of the grammar
+The tables take 0.1 s to build and 0.015 s to load: they are cached in the user's cache directory, with a hash of the grammar
 and the versions of Lark and Python, which Lark checks. Without a writable directory, the tables are built each time.
 """
 
@@ -70,7 +70,7 @@ def _words_in(grammar: str) -> frozenset[str]:
 
 
 def build(cache: str | None = None, *, debug: bool = False) -> Lark:
-    """Lark for the grammar, through the cache file if given."""
+    """Lark for the grammar, through the cache file if one is passed."""
     from lark import Lark
 
     return Lark(

@@ -29,7 +29,7 @@ def point_name_text(name: ast.Name) -> str:
 def _quoted(text: str) -> str:
     if not text or "`" in text or "\n" in text:
         raise Unwritable(
-            f"no text can express the name {text[:60]!r}", remedy="rename the feature; a name in backquotes is one line"
+            f"no text can express the name {text[:60]!r}", remedy="rename the feature: one line, no backquotes"
         )
     return f"`{text}`"
 

@@ -257,7 +257,7 @@ class Point(Node):
 class Find(Node):
     """`find P, Q [in MODEL] [such that CONSTRAINTS] [OBJECTIVE] [top N] [share of MEASURE] [expect ..]`
 
-    The objective is required without constraints.
+    A query without constraints needs an objective.
     """
 
     points: tuple[Point, ...]
@@ -331,7 +331,7 @@ class Sensitive(Node):
 
 @node
 class Monotone(Node):
-    """`expect increasing(MODEL, F [, CLASS])` or `decreasing`: the score never falls (rises) if F alone rises."""
+    """`expect increasing(MODEL, F [, CLASS])` or `decreasing`: the score never decreases (increases) if F alone increases."""
 
     direction: Literal["increasing", "decreasing"]
     model: Name

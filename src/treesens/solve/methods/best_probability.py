@@ -1,9 +1,9 @@
 """The best sum of probabilities: a sequence of decisions ("is a given value reachable?") by bisection.
 
-An answer raises the reached value, and a decision without one lowers the bound. The next value to decide is halfway between
-them, or below a value left open, where answers are easier to find. Decisions use Kelley's cutting planes
-(`probability_rows.py`). A single probability is monotone in its score, which is optimised instead. The search for a sum starts
-from the best sum of scores, nearly always a good answer. A bound on the difference of two scores bounds that of their sigmoids.
+An answer raises the reached value, and a refutation lowers the bound. The next value to decide is halfway between them, or
+below a value left open, where answers are easier to find. Decisions use Kelley's cutting planes (`probability_rows.py`). A
+single probability is monotone in its score, which is optimised instead. The search for a sum starts from the best sum of
+scores, nearly always a good answer. A bound on the difference of two scores bounds their sigmoids' difference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FIRST = 1.0
 """Maximum seconds for the best sum of scores."""
 _BITS = 64
 _CLOSE = Fraction(1, 1 << 60)
-"""The tolerance for a sum of probabilities, unless the given tolerance is larger."""
+"""The tolerance for a sum of probabilities, unless the passed tolerance is larger."""
 
 
 class BestProbability:

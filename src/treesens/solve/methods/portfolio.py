@@ -87,7 +87,7 @@ class EngineRun:
         return self.outcome is None or self.outcome.termination in _ANSWERS
 
     def result(self) -> RawOutcome:
-        """The outcome; stops a running engine."""
+        """Stops the engine if it is running, and returns the outcome."""
         self.end()
         if self.error is not None:
             raise self.error
@@ -247,7 +247,7 @@ class _Race:
         return self.budget.stopped
 
     def _decided(self) -> bool:
-        """True with an answer, or a candidate to learn from first (`solve/methods/refine.py`)."""
+        """True if there is an answer, or a candidate to learn from first (`solve/methods/refine.py`)."""
         return self.winner is not None or bool(self.ledger.best.refuted)
 
     def _race_solvers(self, engine: EngineRun | None) -> None:

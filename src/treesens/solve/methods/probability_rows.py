@@ -2,7 +2,7 @@
 
 A backend solves a relaxation, implied by the question, without these sums. If the relaxation has no answer, neither has the
 question. A candidate is checked against the question, exactly and by the library; if it violates a sum of probabilities, it is
-excluded with all others that the proof covers, and the search continues. The search ends: the number of scores is finite.
+excluded with all others that the proof covers, and the search continues. The search terminates: the number of scores is finite.
 """
 
 from __future__ import annotations

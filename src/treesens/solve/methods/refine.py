@@ -5,8 +5,8 @@ no values that satisfy all relations at once, these cells are excluded, with all
 search is repeated. For a ladder objective, the steps are refined towards the best answer.
 
 Stronger questions turn a distance between two points into bounds on single features. A sum over all features couples these
-features, so that a local search can hardly move; bounds on single features that imply the same limit leave each free in its own
-range. Any answer to a stronger question is an answer to the question; a stronger question without an answer proves nothing.
+features, so that a local search can hardly move; bounds on single features that imply the same limit leave each feature free in
+its range. Any answer to a stronger question is an answer to the question; a stronger question without an answer proves nothing.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def search_refined(question: OpenQuestion, budget: Budget) -> Result:
 
 
 def stronger_questions(query: Query) -> Iterator[Query]:
-    """Stronger questions that split a bound on the distance of two points over its features: evenly, then to one alone.
+    """Stronger questions that split a bound on the distance of two points over its features: evenly, then on one feature alone.
 
     Yields nothing if the question has no distance of that kind.
     """

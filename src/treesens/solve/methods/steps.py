@@ -30,7 +30,7 @@ def state_contradiction(question: OpenQuestion, _: Budget) -> Result:
 
 
 def search_any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
-    """The question's answer, or `none`, without its objective, with the objective's value; None if the verdict is unknown.
+    """The answer to the question without its objective, or `none`, with the objective's value; None if the verdict is unknown.
 
     Optimising searches may end without an answer, and all of them benefit from a known answer.
     """

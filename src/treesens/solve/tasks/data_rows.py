@@ -44,7 +44,7 @@ def table_in_play(query: ResolvedQuestion) -> tuple[str, FloatArray] | None:
 
 
 _LEGAL: WeakKeyDictionary[Space, tuple[FloatArray, Int64Array]] = WeakKeyDictionary()
-"""For each space, the last table used, with its legal rows: studies run many questions on one table."""
+"""For each space, the last table used, with its legal rows: studies ask many questions about one table."""
 
 
 def legal_rows(query: Query, rows: FloatArray) -> Int64Array:
@@ -83,10 +83,10 @@ def sweep_rows(query: Query, question: FlipQuestion, rows: FloatArray, *, walks:
 
 
 class EventRows:
-    """A table's rows for a question about two points: the rows that lie on each side, the rows that flip, and their partners.
+    """A table's rows for a question about two points: rows that fit one point, rows that flip, and their partners.
 
-    `found` contains the extremes of each row over all values of the varied features. `index`, int64[rows], contains the legal
-    rows' numbers in `table`, float64[.., features]; `complete` is False if rows that flip may have been missed.
+    `found` holds the extremes of each row over all values of the varied features. `index`, int64[rows], holds the legal rows'
+    numbers in `table`, float64[.., features]; `complete` is False if rows that flip may have been missed.
     """
 
     def __init__(self, query: Query, question: FlipQuestion, found: Flips, table: FloatArray) -> None:
@@ -97,7 +97,7 @@ class EventRows:
         return len(self.index)
 
     def order(self) -> Int64Array:
-        """Positions of the rows that flip: first the rows already on one side, then those with the largest margins."""
+        """Positions of the rows that flip: first the rows that already fit a point, then those with the largest margins."""
         question, found = self.question, self.found
         places = np.flatnonzero(question.flipping(found))
         clear = question.clearance(found)[places]

@@ -43,7 +43,7 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
             "numerical band: there are no such inputs in exact arithmetic, but the library's rounding may create some"
         )
         return replace(joined, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
-    note = "the library's arithmetic is open: inputs miss a bound by less than its error; the tried one misses it there"
+    note = "the library's arithmetic is open: inputs miss a bound by less than its error; a tried one misses it in the library"
     return replace(joined, notes=(*first.notes, note))
 
 

@@ -186,7 +186,7 @@ def _inputs(info: Field, tables: Field | None) -> _Inputs:
             raise field["nan_value_treatment"].error(f"unknown treatment `{treatment[:20]}`")
         if treatment == "AsTrue" and field["has_nans"].value is not True:
             # In this case the library compares NaN itself, and ignores the treatment.
-            raise field["has_nans"].error("missing values are given a treatment, but training had none")
+            raise field["has_nans"].error("a treatment of missing values is set, but training had no missing values")
         nan_left[column] = treatment != "AsTrue"
     labels = names_of_categories(info, tables, coded)
     features = list(feature_tuple(names, info.place))
@@ -245,7 +245,7 @@ def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
 
 
 def _threshold(info: Field, task: Task) -> Fraction | None:
-    """The probability above which the second of two classes is predicted (`set_probability_threshold`), unless 1/2.
+    """The probability above which the second of two classes is predicted (`set_probability_threshold`); None for 1/2.
 
     CatBoost compares the raw score with -log(1 / p - 1), in float64.
     """
@@ -315,7 +315,7 @@ def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
 
 
 def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Question:
-    """The split of a node. The file gives each split both by number and by its fields, which must agree."""
+    """The split of a node. The file identifies each split both by number and by its fields, which must agree."""
     kind, number = split["split_type"].text(), split["split_index"].integer()
     if not 0 <= number < len(splits):
         raise split["split_index"].error("a split that does not exist")
@@ -334,7 +334,7 @@ def _same(one: Question, other: Question) -> bool:
 
 
 def _said(split: Field, kind: str, inputs: _Inputs) -> Question | None:
-    """The split in a node's own fields; None for a split on a statistic, which the file gives only by number."""
+    """The split in a node's own fields; None for a split on a statistic, which the file identifies only by number."""
     if kind == "FloatFeature":
         return float_question(split, inputs.floats)
     if kind == "OneHotFeature":

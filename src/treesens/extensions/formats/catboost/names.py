@@ -23,7 +23,7 @@ def names_of_categories(
     """Names and 32-bit hashes per column, in the order of the names. `coded` maps categorical features to their columns.
 
     A name belongs to each column whose splits or single-feature tables contain its hash. A column without such a table also
-    receives the names that no table contains, which all take the same branch. Columns only in combinations get all names.
+    receives the names that no table contains, which all take the same branch. Columns used only in combinations get all names.
     """
     if not coded:
         return {}

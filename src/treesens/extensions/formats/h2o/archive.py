@@ -120,5 +120,5 @@ def _read_domain(mojo: Mojo, line: str) -> None:
     if not (colon and column.isdigit() and count.isdigit() and name and len(column) < 8 and len(count) < 8):
         raise mojo.error(f"the line does not describe a domain: {line[:60]}")
     if int(column) in mojo.domains or int(column) >= len(mojo.columns) or int(count) > MAX_CATEGORIES:
-        raise mojo.error(f"a domain is repeated, of no column, or above {MAX_CATEGORIES} categories: {line[:60]}")
+        raise mojo.error(f"a domain is repeated, has no column, or exceeds {MAX_CATEGORIES} categories: {line[:60]}")
     mojo.domains[int(column)] = int(count), name

@@ -57,7 +57,7 @@ _SHARES = (
     "classes instead of probabilities"
 )
 _TIES = (
-    "at a tie, H2O draws a class by a hash of the row; it may not be one of the best classes: `found` "
+    "at a tie, H2O draws a class by a hash of the row, perhaps a class that is not among the best: `found` "
     "excludes such ties, and `none` covers them"
 )
 _BOTH = (
@@ -77,7 +77,7 @@ _FAMILIES = {
 }
 """The links of supported families: H2O's name of the link, and the link here."""
 _ENCODINGS = ("AUTO", "Enum", ONE_HOT)
-_ANOTHER = "convert it to PMML (jpmml-h2o); PMML is supported; compare both on your rows"
+_ANOTHER = "convert it to PMML (jpmml-h2o); PMML is supported; compare the scores of both models on your rows"
 _ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}
 """Supported algorithms, with the names by which the library selects the scoring method."""
 

@@ -1,10 +1,10 @@
-"""The classes that H2O predicts at a tie, or by the second class's share of the sum of two scores.
+"""The classes that H2O predicts at a tie, or chooses by the second class's share of the sum of two scores.
 
-If classes tie, h2o-genmodel 3.46 draws a class by a hash of the input (`GenModel.getPredictionMultinomial`). The function
-iterates over the classes and keeps the best so far. A class with an equal score is appended to a list that initially contains
-the first class and is never cleared. If several classes are best in the end, a class of the list is drawn, weighted by class
-shares in the data, by a Java generator seeded with a hash of the row. So for the scores 0, 1/2 and 1/2 the first class may be
-predicted, and the second may not. The class depends on all digits of the row, also in columns on which no tree splits.
+If classes tie, h2o-genmodel 3.46 draws a class with a hash of the input (`GenModel.getPredictionMultinomial`). The function
+iterates over the classes and keeps the best class so far. A class with an equal score is appended to a list that initially
+contains the first class and is never cleared. If several classes share the best score, a Java generator seeded with a hash of
+the row draws a class of the list; the weights are class shares in the data. So for the scores 0, 1/2 and 1/2 the first class
+may be predicted, and the second may not. The class depends on all digits of the row, also in columns on which no tree splits.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class HashedTies(Ties):
         return (Fraction(1),) * len(self.shares)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:
-        """The best class by `scores`, float64[classes], or a draw by a hash of `row`, float64[features]."""
+        """The class with the best of `scores`, float64[classes], or one drawn by a hash of `row`, float64[features]."""
         best, tied, listed = 0, 0, [0]
         for number in range(1, len(scores)):
             if scores[best] < scores[number]:
@@ -97,7 +97,7 @@ class CutShares(Ties):
 
     @property
     def coarse(self) -> Fraction:
-        """The relative rounding error of the share, as a lead between two scores; it grows as the cut-off approaches 1."""
+        """The relative rounding error of the share, as one score's lead over another; it grows as the cut-off approaches 1."""
         return 1 + 1 / (1 - self.cut)
 
     @property

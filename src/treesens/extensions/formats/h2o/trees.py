@@ -1,10 +1,10 @@
-"""Reads the trees of a MOJO from bytes; each node is followed by its left side and then by its right side.
+"""Reads the trees of a MOJO from bytes; each node is followed by its left subtree and then by its right subtree.
 
-A node consists of its type (one byte: bits 0 to 5 and 6, 7 give the kinds of its sides, bits 2 and 3 the kind of split), the
+A node consists of its type (one byte: bits 0 to 5 and 6, 7 give the kinds of its children, bits 2 and 3 the kind of split), the
 column (two bytes; 65535: a leaf) and the direction of missing values (one byte). Then follow the split, a float32 or a set of
-categories, and, unless the left side is a leaf, the length of the left side. A number goes right if it is not below the float.
-A category goes right if it is in the set. A category beyond the range of the set, or not listed by the column, takes the branch
-of missing values (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
+categories, and, unless the left child is a leaf, the length of the left subtree. A number goes right if it is not below the
+float. A category goes right if it is in the set. A category beyond the range of the set, or not listed by the column, takes the
+branch of missing values (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
 
 H2O may encode categories before the trees use them (`categorical_encoding="OneHotExplicit"`). A categorical column becomes one
 column per label, which is 1 for this label and 0 for all others, and a column `NAME.missing(NA)` for missing values; these
@@ -34,7 +34,7 @@ _DAMAGED = "the file is damaged; save the model again"
 
 @dataclass(frozen=True)
 class _Set:
-    """The categories that go right: `members`, bool[n], for the codes from `first` on."""
+    """The categories that go right: `members`, bool[n], has an entry for each code from `first` on."""
 
     first: int
     members: NDArray[np.bool_]
@@ -50,7 +50,7 @@ class _Set:
 
 @dataclass
 class _Open:
-    """A node whose left side has been read."""
+    """A node whose left subtree has been read."""
 
     node: int
     start: int
@@ -84,7 +84,7 @@ class _Bytes:
 
 
 def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[float] = (1.0,)) -> Nodes:
-    """The tree of a file; `categories` has counts by column (0: number). A leaf adds `signs[k]` times its value to output k."""
+    """The tree of a file; `categories` are counts by column (0: number). A leaf adds `signs[k]` times its value to output k."""
     source, growing = _Bytes(data, place), Growing(len(signs))
     waiting: list[_Open] = []
     below: list[tuple[_Open, bool]] = []  # the parent and the side of the next node
@@ -116,7 +116,7 @@ def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[
             break
         last = waiting.pop()
         if last.start >= 0 and source.at != last.start:
-            raise source.error("the left side of a node does not end where its right side begins")
+            raise source.error("the left subtree of a node does not end where its right subtree begins")
         below.append((last, True))
         leaf, seen = last.leaf, last.seen
     if source.at != len(data):
@@ -127,7 +127,7 @@ def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[
 def _node(
     source: _Bytes, growing: Growing, kind: int, column: int, categories: Sequence[int], seen: _Set | None
 ) -> tuple[_Open, bool, _Set | None]:
-    """The node that starts here, whether its left side is a leaf, and the last set on the path to the node."""
+    """The node that starts here, whether its left child is a leaf, and the last set on the path to the node."""
     if column >= len(categories):
         raise source.error(f"a node splits on column {column} of {len(categories)}")
     direction = source.number(1)
@@ -167,7 +167,7 @@ def _node(
         size = source.number(left + 1)
         start = source.at + size
     elif left != 48:
-        raise source.error("a side of a node has an unknown kind")
+        raise source.error("a child of a node has an unknown kind")
     right = (kind & 0xC0) >> 2
     return _Open(node, start, bool(right & 16), swapped, seen), left == 48, seen
 
@@ -179,7 +179,7 @@ def _values(source: _Bytes, signs: Sequence[float]) -> list[float]:
 
 
 def _set(source: _Bytes, *, short: bool) -> _Set:
-    """Reads categories as bits: 32 bits from the first category, or a given number of bits from a given one."""
+    """Reads categories as bits: 32 bits from the first category, or a given number of bits from a given category."""
     first, bits = (0, 32) if short else (source.number(2), source.number(4))
     if bits > 8 * len(source.data):
         raise source.error(f"a set of {bits} categories is longer than the tree")
@@ -201,7 +201,7 @@ class Encoding:
 
     @property
     def made(self) -> list[tuple[int, int]]:
-        """For each column that trees use, the column of the table that is encoded in it, and the category (-1 for a number).
+        """For each column that trees use, the column of the table that it encodes, and the category (-1 for a number).
 
         Numbers come before categories.
         """
@@ -219,7 +219,7 @@ class Encoding:
         return tuple((number, code, len(self.labels[number] or ())) for number, code in self.made)
 
     def before(self, nodes: Nodes, place: str) -> Nodes:
-        """The nodes over the columns of the table."""
+        """Converts splits of the trees to splits on the columns of the table."""
         made = self.made
         named = [node for node, f in enumerate(nodes.feature.tolist()) if f >= 0 and made[f][1] >= 0]
         check_set_bytes(sum(len(self.labels[made[int(nodes.feature[n])][0]] or ()) + 1 for n in named), place)
@@ -278,5 +278,5 @@ def _lines(mojo: Mojo, name: str, count: int) -> tuple[str, ...]:
 
 
 def without_encoding(names: Iterable[str]) -> list[str]:
-    """The names of the index fields, without the fields that count labels."""
+    """The names of the index fields, without the fields that hold numbers of labels."""
     return [name for name in names if not (name.startswith(_COUNT) and name.removeprefix(_COUNT).isdigit())]

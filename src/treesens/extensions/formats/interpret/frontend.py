@@ -2,8 +2,8 @@
 
 How InterpretML evaluates (interpret-core 0.6 and 0.7): a number is in bin k + 1 if k cuts are at most the number. Missing
 values are in bin 0, and categories unseen in training are in the last bin. A score is the intercept plus one number per term,
-in float64, in the order of the terms. For two classes, the second is predicted if the score is above 0; for more classes, the
-first class with the greatest score (Nori, Jenkins, Koch and Caruana 2019).
+added in float64 in the order of the terms. For two classes, the second is predicted if the score is above 0; for more classes,
+the first class with the greatest score (Nori, Jenkins, Koch and Caruana 2019).
 """
 
 from __future__ import annotations

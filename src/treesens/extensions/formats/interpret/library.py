@@ -61,7 +61,7 @@ class NativeAdditive:
 
 
 def _complete(document: Any) -> Any:
-    """The document with statistics added that the library's reader requires but no prediction uses."""
+    """The document with added statistics, which the library's reader requires but no prediction uses."""
     ebm = {"bag_weights": [], "best_iteration": [], "implementation": "python"} | document["ebm"]
     output = {"link_param": "nan", "min_target": "nan", "max_target": "nan"}
     feature = {"num_unique_vals": 0, "min": 0.0, "max": 1.0, "histogram_weights": [0.0] * 3}

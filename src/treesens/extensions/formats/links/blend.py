@@ -1,9 +1,9 @@
 """Models of models (votes, stacks, bags and folds), which predict a weighted mean of the predictions of several ensembles.
 
-If every member is a sum of leaves, the mean is a sum of leaves, too (`is_sum`): one ensemble of all trees, weighted by member.
-If some member has a link or a calibration, each member keeps separate scores, and the probability is a sum of functions of
-several scores (`curve_sums.py`). If predicted classes are counted, members also keep separate scores. Libraries add numbers in
-different ways, so each member keeps the arithmetic of its library.
+If every member is a sum of leaves, the mean is a sum of leaves, too (`is_sum`): one ensemble of all trees, in which each tree
+has its member's weight. If some member has a link or a calibration, each member keeps separate scores, and the probability is a
+sum of functions of several scores (`curve_sums.py`). If predicted classes are counted, members also keep separate scores.
+Libraries add numbers in different ways, so each member keeps the arithmetic of its library.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Weighted(Blend):
         return self.combined(tables)
 
     def combined(self, tables: Sequence[NDArray[Any]]) -> FloatArray:
-        """Combines the members' predictions, each [rows, n], by the same calls as the library."""
+        """Combines the members' predictions, each [rows, n], with the same calls as the library."""
         match self.way:
             case Way.SUM:
                 total = np.zeros(tables[0].shape)
@@ -179,7 +179,7 @@ class Weighted(Blend):
             if self.way is Way.SINGLE and 2 * (size + moved) > Fraction(kind.max):
                 raise ModelError(
                     "sums of products can exceed the largest float32",
-                    remedy="give the numbers smaller domains; the library itself would return infinity for such a sum",
+                    remedy="declare smaller domains for the numbers; the library itself would return infinity for such a sum",
                 )
             result.append(moved + steps * (unit * (size + moved) + Fraction(kind.tiny)))
         return tuple(result)

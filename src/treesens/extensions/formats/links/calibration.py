@@ -8,7 +8,7 @@ cost-sensitive learning*, 2001). All are non-decreasing and continuous in f, the
 Thus p >= c holds from a certain score on, and p > c above a certain score; `least_margin` returns this score exactly. For the
 sigmoid, the condition is f >= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; on a
 flat piece at c, p >= c holds from the first score of the piece on, and p > c above its last score. If f is the probability 1 /
-(1 + exp(-m)) of a margin m, then f >= t means m >= ln(t / (1 - t)). Knots have their values as written (0.3, not the double
+(1 + exp(-m)) of a margin m, then f >= t means m >= ln(t / (1 - t)). Knots keep their values as written (0.3, not the double
 below 0.3), so that comparisons refer to the numbers that a library prints.
 """
 
@@ -113,7 +113,7 @@ def least_margin(calibration: Calibration, probability: Fraction, *, strict: boo
 
 
 def bound_of_second(calibration: Calibration, probability: Fraction) -> Fraction:
-    """The bound on the second class's probability that is equivalent to a bound on the first class's.
+    """The bound on the second class's probability that is equivalent to a bound on the first class's probability.
 
     For the first class, a library prints 1 - p, which is rounded again. A bound equal to such a number refers to the knot.
     """

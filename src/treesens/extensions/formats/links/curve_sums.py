@@ -91,7 +91,7 @@ def curves_of(row: ProbabilitySum) -> list[Linear]:
 
 
 def first_row(row: ProbabilitySum) -> Constraint:
-    """A linear row that a sum implies; the lines touch their functions at the share of all ranges that reaches the bound."""
+    """A linear row that a sum implies; lines touch functions at one share of all ranges, at which the sum reaches the bound."""
     best = [_range(term, 1.0) for term in curves_of(row)]
     if _total(row, [r[0] for r in best], 1.0) < float(row.bound) - ROUNDING * _size(row):
         return AnyOf(())

@@ -72,7 +72,7 @@ def add_value(value: Value, factor: Fraction, calibration: Learnt, score: Fracti
 
 
 def _add_isotonic(value: Value, factor: Fraction, calibration: Isotonic, score: Fraction) -> None:
-    """Adds the value of the score's piece: a constant, or a line, which is a multiple of a share if f is of a probability."""
+    """Adds the value of the score's piece: a constant, or a line (a multiple of a share if f takes a probability)."""
     scores, values = calibration.exact
     place = _place_of_share(scores, score) if calibration.of_probability else bisect_right(scores, score)
     if place in (0, len(scores)):

@@ -117,7 +117,7 @@ class Quotient(Summand):
         return np.min(means, axis=0), np.max(means, axis=0)
 
     def better(self, arguments: Sequence[Fraction], name: str) -> list[AtLeast]:
-        """Rows such that each better input satisfies one: a part is better or, if its weight is in between, different."""
+        """Rows; each better input satisfies one of them: a part is better or, if its weight is in between, different."""
         sides = []
         for weight, part, place in zip(self.own, self.parts, arguments, strict=True):
             if weight > min(self.own):
@@ -203,8 +203,8 @@ def _part_ends(part: Curve, scores: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def first_line(row: ProbabilitySum) -> Constraint:
-    """A row of scores that a sum with quotients implies. The lines touch the quotients at the share of all ranges that reaches
-    the bound.
+    """A row of scores that a sum with quotients implies. Each line touches its quotient at a share of the quotient's range; all
+    lines use the same share, at which the sum reaches the bound.
     """
     boxes = [_whole_box(term) for term in quotients_of(row)]
     ends = [_ends_on(term, box) for term, box in zip(quotients_of(row), boxes, strict=True)]
@@ -269,7 +269,7 @@ def _narrowed(
     part: Linear, place: Fraction, halving: int, gain: Fraction, both: bool, name: str
 ) -> tuple[tuple[Fraction, Fraction], list[AtLeast]]:
     """A part of a score's range that contains `place`, and rows such that every score outside the part satisfies one of them.
-    The part is limited in the direction in which the term gains or, if `both`, on both sides.
+    The part is limited in the direction in which the term increases or, if `both`, on both sides.
     """
     low, high = min(part.low, place), max(part.high, place)
     if not halving:

@@ -20,7 +20,7 @@ from treesens.visible import declaration
 
 
 def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
-    """The model closed over its numbers' domain, if any. If a domain is infinite, reports this and raises Unbound."""
+    """The model, closed over the domains of its numbers (if any). If a domain is infinite, reports this and raises Unbound."""
     names = model.ensemble.open_features
     values = {name: values_of(specs[name]) for name in names}
     wrong = [name for name, known in values.items() if known is None]

@@ -98,7 +98,7 @@ def _made(number: OpenNumber, features: tuple[Feature, ...], place: str, values:
     if not np.isfinite(made).all():
         name, wrong = features[number.feature].name, float(values[np.flatnonzero(~np.isfinite(made))[0]])
         message = f"the library's image of the value {wrong:g} of `{name}` is not finite"
-        raise ModelError(message, place=place, remedy="give the feature a smaller domain")
+        raise ModelError(message, place=place, remedy="declare a smaller domain for the feature")
     return made
 
 

@@ -64,7 +64,7 @@ def parsed_graph(data: bytes) -> tuple[Any, Behind]:
 
 
 def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behind]:
-    """The operator with the trees, the number of features, the operators before it, and the values after the trees.
+    """The operator with the trees, the number of features, the operators before the trees, and the values after the trees.
 
     Raises ModelError if the graph has other operators.
     """
@@ -123,8 +123,8 @@ def _refuse_no_text(graph: Any, place: str) -> None:
 
 
 def _refuse_other_files(graph: Any, place: str) -> None:
-    """Refuses tensors in other files: the SHA-256 and the copies of the model file do not include them, and a library that
-    loads the model from bytes searches for them in the current folder.
+    """Refuses tensors in other files: the SHA-256 and the copies of the model file do not include such tensors, and a library
+    that loads the model from bytes searches for them in the current folder.
     """
     held = (t for n in graph.node for a in n.attribute for t in (a.t, *a.tensors))
     for tensor in (*graph.initializer, *held):

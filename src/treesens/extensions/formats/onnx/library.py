@@ -37,7 +37,7 @@ def open_session(data: bytes) -> Any:
 
 
 def run_session(session: Any, rows: NDArray[np.float64], outputs: list[str] | None = None) -> list[Any]:
-    """Session `outputs` (None: all) for `rows`, [n, features], cast to float32. Raises ModelError for refused rows."""
+    """The session's `outputs` (None: all) for `rows`, [n, features], cast to float32. Raises ModelError for refused rows."""
     with np.errstate(over="ignore"):
         x = np.asarray(rows, dtype=np.float64).astype(np.float32)
     try:

@@ -54,7 +54,7 @@ class Step:
 
 
 def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
-    """The operators from the input `given` to the trees, in order. Raises ModelError for other operators and for branches."""
+    """Operators between the input `given` and the trees, in order. Raises ModelError for other operators and for branches."""
     makers = {output: other for other in graph.node for output in other.output}
     constants = {value.name for value in graph.initializer}
     found: list[Any] = []
@@ -72,7 +72,7 @@ def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
 
 
 def longest(graph: Any, nodes: Sequence[Any]) -> int:
-    """The maximum number of constants of an operator. If the input's width is not declared, this is the number of columns."""
+    """The maximum number of constants of an operator. An input without a declared width has this many columns."""
     lists = [len(attribute.floats) for node in nodes for attribute in node.attribute]
     named = {name for node in nodes for name in node.input}
     dims = [int(dim) for value in graph.initializer if value.name in named for dim in value.dims[-1:]]

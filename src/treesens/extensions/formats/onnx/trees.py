@@ -120,7 +120,7 @@ def _regressor(a: Attributes, transform: str, base: NDArray[np.float64]) -> Read
 
 
 def _many_classes(a: Attributes, classes: tuple[str | int, ...], link: Link, base: NDArray[np.float64]) -> Read:
-    """Reads one score per class; the label is the first maximum among classes with a weight or a base."""
+    """Reads one score per class; the label is the first class of greatest score among classes with a weight or a base."""
     nodes, output, given = _nodes(a, "class", len(classes))
     # A class without weights has no score, so it is not predicted even if all other scores are negative.
     if not len(base) and not given.all() and not (a.floats("class_weights") > 0).all():

@@ -2,7 +2,7 @@
 
 A continuous field is a monotone function of one column, computed in the arithmetic of its data type. Other fields are tables
 over the categories of a column, or over intervals of a continuous field. Fields of two columns and functions that are not
-monotone are rejected with the cause. PMML 4.4, Data Mining Group 2019: DataDictionary, MiningSchema, Transformations.
+monotone are rejected; errors state the cause. PMML 4.4, Data Mining Group 2019: DataDictionary, MiningSchema, Transformations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_TRANSFORMATION = "compute the transformation outside the file, or write it w
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of rows. `categories` contains the category texts as in the file, or is None for a numeric column."""
+    """A column of rows. `categories` holds the category texts as in the file, or is None for a numeric column."""
 
     name: str
     index: int
@@ -80,7 +80,7 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Category:
-    """A field over categories. `images` contains the values for the codes of the column; the last value is for all other codes.
+    """A field over categories. `images` holds the values for the codes of the column; the last value is for all other codes.
 
     An image is a text, a number of the type `kind`, or None for a missing value. `missing` replaces a missing value.
     """

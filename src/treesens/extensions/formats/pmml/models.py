@@ -122,7 +122,7 @@ class Voter:
 
 @dataclass(frozen=True)
 class _Context:
-    """The context of a nested model: the surrounding arithmetic, earlier models' named sums, and whether it votes."""
+    """The context of a nested model: the surrounding arithmetic, earlier models' named sums, and whether the model votes."""
 
     arithmetic: str = "double"
     outputs: dict[str, Sum] = field(default_factory=dict)
@@ -307,7 +307,7 @@ def _linear(expression: Element, own: dict[str, Sum]) -> Sum:
 
 
 def _class_tree(model: Element, fields: Fields, arithmetic: str) -> Read:
-    """Reads one tree by its probabilities or, if its scores are not the most probable classes, by the scores alone."""
+    """Reads one tree from its probabilities or, if its scores are not the most probable classes, from the scores alone."""
     if score_decides(model):
         return _ballots([model], [1.0], labels_of([model], voting=True), fields, model, arithmetic)
     return _classification([model], labels_of([model]), fields, model, arithmetic)
@@ -347,14 +347,14 @@ def _ballots(
 def _elected(
     model: Element, segments: Sequence[Element], weights: Sequence[float], fields: Fields, context: _Context
 ) -> Read:
-    """Reads voting models: trees become sums of votes if these fit float64; other models keep separate scores."""
+    """Reads voting models: trees become sums of votes if float64 can add these exactly; other models keep separate scores."""
     _no_targets(model)
     if context.votes:
         raise model.error("a vote inside a vote is not supported", _AVERAGE)
     if context.outputs:
         raise model.error("votes of models that use sums of other models are not supported", _EXPORT)
     if min(weights) < 0 or not any(weights):
-        raise model.error("a vote weight is negative, or all weights are 0", "give the models inside it one by one")
+        raise model.error("a vote weight is negative, or all weights are 0", "pass the inner models one by one")
     # A tree votes by its score, which does not depend on the order of classes.
     inner = replace(context, votes=True)
     others = {id(s): _voting(s, fields, inner) for s in segments if s.tag != "TreeModel"}
@@ -456,7 +456,7 @@ def _table(table: Element, model: Element, fields: Fields, context: _Context) ->
 
 
 def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown | Slope:
-    """The term of a coefficient times a field of finitely many numbers (weights of evidence, indicators) or any number."""
+    """The term of a coefficient times a number, or times a field of finitely many numbers (weights of evidence, indicators)."""
     name = predictor.get("name") or predictor.require("field")
     found = fields.find(name, predictor)
     if predictor.get("exponent", "1") != "1" or arithmetic != "double":

@@ -37,7 +37,7 @@ _ORDERS = {
     "greaterThan": (True, True),
     "greaterOrEqual": (False, True),
 }
-"""Two flags per operator: whether truth changes strictly above the bound, and whether the comparison is true above that."""
+"""Two flags per operator: whether truth changes strictly above the bound, and whether the comparison holds above that point."""
 _UNARY = ("isMissing", "isNotMissing")
 _JOINTS = ("and", "or", "xor", "surrogate")
 
@@ -68,7 +68,7 @@ class Test:
         return [cut for cut in cuts if math.isfinite(cut)]
 
     def on_numbers(self, cuts: Sequence[float]) -> tuple[Truth, ...]:
-        """The truth values of all cells between `cuts`, followed by a missing value's: len(cuts) + 2 entries."""
+        """The truth values of all cells between `cuts`, followed by that of a missing value: len(cuts) + 2 entries."""
         inside = [next_down(cuts[0], NumberType.FLOAT64) if cuts else 0.0, *cuts]
         if isinstance(self.field, Bins):
             images = [self.field.images[_place(self.field.cuts, x)] for x in inside]

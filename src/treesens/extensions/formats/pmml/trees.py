@@ -102,7 +102,7 @@ class Grower(Growing):
         return super().inner(feature, threshold, missing_left=missing_left)
 
     def ask(self, predicate: Predicate, state: State, true: Then, false: Then, unknown: Then) -> int:
-        """Splits on a predicate, continues by its truth value, and returns the first node."""
+        """Splits on a predicate, builds the rest of the tree for each truth value, and returns the first node."""
         if isinstance(predicate, Always):
             return (true if predicate.truth else false)(state)
         if isinstance(predicate, Joint):

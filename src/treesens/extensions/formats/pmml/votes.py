@@ -84,8 +84,8 @@ def score_decides(tree: Element) -> bool:
 def vote_values(weights: Sequence[float], classes: int) -> list[float] | None:
     """Weights of votes such that the winning class has the greatest sum; None if float64 cannot add them exactly.
 
-    Equal weights become votes of 1, since rounded sums still grow with the number of votes. With two classes, only the first
-    vote, which is for one of the tied classes, needs a part; if votes have distinct sums, none does.
+    Equal weights become votes of 1, since rounded sums still increase with the number of votes. With two classes, only the
+    first vote, which is for one of the tied classes, needs a part; if votes have distinct sums, no vote needs a part.
     """
     exact = [Fraction(1 if len(set(weights)) == 1 and weights[0] else weight) for weight in weights]
     scale = lcm(*(weight.denominator for weight in exact))

@@ -37,7 +37,7 @@ from treesens.frontends.sklearn.rows import predictor, replayer
 from treesens.links import Identity, Logistic, Softmax
 
 _BOOSTED_INSIDE = "a stack over boosted models applies a logistic function to sums of logistic functions"
-_ONE_BY_ONE = "give the models inside it one by one"
+_ONE_BY_ONE = "pass the inner models one by one"
 _STACK_FORESTS = f"stack forests, vote (VotingClassifier, voting='soft'), or {_ONE_BY_ONE}"
 _VOTING, _STACKING = ("VotingClassifier", "VotingRegressor"), ("StackingClassifier", "StackingRegressor")
 _BAGGING = ("BaggingClassifier", "BaggingRegressor")
@@ -191,7 +191,7 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
             message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
         )
     if not classes and e.n_outputs > 1:
-        raise ModelError("multi-target models are not supported", place=place, remedy="give one model per target")
+        raise ModelError("multi-target models are not supported", place=place, remedy="pass one model per target")
 
 
 def _of_second_class(model: LoadedModel) -> LoadedModel:
@@ -280,8 +280,8 @@ def _over_all(model: LoadedModel, used: NDArray[np.int64], names: Sequence[str])
     if np.array_equal(used, np.arange(len(names))):
         return model
     if e.open_features:
-        message = "a linear model inside it uses only some columns (max_features, or columns drawn twice)"
-        raise ModelError(message, place=e.source.path, remedy="bag it over all columns, or give its models one by one")
+        message = "an inner linear model uses only some columns (max_features, or columns drawn twice)"
+        raise ModelError(message, place=e.source.path, remedy="bag it over all columns, or pass its models one by one")
     features = [replace(e.features[0], name=name, categories=0, labels=None) for name in names]
     for own, f in zip(e.features, used.tolist(), strict=True):
         features[f] = replace(own, name=names[f])

@@ -32,7 +32,7 @@ from treesens.frontends.sklearn.rows import replayer
 from treesens.links import Logistic
 
 _NAME = "CalibratedClassifierCV"
-_INSIDE = "give the model inside it, and use the probability of that model"
+_INSIDE = "pass the wrapped model, and use its probability"
 
 _NOTE = (
     "each class has a calibrated score, and the probabilities are these divided by their sum: use classes instead of "
@@ -190,10 +190,10 @@ def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:
         raise ModelError(
             "each calibrated probability depends on the scores of all classes (a softmax)"
             if calibration.of_probability
-            else "this model does not have a calibrated score for each class that is a sum of leaves",
+            else "this model does not have, for each class, a calibrated score that is a sum of leaves",
             place=place,
             remedy="calibrate a forest, or a model that has a decision function (HistGradientBoostingClassifier, LightGBM); "
-            "or give the model inside it",
+            "or pass the model inside it",
         )
     whole = replace(e, cutoff=None, ties=None, ranks_scores=False, ranks_sums=False)
     return replace(

@@ -34,7 +34,7 @@ class Column:
     `source` is its index in the table. `present` is a non-decreasing function of the column's numbers. `images`, [n + 1], are
     the codes of the `categories`, and finally the code of all other values; `missing` is the image of NaN. `filled` replaces
     missing raw values before they are encoded. If `present` has few values, `levels` lists them in ascending order; `picks`
-    contains the values of the column at the levels if these values are not ascending, as for a one-hot bin.
+    holds the values of the column at the levels if these values are not ascending, as for a one-hot bin.
     """
 
     source: int
@@ -84,7 +84,7 @@ def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[
         raise ModelError(
             f"the step {kind.__name__} cannot be traced back to single columns",
             place=place,
-            remedy=f"supported: {', '.join(sorted(_STEPS))}; or give only the model that follows the step",
+            remedy=f"supported: {', '.join(sorted(_STEPS))}; or pass only the model that follows the step",
         )
     try:
         return follow(step, columns, place)
@@ -120,7 +120,7 @@ def _function(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
         raise ModelError(
             f"FunctionTransformer applies {name}, {why}",
             place=place,
-            remedy="trees do not need logarithms or powers: remove them; or give only the model that follows the step",
+            remedy="trees do not need logarithms or powers: remove them; or pass only the model that follows the step",
         )
     return list(columns)
 
@@ -315,7 +315,7 @@ def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
-_MIXED = ("the step combines several columns", "give only the model after it, over the columns that this step outputs")
+_MIXED = ("the step combines several columns", "pass only the model after it, over the columns that this step outputs")
 _SPREAD = ("it converts one column to several columns that are not step functions", _MIXED[1])
 _DIGITS = (
     "the last digits are not monotone, and differ between processors",
@@ -367,7 +367,7 @@ def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble
             for f, mark in model.inputs.marks.items():
                 add_mark(marks, f, mark, place)
     if any(f.categories and i not in categories for i, f in enumerate(ensemble.features)):
-        message = "a model inside it has its own categories, which are not visible in the columns of a table"
+        message = "one of the inner models has its own categories, which are not visible in the columns of a table"
         raise ModelError(message, place=place, remedy="encode them in a pipeline")
     return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None, marks)
 

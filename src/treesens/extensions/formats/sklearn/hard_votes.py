@@ -24,7 +24,7 @@ from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 from treesens.frontends.sklearn.trees import tree_nodes
 from treesens.links import Raw
 
-_SOFT = "use whole numbers as weights, or voting='soft'; or give the models inside one by one"
+_SOFT = "use whole numbers as weights, or voting='soft'; or pass the inner models one by one"
 
 
 def counts_votes(obj: Any) -> bool:
@@ -49,7 +49,7 @@ def weights_of(obj: Any, place: str) -> list[float] | None:
         raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
     if min(weights) < 0 or not any(weights):
         message = "a weight of the vote is negative, or all weights are 0"
-        raise ModelError(message, place=place, remedy="give the models inside it one by one")
+        raise ModelError(message, place=place, remedy="pass the inner models one by one")
     return weights
 
 

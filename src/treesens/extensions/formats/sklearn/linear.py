@@ -48,7 +48,7 @@ _CLASSES = (
     "SGDClassifier",
 )
 _HOMES = ("sklearn.linear_model", "sklearn.svm")
-_ONE_EACH = "give one model per target or label, with dense columns"
+_ONE_EACH = "pass one model per target or label, with dense columns"
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from treesens.frontends.sklearn.trees import tree_nodes
 _TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
 _FORESTS = ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
 _MULTIPLE = ("MultiOutputClassifier", "MultiOutputRegressor")
-_GIVE_ONE = "give a tree, a forest, a MultiOutputClassifier or a MultiOutputRegressor, or a pipeline that ends with one"
+_GIVE_ONE = "pass a tree, a forest, a MultiOutputClassifier or a MultiOutputRegressor, or a pipeline that ends with one"
 
 
 class OneOutput(BaseEstimator):  # type: ignore[misc]

@@ -68,7 +68,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         remedy = f"put the wrapper around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
         if model.frontend != "sklearn":
             message = f"{type(last).__name__} with a linear booster follows other steps"
-            remedy = "use a linear model of scikit-learn at the end, or give only the booster"
+            remedy = "use a linear model of scikit-learn at the end, or pass only the booster"
         raise ModelError(message, place=place, remedy=remedy)
     categories = _categories(columns, place)
     features = list(feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place))
@@ -153,7 +153,7 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
         raise ModelError(
             "the model at the end of the pipeline has its own categories, or treats zeros as missing",
             place=place,
-            remedy="encode categories in the pipeline, or give only the model",
+            remedy="encode categories in the pipeline, or pass only the model",
         )
     threshold, default = np.zeros(e.n_nodes), e.default_left.copy()
     source = np.full(e.n_nodes, -1, dtype=np.int32)

@@ -48,7 +48,7 @@ def _inside(obj: Any, outside: Unwrapped, place: str, name: str, form: str) -> L
     if outside.calibration is not None:
         model = calibrated(model, outside.calibration, place)
     if outside.threshold is not None and len(model.ensemble.classes) != 2:
-        raise ModelError("a cut-off needs a model of two classes", place=place, remedy="give the model inside")
+        raise ModelError("a cut-off needs a model of two classes", place=place, remedy="pass the model inside")
     source = replace(model.ensemble.source, path=place, format=f"{form}-{outside.wrappers[0]}")
     ensemble = replace(model.ensemble, name=name, source=source, cutoff=outside.threshold)
     # The wrapper makes the predictions, with its cut-off and calibration.

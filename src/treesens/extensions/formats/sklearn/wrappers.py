@@ -78,21 +78,21 @@ def _cutoff(obj: Any, name: str, place: str) -> Fraction:
         raise ModelError(
             "the cut-off is a raw score",
             place=place,
-            remedy="use response_method='predict_proba', or give the model inside it",
+            remedy="use response_method='predict_proba', or pass the wrapped model itself",
         )
     inner = getattr(obj, "estimator_", None) or obj.estimator
     if not hasattr(inner, "predict_proba"):
-        raise ModelError("the model inside it predicts no probabilities", place=place, remedy="give the model inside")
+        raise ModelError("the wrapped model predicts no probabilities", place=place, remedy="pass the model inside")
     positive = _positive(obj, name)
     if positive is not None and positive != inner.classes_[1]:
         raise ModelError(
             f"the cut-off is a probability of {positive!r}, the first class",
             place=place,
-            remedy=f"use pos_label={inner.classes_[1]!r} and one minus the cut-off, or give the model inside it",
+            remedy=f"use pos_label={inner.classes_[1]!r} and one minus the cut-off, or pass the wrapped model itself",
         )
     threshold = Fraction(1, 2) if given == "auto" else Fraction(repr(float(given)))
     if not 0 < threshold < 1:
-        raise ModelError(f"the cut-off {given} is not a probability", place=place, remedy="give the model inside")
+        raise ModelError(f"the cut-off {given} is not a probability", place=place, remedy="pass the model inside")
     return threshold
 
 

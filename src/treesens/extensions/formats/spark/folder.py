@@ -9,7 +9,7 @@ from treesens.errors import ModelError
 from treesens.frontends.archives import Archive, Files, FolderFiles
 from treesens.frontends.documents import Field, parse_document
 
-DAMAGED = "save the model again with Spark, and give its whole folder"
+DAMAGED = "save the model again with Spark, and pass its whole folder"
 _MOST_OF_METADATA = 1 << 24
 
 
@@ -40,7 +40,7 @@ class Folder:
         return sorted(name for name in below if "/" not in name and not name.startswith(("_", ".")))
 
     def blobs(self) -> list[bytes]:
-        """The Parquet files of a table, in the order of their names. Raises ModelError if there are none, or other files."""
+        """The Parquet files of a table, in the order of their names. Raises ModelError for other files, or if none exist."""
         found = self.files()
         others = [name for name in found if not name.endswith(".parquet")] + self.folders()
         if others or not found:
@@ -80,5 +80,5 @@ def open_folder(data: bytes, place: str) -> Folder:
     roots = [parts for parts in found if len(parts) == least]
     if len(roots) != 1:
         what = "several models" if roots else "no model: there is no folder `metadata`"
-        raise ModelError(f"the archive contains {what}", place=place, remedy="give the folder of one model, or zip it")
+        raise ModelError(f"the archive contains {what}", place=place, remedy="pass the folder of one model, or zip it")
     return Folder(archive, "".join(f"{part}/" for part in roots[0]))

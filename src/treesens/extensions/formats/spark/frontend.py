@@ -63,7 +63,7 @@ _CUT = (
     "the second class is predicted if its probability over its threshold exceeds the first class's; the class is "
     "open if both are equal up to their last digits"
 )
-_ZERO = "Spark assigns -0.0 to the bucket below the bucket that begins at 0; here -0.0 is treated as 0, so give 0"
+_ZERO = "Spark assigns -0.0 to the bucket below the bucket that begins at 0; here -0.0 is treated as 0, so pass 0"
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class SparkFrontend:
 
     def from_object(self, obj: Any) -> LoadedModel:
         kind = type(obj).__qualname__
-        raise ModelError(f"a live {kind} of Spark is a Java object", remedy="save the model, and give its folder")
+        raise ModelError(f"a live {kind} of Spark is a Java object", remedy="save the model, and pass its folder")
 
     def recognises_folder(self, names: Collection[str]) -> bool:
         return "metadata" in names
@@ -191,7 +191,7 @@ class _Read:
 
 
 def _grow(model: Stage, kind: _Kind, columns: Columns, trees: Rows | None) -> _Read:
-    """Reads the trees, and multiplies their weights into the leaves."""
+    """Reads the trees, and multiplies the leaves of each tree by its weight."""
     metadata = model.metadata
     width = metadata["numFeatures"].integer()
     if not 0 < width <= MAX_FEATURES:
@@ -221,7 +221,7 @@ def _loaded(
     if len(slots) != read.width:
         raise metadata["numFeatures"].error(
             f"the model has {read.width} features, but the stages before it make {len(slots)}: some column contains a vector",
-            "give the tree model alone",
+            "pass the tree model alone",
         )
     if (read.grown.nodes.feature >= read.width).any():
         raise ModelError(
@@ -286,7 +286,7 @@ def _loaded(
 def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
     """For each column of the table, the index of a number of the vector; for each such number, the index of its column.
 
-    Numbers from one column are merged if all of them encode its labels in the same way, or all are the unchanged column.
+    Numbers from one column are merged if all of them encode the column's labels in the same way, or all equal the column.
     """
     first: dict[object, int] = {}
     which: list[int] = []
@@ -303,7 +303,7 @@ def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
 
 
 def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
-    """The thresholds, which divide probabilities. Raises ModelError if a threshold is 0, or if their number is wrong."""
+    """The thresholds, which divide probabilities. Raises ModelError for a threshold of 0, or a wrong number of thresholds."""
     given = model.setting("thresholds")
     if given is None:
         return None

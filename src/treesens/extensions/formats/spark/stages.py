@@ -50,7 +50,7 @@ UNKNOWN_CLASS = "__unknown"
 """Spark's label for unknown classes, if an indexer keeps unknown values."""
 _SCALERS = ("standard scaler", "min-max scaler", "max-abs scaler")
 _WITH_DATA = ("string indexer", "vector indexer", "one-hot encoder", "imputer", *_SCALERS)
-_ALONE = "give the tree model alone"
+_ALONE = "pass the tree model alone"
 _SPECIAL = {"-Inf": -math.inf, "Inf": math.inf, "-Infinity": -math.inf, "Infinity": math.inf}
 """Infinities in Spark's JSON."""
 
@@ -157,7 +157,7 @@ class Flow:
 
 
 def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
-    """The stages of a pipeline in order, including those of nested pipelines, and the folder; one stage for a model alone.
+    """The stages of a pipeline in order, including nested pipelines' stages, and its folder; a model alone is one stage.
 
     For a parameter search, only the best model is read.
     """
@@ -215,7 +215,7 @@ def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
                 why = ", because it computes each number from several columns" if name in _MIXED else ""
                 raise stage.metadata["class"].error(
                     f"a stage {name[:80]} before the model is not supported{why}",
-                    f"supported: {', '.join(name.rpartition('.')[2] for name in _READ)}; or give only the tree model",
+                    f"supported: {', '.join(name.rpartition('.')[2] for name in _READ)}; or pass only the tree model",
                 )
     return flow
 
@@ -258,7 +258,7 @@ def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
         slot = flow.scalar(source)
         if slot.labels is None or slot.ones is not None or slot.steps:
             raise stage.metadata.error(
-                f"the column `{source[:60]}` is encoded, but no StringIndexer made it", "give the tree model alone"
+                f"the column `{source[:60]}` is encoded, but no StringIndexer made it", "pass the tree model alone"
             )
         codes = len(slot.labels) + slot.kept
         if size != codes:
@@ -475,7 +475,7 @@ def class_names(
         if stage.kind != "names" or stage.text("inputCol") != predicted:
             raise stage.metadata["class"].error(
                 f"a stage {stage.metadata['class'].text()[:80]} after the model is not supported",
-                "give the tree model alone",
+                "pass the tree model alone",
             )
         labels = stage.setting("labels")
         if labels is not None and labels.value:

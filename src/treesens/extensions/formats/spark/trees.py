@@ -36,7 +36,7 @@ class Grown:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Columns with one entry per node, [N], one tree after the other; `offset` contains the first node of each tree."""
+    """Columns with one entry per node, [N], one tree after the other; `offset` holds the first node of each tree."""
 
     columns: Columns
     prefix: str
@@ -68,7 +68,7 @@ class _Table:
 
 
 def grow(columns: Columns, place: str, *, trees: int | None, classes: int) -> Grown:
-    """The trees of a table: `trees` trees, or a single one (None), whose leaves have `classes` values, or one (0).
+    """The trees of a table: `trees` trees, or a single tree (None); each leaf has `classes` values, or one value (0).
 
     Raises ModelError, with the place, for trees that Spark cannot read or that make no prediction in Spark.
     """
@@ -239,7 +239,7 @@ def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[in
             raise ModelError(
                 f"a split uses `{slot.column[:60]}`, which a stage changes by {step.operation.value} {step.constant:g}",
                 place=place,
-                remedy="leave out a column that is constant in training; or give only the tree model",
+                remedy="leave out a column that is constant in training; or pass only the tree model",
             )
     missing = follow(slot.steps, np.array([np.nan]))
     threshold, default_left, sets = nodes.threshold.copy(), nodes.default_left.copy(), dict(nodes.left_sets)
@@ -254,7 +254,7 @@ def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[in
             raise ModelError(
                 f"a split uses categories of `{slot.column[:60]}`, which an earlier stage has changed",
                 place=place,
-                remedy="give the tree model alone",
+                remedy="pass the tree model alone",
             )
         goes_left = _in_set(listed, np.arange(levels, dtype=np.float64))
         default_left[node] = bool(_in_set(listed, missing)[0])

@@ -1,6 +1,6 @@
 """Rounds of LightGBM: a callback of `lightgbm.train` that undoes a round and repeats it.
 
-A feature is excluded by a factor of 0 on the gain of its splits (`feature_contri`).
+To exclude a feature, the gain of its splits is multiplied by 0 (`feature_contri`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def callback_of(rounds: Rounds) -> Callable[[Any], None]:
 
     def kept(env: Any) -> None:
         if not hasattr(env.model, "rollback_one_iter") or not hasattr(env.model, "current_iteration"):
-            raise UsageError("a budget is for one training, but lightgbm.cv runs many", remedy="call lightgbm.train")
+            raise UsageError("a budget applies to one training; lightgbm.cv runs many", remedy="call lightgbm.train")
         if id(env.model) not in trainers:
             trainers[id(env.model)] = _Trainer(env.model, rounds)
         rounds.after_round(trainers[id(env.model)])

@@ -1,7 +1,7 @@
 """Rounds of XGBoost: a callback of `xgboost.train` that undoes a round and repeats it.
 
-A feature is excluded by giving it a weight of almost 0 in column sampling (`feature_weights`), which has an effect only if
-fewer columns are sampled than exist.
+To exclude a feature, its weight in column sampling (`feature_weights`) is set to almost 0; weights have an effect only if fewer
+columns are sampled than exist.
 """
 
 from __future__ import annotations

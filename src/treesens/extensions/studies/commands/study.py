@@ -128,7 +128,7 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
 @contextmanager
 def _kept_answer(document: dict[str, Any], folder: Path, name: str) -> Iterator[None]:
     """Keeps the document as a file in the folder while certificates are made: the document is printed only afterwards, and the
-    process might be killed before. The file is removed at the end.
+    process might be killed before that. The file is removed at the end.
     """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, default=str, indent=2) + "\n"
     path = folder / f"{name}.{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.answer.json"
@@ -144,8 +144,8 @@ def _kept_answer(document: dict[str, Any], folder: Path, name: str) -> Iterator[
 
 @dataclass(frozen=True)
 class _Certified:
-    """The outcome of making certificates: the exit code unless something else determines it, the manifest (None if it was not
-    requested), and the indices of the records whose claims are all accepted.
+    """The outcome of making certificates: the exit code that applies if the findings alone give 0, the manifest (None if it was
+    not requested), and the indices of the records whose claims are all accepted.
     """
 
     code: int
@@ -161,8 +161,8 @@ def _without_the_rest(found: Found[Any], proved: Collection[int]) -> Found[Any]:
 
 
 def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> _Certified:
-    """Writes certificates, and the manifest of their claims. A failure or an interruption here does not lose the answer,
-    unless the answer requires certificates.
+    """Writes certificates, and the manifest of their claims. The answer survives a failure or an interruption here, unless the
+    answer requires certificates.
     """
     folder = getattr(asked.options, "certificates", None)
     if folder is None or not study.certifies:

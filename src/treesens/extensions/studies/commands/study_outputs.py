@@ -31,7 +31,7 @@ BESIDE = {
 
 
 class Outputs:
-    """The outputs of one run. The constructor, called before the work starts, raises errors that would prevent an output."""
+    """The outputs of one run. The constructor, called before the work starts, raises an error if an output is impossible."""
 
     def __init__(self, study: Study[Any, Any], asked: Asking[Any]) -> None:
         from treesens.extensions.studies.report.plots import new_axes

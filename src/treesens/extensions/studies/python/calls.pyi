@@ -51,9 +51,9 @@ def audit(
     """An audit of a model over rows (files, live objects, frames), like `treesens audit`.
 
     `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
-    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes; then only
-    changes between these classes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is
-    a `.sens` file with declarations of features. Features named in `real` may have fractional values although their columns
+    decision is the model's own, or probability >= `threshold`. `classes` selects one class, or several classes; with several,
+    only changes between them count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a
+    `.sens` file with declarations of features. Features named in `real` may have fractional values although their columns
     contain whole numbers. `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, adds the results
     for inputs typical of the rows; `shape` adds the direction of the score; `repair_gap`, with labelled rows, adds the price of
     a `repair` to that gap. `time_limit` is the number of seconds for each set. A largest swing may differ from its bound by the
@@ -105,13 +105,13 @@ def diff(
     tolerance: float = 1e-06,
     seed: int = 0,
 ) -> Diff:
-    """Compares two models (files, live objects) as `treesens diff` does: the models are proved equal, or the largest difference of
-    every raw score is reached by an input and bounded by a proof. `data`, a table, gives the domain and the rows to compare.
-    `label`, the column of labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in
-    probability, or as `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and disappear;
-    `decision`, a `.sens` file, adds the changes of outcomes. `time_limit` limits every search, and `set_limit` every set of
-    features and model, both in seconds. A largest difference may differ from its bound by the relative `tolerance`. Raises
-    UsageError for models with different kinds of scores. Ctrl-C returns the results so far.
+    """Compares two models (files, live objects) as `treesens diff` does: the models are proved equal, or the largest difference
+    of every raw score is reached by an input and bounded by a proof. The table `data` defines the domain and the rows to
+    compare. `label`, the column of labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`).
+    Gaps (in probability, or as `margin` in raw score) add the appearing and disappearing sensitivities to features (or sets in
+    `vary`); `decision`, a `.sens` file, adds the changes of outcomes. `time_limit` limits every search, and `set_limit` every
+    set of features and model, both in seconds. A largest difference may differ from its bound by the relative `tolerance`.
+    Raises UsageError for models with different kinds of scores. Ctrl-C returns the results so far.
     """
 
 def gap(
@@ -134,10 +134,10 @@ def gap(
     jobs: int = 1,
     seed: int = 0,
 ) -> Gap:
-    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair and
-    bounded by a proof. With `data`, the domains are the ranges of its columns. A search ends when the bound is within `close`
-    of the value, or after `time_limit` seconds per set. `typical`, a percentage, restricts the question to inputs typical of
-    the rows.
+    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair
+    and bounded by a proof. With `data`, the domains are the ranges of its columns. A search ends when the bound is within
+    `close` of the value, or after `time_limit` seconds per set. `typical`, a percentage, restricts the question to inputs
+    typical of the rows.
     """
 
 def groups(
@@ -174,10 +174,10 @@ def learn_rules(
     share: float = 0.01,
     time_limit: float = 600.0,
 ) -> Rules:
-    """The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each with
-    its support and the indices of the rows that break the rule; `text` states all rules in the language. `exceptions` is the
-    share of a rule's rows that may break the rule; `rows` and `share` are the minimum support. `time_limit` limits everything
-    except the domains, in seconds; `unfinished` names the unfinished searches.
+    """The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each
+    with its support and the indices of the rows that break the rule; `text` states all rules in the language. `exceptions` is
+    the share of a rule's rows that may break the rule; `rows` and `share` are the minimum support. `time_limit` limits
+    everything except the domains, in seconds; `unfinished` names the unfinished searches.
     """
 
 def reasons(
@@ -325,10 +325,10 @@ def why(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Reasons:
-    """Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone decide
-    the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class. `most`
-    is the number of smallest reasons. Features of `without` are not used in reasons and changes. Changes keep features of
-    `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
+    """Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
+    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
+    `most` is the number of smallest reasons. Features of `without` are not used in reasons and changes. Changes keep features
+    of `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
     "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
     TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` limits each row, and
     again each distance, in seconds. Ctrl-C returns the results so far.

@@ -71,7 +71,7 @@ class Evaluator(ModelEvaluator):  # type: ignore[misc]
         if model is None:
             raise UsageError(
                 "predictions alone cannot be audited: treesens needs the model itself",
-                remedy="give mlflow.models.evaluate a model, as its first argument",
+                remedy="pass a model to mlflow.models.evaluate as its first argument",
             )
         options = dict(evaluator_config or {})
         heading = {name: options.pop(name) for name in ("purpose", "date") if name in options}

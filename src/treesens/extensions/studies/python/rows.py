@@ -28,7 +28,7 @@ class Robustness(Pictured):
         return cls(called.records, called.notes, found.interrupted, found.result, called.source)._by(called)
 
     def certified(self, radius: float) -> float:
-        """The share of rows proved to keep their class within a radius and, with labels, predicted correctly."""
+        """The share of rows that are proved to keep their class within a radius and, with labels, are predicted correctly."""
         return self.found.certified(radius)
 
     def curve(self) -> list[tuple[float, float]]:

@@ -196,7 +196,7 @@ class Diff(Columns):
 
     @property
     def changed_rows(self) -> list[int] | None:
-        """The indices of rows whose class (regressors: value) changes, by decreasing difference; None without data."""
+        """The indices of rows whose class (regressors: value) changes, sorted by decreasing difference; None without data."""
         return self.found.changed
 
     @property

@@ -78,7 +78,7 @@ def default_of(one: Declared) -> Any:
 
 
 def taken(one: Declared, value: Any, data: Any = None) -> Any:
-    """The value of an option, checked; rows may be labels of the index of `data`. Raises UsageError for an invalid value."""
+    """The checked value of an option; rows may be labels of the index of `data`. Raises UsageError for an invalid value."""
     name = one.field
     if value is None and (one.default is None or default_of(one) is None):
         return one.default if one.default is not MISSING else value
@@ -105,7 +105,7 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
         case kinds.Ends():
             ends = [] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
             if len(ends) != 2:
-                raise UsageError(f"`{name}` is {value!r:.60}", remedy=f"give both ends, e.g. {name}=(0, 100)")
+                raise UsageError(f"`{name}` is {value!r:.60}", remedy=f"pass both ends, e.g. {name}=(0, 100)")
             return tuple(map(Fraction, numbers_of(ends)))
         case kinds.Directions() | kinds.Permitted():
             return _mapped(one, value)
@@ -133,13 +133,13 @@ def _some_sets(one: Declared, sets: list[list[str]]) -> list[list[str]]:
 def _text_of(name: str, value: Any, *, numbers: bool) -> str:
     """A text, or the label of a class. Raises UsageError for anything else."""
     if not isinstance(value, str) and not (numbers and isinstance(value, int | np.integer | np.bool_)):
-        remedy = 'give the label of a class, e.g. "approved" or 1' if numbers else "give a text"
+        remedy = 'pass the label of a class, e.g. "approved" or 1' if numbers else "pass a text"
         raise UsageError(f"`{name}` is {value!r:.60}", remedy=remedy)
     return str(value)
 
 
 def _mapped(one: Declared, value: Any) -> dict[str, Any]:
-    """The values given per feature, by name. Raises UsageError if `value` does not map names."""
+    """The values passed per feature, by name. Raises UsageError if `value` does not map names."""
     example = '{"age": "up"}' if isinstance(one.option.kind, kinds.Directions) else '{"income": (0, 100)}'
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise UsageError(f"`{one.field}` names no features", remedy=f"write {one.field}={example}")
@@ -180,13 +180,13 @@ def sets_of(vary: Any) -> list[list[str]]:
 def numbers_of(given: Any) -> list[str]:
     """Numbers as the language writes them. Raises UsageError for values that are not finite numbers."""
     if isinstance(given, str):
-        raise UsageError(f"{given!r:.60} is a text", remedy="give a number, e.g. gap=0.1, or several: gap=[0.1, 0.2]")
+        raise UsageError(f"{given!r:.60} is a text", remedy="pass a number, e.g. gap=0.1, or a list: gap=[0.1, 0.2]")
     try:
         numbers = [float(x) for x in np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()]
     except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"{given!r:.60} is not a number", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]") from None
+        raise UsageError(f"{given!r:.60} is not a number", remedy="pass e.g. gap=0.1 or gap=[0.1, 0.2]") from None
     if not all(map(math.isfinite, numbers)):
-        raise UsageError(f"{given!r:.60} is not finite", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]")
+        raise UsageError(f"{given!r:.60} is not finite", remedy="pass e.g. gap=0.1 or gap=[0.1, 0.2]")
     return list(map(repr, numbers))
 
 
@@ -225,11 +225,11 @@ def _number(row: Any, index: Any, *, label: bool) -> int:
         check_whole("rows", row, 0, MOST_SEED)
         return int(row)
     if index is None:
-        raise UsageError(f"`rows` has {row!r:.60}, but the data has no index", remedy="give row numbers, starting at 0")
+        raise UsageError(f"`rows` has {row!r:.60}, but the data has no index", remedy="pass row numbers, starting at 0")
     places: list[int] = index.get_indexer_for([row]).tolist()
     if places == [-1] or not places:
         near = did_you_mean(row, map(str, index[:1000])) if isinstance(row, str) else ""
-        raise UsageError(f"no row is called {row!r:.60}", remedy=near or "give labels of the index, or row numbers")
+        raise UsageError(f"no row is called {row!r:.60}", remedy=near or "pass labels of the index, or row numbers")
     if len(places) > 1:
-        raise UsageError(f"{len(places)} rows are called {row!r:.60}", remedy="give their numbers, from 0")
+        raise UsageError(f"{len(places)} rows are called {row!r:.60}", remedy="pass their numbers, from 0")
     return places[0]

@@ -30,7 +30,7 @@ RESULTS = {
 
 @dataclass(frozen=True)
 class Called:
-    """A finished call: `source` is the data as given, `inputs` are the files that were read."""
+    """A finished call: `source` is the data as passed by the caller, and `inputs` are the files that were read."""
 
     study: Study[Any, Any]
     asked: Asking[Any]
@@ -53,7 +53,7 @@ class Columns(ABC):
     """The numbers of a study as columns: a frame, and a table in a notebook."""
 
     source: Any
-    """The data as given; the frame uses the same library."""
+    """The data as passed; the frame uses the same library."""
 
     @property
     @abstractmethod

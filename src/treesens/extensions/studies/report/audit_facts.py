@@ -192,7 +192,7 @@ class Proxy:
 
 
 def proxies(table: Table, of: str) -> list[Proxy]:
-    """The proxies for a column, the strongest first: at most MOST, each explaining at least LEAST."""
+    """The proxies for a column, the strongest first: at most MOST proxies that each explain at least LEAST."""
     target = _codes(table.columns[of])
     found = []
     for name in table.inputs:

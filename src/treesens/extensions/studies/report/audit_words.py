@@ -17,8 +17,8 @@ _LISTED = 5
 
 
 def grouped(records: Sequence[Record], names: Names | None = None) -> list[dict[str, Any]]:
-    """Groups of records with the same varied features and classes: first those with protected features; the rest of the order
-    is by the number of rows that flip at the smallest gap, then at larger gaps, and then by the largest swing.
+    """Groups of records with the same varied features and classes: groups with protected features come first; ties are ordered
+    by the number of rows that flip at the smallest gap, then at larger gaps, and then by the largest swing.
     """
     groups = [
         {"name": " ".join(filter(None, (", ".join(varied), f"({classes})" if classes else ""))), "records": list(mine)}
@@ -216,7 +216,7 @@ def trusted(records: Sequence[Record]) -> list[str]:
     replays = {r["replay"] for r in records if r["verdict"] == "found"}
     certified = {r["verdict"] for r in records if any(c["file"] for c in r.get("certificates", ()))}
     if "library" in replays:
-        lines.append("Pairs: only the library that made the model, which predicted both inputs.")
+        lines.append("Pairs: only the library that made the model, because this library predicted both inputs.")
     if "emulated" in replays:
         lines.append(
             "Pairs: that treesens reads the model file as the library does (tested bit for bit; docs/frontends.md)."

@@ -28,7 +28,7 @@ def browser() -> str:
 
 def print_pdf(page: Path, target: Path, date: str) -> None:
     """Prints an HTML file, which contains no scripts, without network access. The same page, date (`YYYY-MM-DD`) and browser
-    give the same bytes. Raises UsageError if the browser fails.
+    produce the same bytes. Raises UsageError if the browser fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "page.pdf"

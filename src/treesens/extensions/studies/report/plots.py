@@ -17,7 +17,7 @@ _BAR = 0.32
 
 
 def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: str, axes: Any = None) -> Any:
-    """Draws, for each name, a bar up to the value of a verified pair, and a line up to the bound; the greatest value on top.
+    """Draws, for each name, a bar up to the value of a verified pair, and a line up to the bound; the greatest value is on top.
 
     Missing values and bounds are None. Returns the matplotlib axes; by default, new axes are created.
     """
@@ -96,7 +96,7 @@ def prices_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = N
 
 
 def new_axes(path: Path) -> Any:
-    """Axes for a picture in a file. Raises UsageError if the file cannot be written, or without matplotlib."""
+    """Axes for a picture in a file. Raises UsageError if the file cannot be written, or if matplotlib is missing."""
     check_writable(path)
     import_pyplot().switch_backend("agg")
     axes = new_picture(None, 4.5)
@@ -107,7 +107,7 @@ def new_axes(path: Path) -> Any:
 
 
 def save_plot(axes: Any, path: Path) -> None:
-    """Writes the picture of the axes, with the same bytes for the same numbers; the ending of the file decides the format."""
+    """Writes the picture of the axes, with the same bytes for the same numbers; the file extension determines the format."""
     from matplotlib import rc_context
 
     dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}

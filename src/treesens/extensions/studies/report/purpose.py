@@ -30,7 +30,7 @@ FIELDS = {
 """Keys of the file, in the order of the page, with their labels on the page."""
 
 LISTS = ("limitations", "sign_off")
-"""Keys with several lines: limitations in addition to the method's, and the roles that sign."""
+"""Keys with several lines: limitations in addition to those of the method, and the roles that sign."""
 
 SIGNERS = ("Prepared by", "Validated by", "Approved by")
 
@@ -61,7 +61,7 @@ def read_purpose(path: Path | None) -> dict[str, Any]:
 
 
 def date_of(given: str | None, environment: Mapping[str, str] = os.environ) -> str:
-    """The date of a report, YYYY-MM-DD: as given, from SOURCE_DATE_EPOCH (reproducible-builds.org), or today's (UTC)."""
+    """The date of a report, YYYY-MM-DD: as passed, from SOURCE_DATE_EPOCH (reproducible-builds.org), or today's (UTC)."""
     if given is not None:
         try:
             return date.fromisoformat(given).isoformat()

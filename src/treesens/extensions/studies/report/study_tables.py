@@ -1,5 +1,5 @@
 """Records of studies as tables in a terminal: with the declared columns, or with a column for each field that is a text, a
-number or a list of names. Also the additional output of `count`, `robust`, `sets` and `reasons`.
+number or a list of names. This module also prints the additional output of `count`, `robust`, `sets` and `reasons`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def size_of(record: dict[str, Any]) -> str:
 
 
 def show_shares(records: Sequence[dict[str, Any]]) -> None:
-    """Prints a line per question, and below the table sentences about the affected inputs."""
+    """Prints a line per question and, below the table, sentences about the affected inputs."""
     if not records:
         return
     table_of(CountRecord, records)

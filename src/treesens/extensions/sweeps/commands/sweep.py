@@ -93,7 +93,7 @@ def command(
     place, text = journal or spec.with_suffix(".sqlite"), settings_text(settings)
     with Journal(place, command=line, settings=text, tell=warn_of_journal) as book:
         if where.remote:
-            say(f"answers are kept in {book.path}: if the cluster ends, the same command resumes there", err=True)
+            say(f"answers are kept in {book.path}: if the cluster shuts down, the same command resumes there", err=True)
         with tracker("sweeping", len(read.questions)) as advance:
 
             def on_answer(_: Question, entry: Entry) -> None:
