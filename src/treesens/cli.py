@@ -79,7 +79,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the list of commands, without importing built-in ones."""
+        """Writes the list of commands, without importing built-in commands."""
         lines = [(name, text) for name, (_, text) in BUILTIN.items()]
         for name in command_names()[len(BUILTIN) :]:
             command = self.get_command(ctx, name)

@@ -48,7 +48,7 @@ class TreesensWarning(UserWarning):
 
 
 class ModelError(TreesensError):
-    """A model file or object cannot be read exactly, or contains something treesens cannot represent."""
+    """A model file or object cannot be read exactly, or contains something that treesens cannot represent."""
 
     code = "M001"
 

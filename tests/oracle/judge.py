@@ -20,7 +20,7 @@ from tests.oracle.shares import judge_share
 CLOSE = 1.1e-4
 """How far a distance that is called optimal may be from the optimum, in widths (docs/language.md, Objectives)."""
 
-DOUBT = "numerical band: there are no such inputs in exact arithmetic"
+DOUBT = "numerical band: exact arithmetic has no such inputs"
 """How `--confirm library` says that the library may predict what exact arithmetic rules out."""
 
 ROUNDED, ROUNDING = ("highs", "cbc", "scip", "gurobi", "cpsat"), 1e-4

@@ -64,7 +64,7 @@ class Termination(Enum):
 class Limits:
     """The limits of a solve: wall time in seconds, memory in bytes (None: no limit), threads, random seed, and tolerances.
 
-    Tolerances are in units of the module's objective; the relative tolerance refers to the objective plus `offset`.
+    The absolute tolerance is in units of the module's objective; the relative tolerance refers to the objective plus `offset`.
     """
 
     seconds: float = 60.0
@@ -75,7 +75,7 @@ class Limits:
     offset: float = 0.0
 
     def relative_gap(self, artifact: Artifact, least: float = 0.0) -> float:
-        """The relative gap to set in a solver, at least `least`. Solvers ignore the objective's offset and constant, which
+        """The relative gap to set in a solver; never below `least`. Solvers ignore the objective's offset and constant, which
         would change the meaning of a relative tolerance: if offset or constant is non-zero, the exact optimum is required.
         """
         knows_all = self.offset == 0.0 and artifact.objective_constant == 0
@@ -97,7 +97,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A solver's input: `text` in `format`, the number of variables, and the data for reading its answer.
+    """A solver's input: `text` in `format`, the number of variables, and the data for reading the solver's answer.
 
     `relaxed` is True if rows were rounded outward: `infeasible` remains valid; a point must be replayed. `restricted` is True
     if rows were tightened: `infeasible` proves nothing. `surrogate` marks an objective that only guides the search.
@@ -160,7 +160,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def emit(self, module: Module, *, precision: int = 0) -> Artifact:
-        """Writes the module in the solver's format; pure, and does not need the solver.
+        """Writes the module in the solver's format; a pure function that does not need the solver.
 
         `precision` counts refinements: if a witness fails exact replay, the module is emitted again with more digits.
         """

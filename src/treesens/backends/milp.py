@@ -1,7 +1,7 @@
 """Common parts of the MILP backends: MPS input, rounding of assignments, and the sign of the objective.
 
 MILP solvers work in floating point. Their `infeasible` is a proof up to their tolerances, over rows relaxed by more than these
-tolerances (legalise/rounding.py); their points are replayed exactly before they count as answers.
+tolerances (legalise/rounding.py); their points are replayed exactly before they are accepted as answers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class MilpBackend(Backend):
     def at_start(self, artifact: Artifact, limits: Limits) -> RawOutcome | None:
         """The outcome with all columns fixed to the start; None if no feasible start exists, or if an optimum is required.
 
-        Without this, a solver would use the start only after presolve, and would continue searching afterwards.
+        Without this step, a solver would use the start only after presolve, and would continue searching afterwards.
         """
         if artifact.warm_start is None or artifact.optimises:
             return None

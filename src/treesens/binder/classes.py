@@ -100,7 +100,7 @@ def _predicts(
 
 
 def _past_threshold(scope: Scope, voter: ScorePlace, wanted: int, threshold: Fraction, positive: bool) -> Pending:
-    """The probability of the second class is at least `threshold`, or (if the first class is wanted) below it."""
+    """The probability of the second class is at least `threshold`, or, if the first class is wanted, below it."""
     ensemble, name = voter.model, f"class.{scope.points[voter.point]}"
     operator: ast.Operator = ">=" if wanted == 1 else "<"
     shown = q.Shown(voter.point, threshold, (wanted == 1) is positive, (wanted == 1) is not positive)
@@ -125,7 +125,7 @@ def _about(shown: q.Shown, row: Pending) -> Pending:
 
 
 def _past_score(scope: Scope, voter: ScorePlace, wanted: int, decides_at: float, positive: bool) -> Pending:
-    """The last margin is above the library's threshold, or (if the first class is wanted) at most the threshold."""
+    """The last margin is above the library's threshold or, if the first class is wanted, at most the threshold."""
     last = {_score(voter, voter.model.n_outputs - 1): Fraction(1)}
     operator: ast.Operator = ">" if wanted == 1 else "<="
     name = f"class.{scope.points[voter.point]}"

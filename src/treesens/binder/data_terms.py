@@ -1,4 +1,4 @@
-"""Constraints that depend on data or count features: likelihoods and changes.
+"""Constraints that depend on data or on the number of changed features: likelihoods and changes.
 
 Quantities learnt from data are inexact: logarithms are rounded to multiples of 2**-40. In constraints, logarithms are rounded
 to weaken the constraint: a `none` remains a proof, and a `found` satisfies the constraint up to 2**-40 per feature.

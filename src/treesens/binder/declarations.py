@@ -39,7 +39,7 @@ class Unbound(Exception):
 class Declarations:
     """The names that the queries of a file may refer to.
 
-    A model or table that could not be loaded is None: its error has been reported. Paths are relative to `base`.
+    A model or table that could not be loaded is stored as None: its error has been reported. Paths are relative to `base`.
     """
 
     diagnostics: Diagnostics
@@ -258,8 +258,8 @@ def asked_about(found: Declarations) -> set[str]:
 
 
 def _leave_out_unused(found: Declarations, file: ast.File) -> None:
-    """In columns that no tree splits on and no question names, replaces text and values that the model cannot represent by 0:
-    no answer depends on these columns.
+    """Sets text, and values that the model cannot represent, to 0 in columns that no tree splits on and no question names: no
+    answer depends on these columns.
     """
     models = [model.ensemble for model in found.models.values() if model is not None]
     used = asked_about(found) | set(found.features)
@@ -289,7 +289,7 @@ def _is_endless(column: FloatArray, number_type: NumberType) -> bool:
 
 
 def _note_codes(found: Declarations) -> None:
-    """Notes columns that contain numbers for features with category names: the numbers are read as the model's codes."""
+    """Reports columns that contain numbers for features with category names: the numbers are read as the model's codes."""
     named = {
         feature.name: feature.labels
         for model in found.models.values()
@@ -313,7 +313,7 @@ def unknown_feature(found: Declarations, name: ast.Name, known: Iterable[str]) -
 
 
 def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: Sequence[FeatureSpec]) -> None:
-    """Notes features restricted to whole numbers without a declaration, and says how to allow fractions."""
+    """Adds a note on features that are restricted to whole numbers without a declaration, and on how to allow fractions."""
     whole = [
         spec.name
         for feature, spec in zip(features, specs, strict=True)
@@ -329,7 +329,7 @@ def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: 
 
 
 def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
-    """Notes features that may take any value although a table has their columns, and says how to restrict them."""
+    """Reports features that may take any value although a table has their columns, and says how to restrict them."""
     tables = {name: table for name, table in found.tables.items() if table is not None}
     used = asked_about(found)
     open_ended = [

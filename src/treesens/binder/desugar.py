@@ -118,7 +118,7 @@ def _picks(
 
 
 def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Name, ...]]) -> N:
-    """The tree with parameters replaced by their features. Reports E221 if a one-feature parameter stands for several."""
+    """The tree with parameters replaced by their features. E221 if a one-feature parameter stands for several features."""
 
     def changed(item: object) -> object:
         if isinstance(item, ast.Features):

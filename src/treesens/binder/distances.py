@@ -29,16 +29,16 @@ from treesens.visible import declaration
 
 
 def counted_features(scope: Scope) -> tuple[int, ...]:
-    """The features included in distances: all except the sensitive ones."""
+    """The features included in distances: all except the sensitive features."""
     return tuple(f for f in range(len(scope.inputs.features)) if f not in scope.varied)
 
 
 WIDEST = Fraction(sys.float_info.max)
-"""Maximum width of a domain. Distances are doubles: with a wider domain, all distances would be zero."""
+"""Maximum width of a domain. Distances are doubles: with a domain wider than this, all distances would be zero."""
 
 
 def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> Fraction:
-    """The unit of a feature in distances: the width of its domain or, without one, the range of its column."""
+    """The unit of a feature in distances: the width of its domain or, without a domain, the range of its column."""
     spec = scope.spec(feature)
     if spec.unordered:
         return Fraction(1)
@@ -104,7 +104,7 @@ def compare_distance(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """A distance, or (l1 only) a sum of distances, compared with a number."""
+    """A distance, or for l1 a sum of distances, compared with a number."""
     if any(isinstance(atom.target, ast.NearestRow) for atom in terms):
         remedy = "minimize it instead, or name the row: `row N of DATA`"
         raise scope.fail("E220", "a distance to the nearest row cannot be in a constraint", span, remedy)

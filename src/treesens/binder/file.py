@@ -67,7 +67,7 @@ class ResolvedQuestion:
     background: tuple[q.Constraint, ...] = ()
     """Additional constraints from declarations: `onehot`."""
     sources: Mapping[str, Table] = field(default_factory=dict)
-    """The tables that domains come from, by name."""
+    """The tables that define domains, by name."""
 
     @property
     def name(self) -> str:
@@ -82,7 +82,7 @@ class ResolvedQuestion:
         return self.models[self.query.points[point].model]
 
     def library_predicts(self, replay: str, confirm: str | None = None) -> list[LibraryReplay] | None:
-        """The library's own predict function per model, if `replay` requires it, or for `auto` if the library is imported."""
+        """The library's own predict function per model, if `replay` requires it (`auto`: if the library is imported)."""
         libraries = libraries_of(self.models, "library" if confirm == "library" else replay)
         if replay == "emulated" or (replay == "auto" and not all(library in sys.modules for library in libraries)):
             return None

@@ -43,7 +43,7 @@ def any_of(parts: Iterable[Pending]) -> Pending:
 def region(
     scope: Scope, point: int, feature: int, runs: Sequence[Run], *, missing: bool = False, positive: bool = True
 ) -> Pending:
-    """The feature is in one of the runs (or is missing, if `missing` is set); with `positive=False`, the complement."""
+    """The feature is in one of the runs or, if `missing` is set, is missing; with `positive=False`, the complement."""
     if not scope.spec(feature).coded:
         for low, high in runs:
             scope.cut(feature, low, high)

@@ -98,7 +98,7 @@ def distance_to_row(space: q.Space, nearest: q.NearestRows, row: int) -> q.Objec
 def levels_to_row(
     terms: tuple[DistanceTerm, ...], best: list[list[Fraction | None]], upwards: bool
 ) -> tuple[q.Level, ...]:
-    """One level for each least distance between a cell and the row; the distance is the greatest level that is reached."""
+    """One level for each cell's least distance from the row; the distance is the greatest level that is reached."""
     found = sorted({v for costs in best for v in costs if v is not None and v > 0})
     if len(found) > MOST_LEVELS:
         kept = np.linspace(0, len(found) - 1, MOST_LEVELS).astype(int)

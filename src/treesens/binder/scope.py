@@ -183,7 +183,7 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
 
 
 def _over_one_type(models: Sequence[LoadedModel]) -> Sequence[LoadedModel]:
-    """Converts float32 models to float64 if other models compare in float64: this is the input type of their libraries."""
+    """Converts float32 models to float64 if other models compare in float64: float64 is their libraries' input type."""
     if len({model.ensemble.number_type for model in models}) == 1:
         return models
     return [replace(model, ensemble=widened(model.ensemble)) for model in models]
@@ -230,7 +230,7 @@ class Scope:
     point_models: tuple[int, ...]
     model_names: tuple[str, ...] = ()
     varied: frozenset[int] = frozenset()
-    """The sensitive features: those exempted by a top-level `P = Q except F`."""
+    """The sensitive features: the features exempted by a top-level `P = Q except F`."""
     cuts: list[set[float]] = field(init=False)
     tables: dict[str, Table] = field(default_factory=dict)
     """The tables that the question uses, by name."""
@@ -304,7 +304,7 @@ class Scope:
         return table
 
     def matrix(self, name: ast.Name) -> FloatArray:
-        """A table as float64[rows, features] in the question's feature order, as the model stores them."""
+        """A table as float64[rows, features]: stored values of the model, in the question's feature order."""
         table = self.table(name)
         key = ("matrix", name.text)
         if key not in self.inputs.cache:

@@ -82,7 +82,7 @@ def compare_linked(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """Compares the sum of coefficient * probability with a number: by scores, for a single probability or a ratio of two."""
+    """Compares the sum of coefficient * probability with a number: by scores, for a probability or ratio of probabilities."""
     atoms = list(terms)
     if len(atoms) == 1:
         factor = terms[atoms[0]]

@@ -43,7 +43,7 @@ class TypicalScore:
     held_out: Int64Array
 
     def least(self, outside: Fraction) -> Fraction | None:
-        """The score that a fresh input falls below with probability at most `outside`; None for too few rows."""
+        """The score below which a fresh input falls with probability at most `outside`; None for too few rows."""
         place = (outside * (len(self.held_out) + 1)).__floor__()
         return None if place < 1 else Unit(SHIFT).value(self.held_out[place - 1])
 

@@ -1,4 +1,4 @@
-"""The journal of `check`, which answers unchanged questions."""
+"""A journal that stores the answers of `check`, so that unchanged questions are not solved again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AnswerMemory:
-    """An open journal, with the options of its questions; without a journal, the memory is empty and discards all answers."""
+    """An open journal, with the options of its questions; if there is no journal, answers are neither stored nor found."""
 
     journal: Journal | None
     options: Options
@@ -34,7 +34,7 @@ class AnswerMemory:
         return {name: result for name, result in found if result is not None}
 
     def keep(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, result: Result) -> None:
-        """Stores an answer. An open answer is stored for its time limit, unless an error or Ctrl-C ended its search."""
+        """Stores an answer. An open answer is stored with its time limit, unless an error or Ctrl-C ended its search."""
         from treesens.records.journal import Entry
         from treesens.records.kept import is_decided, to_json
 

@@ -119,7 +119,7 @@ def _known_name(kind: kinds.Solver | kinds.Passes, name: str, value: str | None)
 
 
 def options_at(door: kinds.Door) -> Callable[[Function], Function]:
-    """Adds the options of a question to a command, which receives them as `options`, and `--json` as `as_json`."""
+    """Adds the options of a question and `--json` to a command, which receives them as `options` and `as_json`."""
 
     def decorate(function: Function) -> Function:
         from treesens.solve.options import Options
@@ -143,7 +143,7 @@ def click_option(one: kinds.Declared) -> Option:
 
 
 def option_like(name: str, default: Any, words: str | None = None) -> Option:
-    """The decorator for an option of `check`, in a command with another default and optionally another help text."""
+    """The decorator for an option of `check` in another command, with another default and, optionally, another help text."""
     from treesens.solve.options import Options
 
     one = kinds.declaration(Options, name)
@@ -203,7 +203,7 @@ class Pieces:
     code: int = EXPECTED
 
     def done(self, name: str, work: Callable[[], Made]) -> Made | None:
-        """The result of one piece, or None if its time ran out; messages contain its `name`."""
+        """The result of one piece of work, or None if its time ran out; messages contain the piece's `name`."""
         try:
             with nullcontext() if self.seconds is None else working_within(Budget.of(self.seconds)):
                 return work()
@@ -315,7 +315,7 @@ def end_with(exit_code: int) -> None:
 
 
 def exit_code_with_outputs(context: click.Context, code: object) -> object:
-    """The exit code of a command that would exit with `code`: a failed output's code overrides all but an interruption."""
+    """The exit code of a command that would exit with `code`: a failed output's code overrides all except an interruption's."""
     failed: list[int] = context.meta.get(__name__, [])
     if not failed or code == INTERRUPTED:
         return code

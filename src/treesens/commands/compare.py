@@ -140,7 +140,7 @@ def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) 
 
 
 def disagreement(bound: ResolvedQuestion, cells: list[Cell]) -> list[str]:
-    """A sentence with two verdicts that contradict each other, if any do; one pair of verdicts is enough per question."""
+    """A sentence with two contradictory verdicts, or none without a contradiction; one sentence per question is enough."""
     from treesens.records.answers import points_of
 
     found = [c for c in cells if c.result.verdict is Verdict.FOUND]

@@ -69,7 +69,7 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
 
 
 def _off(band: list[float] | None) -> str:
-    """The bound on the error of sums, as text; empty if the bound depends on domains."""
+    """The bound on the error of sums, as text; empty if the bound depends on a feature's domain."""
     return "" if band is None else "; differs from the exact sum by at most " + ", ".join(f"{b:.2g}" for b in band)
 
 

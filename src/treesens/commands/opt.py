@@ -92,7 +92,7 @@ def command(
 
 
 def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
-    """Raises UsageError if `after` names a pass that is not in the pipeline, since nothing would be shown."""
+    """Raises UsageError if `after` names a pass that the pipeline lacks, since no module would be shown."""
     known = [LOWERED, *(step.name for step in steps.steps), "all"]
     for name in after:
         if name not in known:

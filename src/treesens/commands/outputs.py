@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 class OutputFile(click.Path):
     """A file to write, a `folder`, or (`either`) a path of any kind. Raises OverwriteError for an input of the command, or a
-    path inside an input (`will_write`). Obstacles are reported before the work: an unwritable file or folder, a missing package
-    that the output `needs`, or the missing extension that writes it (`made_by`). With `either`, the command checks the path.
+    path inside an input (`will_write`). Errors are reported before the work: an unwritable file or folder, a missing package
+    that the output `needs`, or a missing extension that writes it (`made_by`). With `either`, the command checks the path.
     """
 
     name = "output"

@@ -50,7 +50,7 @@ _HELPED = frozenset({"bounded", "default"})
 
 
 def pipeline_for(backend: str, pipeline: str) -> str:
-    """The pipeline for a backend. The engine's pipeline omits passes that call the engine; leaves must cover the space.
+    """The pipeline for a backend. The engine's pipeline omits passes that call the engine; its leaves must cover the space.
 
     The portfolio (`auto`) starts with the engine; for solvers, it compiles the question again with `pipeline`.
     """

@@ -82,7 +82,7 @@ Masks = tuple[BoolArray, ...]
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A set of cells around a witness in which every pair is a witness: a box per point, equal on the `shared` features."""
+    """A set of cells around a witness, in which every pair is a witness: a box per point, equal on the `shared` features."""
 
     boxes: tuple[Masks, ...]
     shared: frozenset[int]
@@ -92,7 +92,7 @@ class Region:
 class NearestRow:
     """The table row nearest to a region: its number, and its l2 distances to the region and to the point.
 
-    Distances count the features that the question does not vary, in widths of their domains.
+    Distances are over the features that the question does not vary, in widths of their domains.
     """
 
     data: str
@@ -156,7 +156,7 @@ class RowCount:
 
     `rows` holds the numbers of these rows, and `undecided` the numbers of open rows (time ran out, or the library's arithmetic
     disagrees with exact arithmetic). `total` is the number of all rows in the table, and `outside` is the number of rows
-    outside the domain, which cannot answer. `shown` is the witness's row.
+    outside the domain, which are never answers. `shown` is the witness's row.
     """
 
     rows: tuple[int, ...]
@@ -176,9 +176,9 @@ class RowCount:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The reason for a row's class, `predicted`. `features` are the indices of features that determine the class, or None if
-    the permitted features do not; `smallest` is True if no smaller set determines the class. `contrast` are features whose
-    change gives the class of the witness, or None if no input has another class. `decisions` counts the decisions made.
+    """The reason for a row's class, `predicted`. `features` holds indices of features that determine the class, or None if the
+    permitted features do not; `smallest` is True if no smaller set determines the class. `contrast` lists features that, if
+    changed, lead to the class of the witness; None if no input has another class. `decisions` counts the decisions made.
     """
 
     predicted: str
@@ -190,7 +190,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate `value` of a share, which is in [low, high] with a probability of at least 1 - `delta` over the draws."""
+    """An estimate `value` of a share; the share is in [low, high] with a probability of at least 1 - `delta` over the draws."""
 
     value: float
     low: float
@@ -265,7 +265,7 @@ class Certified:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The answer to one question; if several answers are ranked (`ranked`), the first of them."""
+    """The answer to one question; if several answers are ranked (`ranked`), the first answer."""
 
     query: str
     verdict: Verdict
@@ -290,13 +290,13 @@ class Result:
     explanation: Explanation | None = None
     refuted: tuple[NoValues, ...] = ()
     proof_dependencies: tuple[str, ...] = ()
-    """The parts of the proof for a `none`, and for the bound of an objective, if the proof has several."""
+    """The parts of the proof for a `none`, and for the bound of an objective, if the proof has several parts."""
     warm_started: bool = False
     """True if the backend received a solution of the native engine as a start."""
     certificates: tuple[Certified, ...] = ()
     """One certificate per claim of the answer, if certificates were requested."""
     from_journal: str = ""
-    """The time (UTC) of an answer from a journal: its points have been verified again, its proofs and bounds not."""
+    """The time (UTC) of an answer from a journal: its points have been verified again, but not its proofs and bounds."""
 
 
 _Answer = TypeVar("_Answer")

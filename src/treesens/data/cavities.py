@@ -5,9 +5,9 @@ lowest lower guard and the highest upper guard. Here cavities are taken from the
 no side can be extended by a cell without reaching a row. As in the paper, boxes are ordered by the number of features, and then
 by size (cells, summed over the features).
 
-Up to two features the enumeration is complete. For boxes of three features, features with many cells are first coarsened to
-groups of cells with similar numbers of rows, so that the work per triple is bounded; boxes of groups are then extended to
-maximal boxes of cells. Boxes of more than three features are not searched for.
+For boxes of up to two features, the enumeration is complete. For boxes of three features, features with many cells are first
+coarsened to groups of cells with similar numbers of rows, so that the work per triple is bounded; boxes of groups are then
+extended to maximal boxes of cells. Boxes of more than three features are not searched for.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Boxes:
 
 
 _Box = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
-"""Features, and the run of cells of each."""
+"""Features, and the run of cells of each feature."""
 
 
 def maximal_empty_boxes(cells: Int32Array, n_cells: Int32Array, width: int, limit: int) -> Boxes:
@@ -107,8 +107,8 @@ def _runs(mask: BoolArray) -> list[tuple[int, int]]:
 def _rectangles(occupied: BoolArray) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Yields maximal empty rectangles that bound both features and are not within a completely empty row or column.
 
-    For every first row, all last rows are considered. The columns that are free in all rows from the first to the last form
-    runs; a run is maximal if neither adjacent row is free over the whole run. One array operation handles all last rows.
+    For every first row, all last rows are considered. Runs consist of the columns that are free in all rows from the first to
+    the last; a run is maximal if neither adjacent row is free over the whole run. One array operation handles all last rows.
     """
     rows, columns = occupied.shape
     if rows > columns:
@@ -223,7 +223,7 @@ def _size(cavities: Cavities, box: Box) -> float:
 
 
 Literal: TypeAlias = tuple[str, bool, float]
-"""A feature; True if the value must be below the number, False if it must not; and the number."""
+"""A feature; True if the value must be below the number, False if it must be at least the number; and the number."""
 Clause: TypeAlias = tuple[Literal, ...]
 """At least one of the literals must hold."""
 _LARGEST = 1e300
@@ -231,7 +231,7 @@ _REMEDY = 'a clause is a list of literals such as ["age", "<", 0.5]'
 
 
 def read_clauses(path: Path) -> tuple[Clause, ...]:
-    """The clauses in a JSON file that the paper's tool writes: the inputs that violate a clause form a box, a cavity.
+    """The clauses in a JSON file that the paper's tool writes: the inputs that violate a clause form a box, which is a cavity.
 
     Cavities are not compared with rows of a table. Raises DataError with the location of the first error.
     """
@@ -261,7 +261,7 @@ def _literal(part: Any, place: str) -> Literal:
 
 
 def broken_box(clause: Sequence[Literal]) -> dict[str, tuple[float, float]] | None:
-    """The box of values that violate a clause, low <= value < high by feature; None if no value violates it."""
+    """The box of values that violate a clause, low <= value < high by feature; None if no value violates the clause."""
     box: dict[str, tuple[float, float]] = {}
     for feature, below, number in clause:
         low, high = box.get(feature, (-math.inf, math.inf))

@@ -64,7 +64,7 @@ def column_of_array(values: NDArray[Any]) -> Column:
 
 
 def column_of_values(values: Sequence[object]) -> Column:
-    """A column of objects, with None or NaN for missing: numbers if all are numbers or Booleans, otherwise texts."""
+    """A column of objects, with None or NaN for missing: numbers if all objects are numbers or Booleans, otherwise texts."""
     present = [value for value in values if not is_absent(value)]
     if all(isinstance(value, _NUMBERS) for value in present):
         return np.array([np.nan if is_absent(value) else _float(value) for value in values], dtype=np.float64)

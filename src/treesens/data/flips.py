@@ -1,9 +1,9 @@
 """Flips of real rows: every row of a table is tried with every legal value of the sensitive features, in exact arithmetic.
 
 A row flips at a margin m if, with all other features unchanged, some legal values of the sensitive features give a margin of at
-least m, and others a margin of at most -m. Such a row is a pair at distance 0 from the data. One compiled sweep computes the
-highest and the lowest score of every row; for every margin m, a comparison then gives the answer. If no single score decides,
-a function judges every combination of cells.
+least m, and other legal values give a margin of at most -m. Such a row is a pair at distance 0 from the data. One compiled
+sweep computes the highest and the lowest score of every row; for every margin m, a comparison then gives the answer. If no
+single score decides whether a row flips, a function judges every combination of cells.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def flips(
 
     `legal[f]`, bool[n_cells], marks the cells of feature f with a legal value. For several features all combinations are tried,
     up to `limit`, with at least `least` cells of each feature. With a model, the engine sums the scores of its `output` for all
-    cells of the feature with the most cells, which do not count for the limit; without `with_own` the scores `own` remain 0.
-    With a judge, rows are tried until the `budget` is spent; the judge's numbers are the scores, in units of 1.
+    cells of the feature with the most cells (these cells do not count towards the limit); without `with_own` the scores `own`
+    remain 0. With a judge, rows are tried until the `budget` is spent; the judge's numbers are the scores, in units of 1.
     """
     chosen, rows = tuple(features), np.arange(len(cells))
     index = rows if index is None else index
@@ -159,7 +159,7 @@ def with_cells(
 ) -> FloatArray:
     """The rows, float64[rows, features], with values in `cells`, int32[rows, chosen], for the chosen `features`.
 
-    A value outside its cell is replaced by the legal value nearest to it (or to that in `near`) or, if missing, a round value.
+    A value outside its cell becomes the legal value nearest to it (or to its value in `near`); a missing value, a round value.
     """
     result, own = rows.copy(), cells_of_rows(space.grid, rows)
     for column, f in enumerate(features):
@@ -186,7 +186,7 @@ def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: 
 
 
 def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -> tuple[list[NDArray[np.int64]], bool]:
-    """All options, or evenly spread options within the limit on combinations, but at least `least` of each feature."""
+    """All options, or evenly spread options within the limit on combinations, at least `least` options of each feature."""
     complete = True
     while math.prod(map(len, options)) > limit:
         complete = False
@@ -200,11 +200,11 @@ def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -
 
 @dataclass(frozen=True)
 class FlipQuestion:
-    """A question of the form "two points agree except on some features, and one has a high score, the other a low score".
+    """A question of the form "two points agree except on some features, and one point has a high score, the other a low score".
 
-    `high` and `low` are bounds on the raw scores of the points `upper` and `lower`; with `swing` instead, the score of `upper`
-    exceeds the score of `lower` by this amount. `only` is False if the question has other constraints, too. `strict` says, for
-    `high` and for `low`, whether the bound itself is excluded.
+    `high` and `low` are bounds on the raw scores of the points `upper` and `lower`; a `swing` requires instead that the score
+    of `upper` exceeds the score of `lower` by this amount. `only` is False if the question has other constraints, too. `strict`
+    states, for `high` and for `low`, whether the bound itself is excluded.
     """
 
     upper: int
@@ -219,11 +219,11 @@ class FlipQuestion:
     strict: Strict = _NOT_STRICT
 
     def flipping(self, found: Flips) -> BoolArray:
-        """Marks rows that meet the bounds, bool[rows]; rounding never adds a row."""
+        """Marks rows that satisfy the bounds, bool[rows]; rounding never adds a row."""
         return np.asarray(self.clearance(found) >= 0)
 
     def clearance(self, found: Flips) -> Int64Array:
-        """The smaller of the amounts by which rows meet two bounds, negative if a bound is unmet, in units of the sweep."""
+        """The smaller of the amounts by which rows pass two bounds, negative if a bound is violated, in units of the sweep."""
         return np.minimum(*self._margins(found))
 
     def deficit(self, found: Flips) -> Int64Array:

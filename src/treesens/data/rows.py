@@ -89,8 +89,8 @@ EMPTY = Fraction(1, 2)
 class Marginals:
     """The number of rows per cell, `counts[feature]` int64[n_cells], out of `rows` (paper, section 4, "Utility function").
 
-    The probability of a cell is its share of the rows. A cell without rows counts as half a row: the paper's estimate would be
-    0, whose logarithm is infinite, and a single unlucky feature would make all others irrelevant.
+    The probability of a cell is its share of the rows. A cell without rows is counted as half a row: the paper's estimate would
+    be 0, whose logarithm is infinite, and a single unlucky feature would make all other features irrelevant.
     """
 
     counts: tuple[Int64Array, ...]

@@ -1,8 +1,8 @@
 """Tables of data: CSV files, Parquet files and data frames, as columns of float64 or of text.
 
 A table contains model inputs: numbers in the model's own units, with NaN or an empty field for a missing value. Text is allowed
-in columns whose category names are known (declared, or stored in the model); in other columns it is an error. A model can read
-a table that has all columns the model needs, with numbers in range.
+in columns whose category names are known (declared, or stored in the model); in other columns text is an error. A model can
+read a table that has all columns that the model needs, with numbers in range.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WRITTEN = re.compile(r"[-+]?\d{1,3}([.,' \u00a0\u202f]?\d{3})*([.,]\d+)?")
 """A number with a decimal comma or with separators."""
 _SIGN = r"[%\u2030$\u00a2-\u00a5\u20a0-\u20bf]"
 _WITH_UNIT = re.compile(rf"({_SIGN} ?|[A-Z]{{3}} )?{_WRITTEN.pattern}( ?(\u00b0?[A-Za-z\u00b5]{{1,3}}|{_SIGN}))?")
-"""A number with a unit, currency code or currency sign. With a single letter in front, a number is a code."""
+"""A number with a unit, currency code or currency sign. A number after a single letter is a code."""
 _TOKENS = frozenset(
     ("?", ".", "..", "-", "--", "\u2013", "\u2014", "*", "n.a.", "n.a", "n/a", "na", "none", "nil", "missing", "unknown", "#na",
      "#n/a n/a", "#value!", "#ref!", "#div/0!", "#null!", "#num!", "<na>", "(null)", "\\n")
@@ -78,7 +78,7 @@ class Categories:
 class Table:
     """Columns by name, in the order of the source; `label` is the column that is not an input, or None if all are inputs.
 
-    `sha256` is the digest of the file, or None for a data frame. `marks` are the missing-value marks per column of a frame.
+    `sha256` is the digest of the file, or None for a data frame. `marks` holds the missing-value marks per column of a frame.
     """
 
     name: str

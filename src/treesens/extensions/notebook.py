@@ -35,7 +35,7 @@ def html(shown: object) -> str | None:
 
 
 def text(value: Any) -> str:
-    """A value for display: numbers with their significant digits, names escaped."""
+    """A value for display: numbers have their significant digits, and names are escaped."""
     if value is None:
         return "missing"
     shown = f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -32,8 +32,8 @@ class LoadedModel:
     For X (float64[rows, features], NaN for missing), `margins(X)` returns the library's raw outputs ([rows, n_outputs] in the
     library's type), and `leaf_ids(X)` returns its leaf ids ([rows, trees]; None if the library has no leaf ids). Both functions
     import the library on first use. `predicts(X)` returns the results of the library's predict and predict_proba (None if the
-    library lacks them); `inputs(X)` converts the rows to the input of predict (None if predict takes X). `notes` are sentences
-    for the user, and `meaning` is the user's description of the features and classes.
+    library lacks them); `inputs(X)` converts the rows to the input of predict (None if predict takes X). `notes` holds
+    sentences for the user, and `meaning` is the user's description of the features and classes.
     """
 
     ensemble: Ensemble
@@ -114,7 +114,7 @@ class VariantFrontend(Protocol):
     variants: tuple[str, ...]
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
-        """Like `load`; raises ModelError if this file does not contain that variant."""
+        """Like `load`; raises ModelError if the file does not contain the variant."""
         ...
 
 

@@ -163,7 +163,7 @@ def pack_sets(
 
 
 def ensemble_of(nodes: Nodes, features: tuple[Feature, ...], place: str, **facts: Any) -> Ensemble:
-    """The validated ensemble of these nodes; `facts` are the other fields of Ensemble. Raises ModelError with the place."""
+    """The validated ensemble of these nodes; `facts` holds the other fields of Ensemble. Raises ModelError with the place."""
 
     def refuse(bad: Bools, message: str) -> None:
         if bad.any():
@@ -229,7 +229,7 @@ def feature_tuple(names: Sequence[str], place: str) -> tuple[Feature, ...]:
 def as_categorical(
     feature: Feature, count: int, labels: Sequence[object] | None, truncates: bool = False, mark: str | None = None
 ) -> Feature:
-    """The feature with codes 0..count-1; labels are kept only if there are `count` of them."""
+    """The feature with codes 0..count-1; labels are kept only if their number is `count`."""
     named = plain_labels(labels) if labels is not None and len(labels) == count else None
     return replace(
         feature, kind=FeatureKind.CATEGORICAL, categories=count, labels=named, truncates=truncates, mark=mark

@@ -1,7 +1,7 @@
 """Model files in JSON or UBJSON: parsing within limits, and access to nested fields, with errors that state the location.
 
 Tables list the fields of a library's files as used, irrelevant (with the reason) or refused. An unlisted field may change a
-model's meaning, so the model is refused, and the error names the field. A model that lacks a used field is refused, too, unless
+model's meaning, so the model is refused, and the error names the field. A model that lacks a used field is also refused, unless
 the table states the library's behaviour without the field.
 """
 
@@ -35,7 +35,7 @@ def is_json(head: bytes) -> bool:
 
 
 def parse_document(data: bytes, place: str, *, float32_text: bool = False) -> Any:
-    """The document in a JSON or UBJSON file as dicts, lists, texts and numbers (UBJSON: numpy arrays where typed).
+    """The document in a JSON or UBJSON file as dicts, lists, texts and numbers (typed arrays of UBJSON become numpy arrays).
 
     With `float32_text`, every decimal of a JSON file is rounded directly to float32 (slow; needed if rounding through float64
     is not safe). Raises ModelError with line and column, or the byte, of the first error; duplicate fields in an object are

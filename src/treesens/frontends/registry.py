@@ -76,7 +76,7 @@ def frontend(name: str) -> Frontend:
 
 
 def libraries_of(models: Iterable[LoadedModel], replay: str) -> list[str]:
-    """The models' libraries. Raises UsageError if replay needs a library and the format of a model has none."""
+    """The models' libraries. Raises UsageError if replay needs a library and the format of a model has no library."""
     libraries = [frontend(model.frontend).library for model in models]
     if replay == "library" and not all(libraries):
         raise UsageError(
@@ -89,10 +89,10 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
     """The model in a file (a path) or a live object; the format is passed, or detected from the content.
 
     `FORMAT:VARIANT` selects one of the models in a file: `xgboost:best` is the model chosen by early stopping.
-    `FORMAT:output=K` selects output K, from 0, of a file or object that predicts several outputs at once.
+    `FORMAT:output=K` selects output K (counted from 0) of a file or object that predicts several outputs at once.
 
-    A pickle can run code, and is opened only with `trust_pickle`. The file with the model's meaning (`meaning.py`) is read,
-    too. Raises ModelError with location and remedy for everything that treesens cannot read exactly.
+    A pickle can run code, and is opened only with `trust_pickle`. The file with the model's meaning (`meaning.py`) is also
+    read. Raises ModelError with location and remedy for everything that treesens cannot read exactly.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)

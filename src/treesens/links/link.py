@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from treesens.binder.scope import Pending, Scope
 
 OfMember: TypeAlias = "Callable[[ScorePlace, int, bool], Pending]"
-"""Maps (a member's scores, class, flag) to the constraint that the member predicts the class or, if False, does not."""
+"""Maps (a member's scores, class, flag) to a constraint: the member predicts the class or, if the flag is False, does not."""
 Operator = Literal[">=", ">", "<=", "<"]
 Refusal = tuple[str, str]
 """The message and the remedy of an error."""
@@ -194,7 +194,7 @@ class Link:
         return None
 
     def mirrored(self, number: Fraction) -> Fraction:
-        """The bound on the second class's probability that matches a bound of 1 - `number` on the first class's."""
+        """The bound on the second class's probability that matches a bound of 1 - `number` on the first class's probability."""
         return number
 
     def refuse_number(self, number: Fraction) -> Refusal | None:  # noqa: ARG002

@@ -18,7 +18,7 @@ from treesens.links.link import Link, Refusal, ScorePlace, decimal
 
 @dataclass(frozen=True)
 class Logistic(Link):
-    """A sigmoid of each score: the probability of the second of two classes, or of each of more classes against the rest."""
+    """A sigmoid of each score: the probability of the second of two classes, or, for more classes, of each against the rest."""
 
     name = "logistic"
     is_probability = True

@@ -23,7 +23,7 @@ _SHOWN = 6
 class Answer(InNotebook):
     """The answer to one question, with the names and frames of the caller.
 
-    `notes` state assumptions about the features, each with the argument that changes the assumption.
+    `notes` lists assumptions about the features, each with the argument that changes the assumption.
     """
 
     question: ResolvedQuestion
@@ -59,7 +59,7 @@ class Answer(InNotebook):
 
     @property
     def count(self) -> RowCount | None:
-        """The count of rows for a counting question, otherwise None."""
+        """The count of rows for a counting question, None for other questions."""
         return self.result.count
 
     @property
@@ -69,7 +69,7 @@ class Answer(InNotebook):
 
     @property
     def core(self) -> Core | None:
-        """The clashing constraints of a `none` answer, with `core=True` or if the compiler finds them."""
+        """The clashing constraints of a `none` answer; known with `core=True`, or if the compiler finds them."""
         return self.result.core
 
     @property
@@ -104,7 +104,7 @@ class Answer(InNotebook):
         return f"<{self.name}: {self.verdict} ({self.reason})>"
 
     def __str__(self) -> str:
-        """The text that `treesens check` prints for the answer, and the notes."""
+        """The text that `treesens check` prints for the answer and its notes."""
         from treesens.report.show import result_text
 
         return "\n".join([result_text(self.question, self.result), *(f"  {note}" for note in self.notes)])

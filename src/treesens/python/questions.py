@@ -175,9 +175,9 @@ def answer_file(
 class Session:
     """Questions about the model `m` and, if one is passed, the table `d`, in the language without declarations.
 
-    `declarations` are lines of a file (`feature age: real in [0, 120]`, `domain from d`); without any, domains come from the
-    table. Options are those of `check`. Answers have no widened region and, unless `regions` is set, no nearest row: a question
-    costs little more than its search, since shared parts are bound, mapped to their grid and compiled once.
+    `declarations` contains lines of a file (`feature age: real in [0, 120]`, `domain from d`); without them, domains come from
+    the table. Options are those of `check`. Answers have no widened region and, unless `regions` is set, no nearest row: a
+    question costs little more than its search, since shared parts are bound, mapped to their grid and compiled once.
 
     with ts.session(model, data=frame) as s:
         s.ask("find a such that class(a) != 1  minimize distance(a, row 7 of d, linf)").bound
@@ -212,7 +212,7 @@ class Session:
     def ask(self, question: str, **options: Unpack[CallOptions]) -> Answer:
         """The answer to one question: `find ..`, `sensitive ..` or `count ..`. Options apply to this question alone.
 
-        Raises UsageError for a text with several questions, and if the session is closed.
+        Raises UsageError if a text has several questions, or if the session is closed.
         """
         if self._declared is None:
             raise UsageError("the session is closed", remedy="use it within `with ts.session(..) as s:`")

@@ -12,7 +12,7 @@ from treesens.backends.base import BACKENDS, packages_of
 from treesens.compiler.base.plugins import plugin_versions
 
 LIBRARIES = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "catboost", "onnxruntime", "treelite")
-"""Distributions whose models are read and which replay pairs."""
+"""Distributions whose models treesens reads, and which replay pairs."""
 
 
 def package_version(name: str) -> str | None:

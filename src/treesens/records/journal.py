@@ -1,8 +1,8 @@
 """The journal: one SQLite file that stores every answer under a digest of all inputs of the answer.
 
 A question that is solved in parts has a line for every closed or split part. Each answer is committed when it arrives, so that
-killing a run loses only the unfinished question. One process writes at a time; others may read (write-ahead log). If the disk
-is full and the file can no longer be written, later answers are kept in memory, for this run only.
+killing a run loses only the unfinished question. One process writes at a time; other processes may read (write-ahead log). If
+the disk is full and the file can no longer be written, later answers are kept in memory, for this run only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CREATE INDEX IF NOT EXISTS parts_of_a_question ON parts (key);
 """
 
 NO_PART_OF_A_KEY = frozenset({"time_limit", "optimal", "confirm", "core", "regions"})
-"""Options that do not change the content of an answer, or (`optimal`) that other options imply. The journal compares time
+"""Options that do not change the content of an answer, and `optimal`, which other options imply. The journal compares time
 limits itself; `check` adds the other options to its keys.
 """
 
@@ -104,7 +104,7 @@ class Journal:
         self.path = path
         self._tell = tell
         self._late: sqlite3.Connection | None = None
-        """The entries made after the file could no longer be written, in memory."""
+        """The entries in memory, made after the file could no longer be written."""
         self.peak_rss: int | None = None
         """Peak memory of this process in bytes, recorded with the run when the run ends."""
         if path.exists() and not path.is_file():
@@ -155,7 +155,7 @@ class Journal:
                     one.close()
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
-        """Changes the file or, with a warning, this run's memory if the file can no longer be written."""
+        """Applies a change to the file or, with a warning, to this run's memory if the file can no longer be written."""
         values = [v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v for v in values]  # any name
         try:
             (self._late or self._db).execute(statement, values)
@@ -193,7 +193,7 @@ class Journal:
         return late + kept
 
     def known(self, key: str, time_limit: float) -> Entry | None:
-        """The known answer: a verdict is valid for every time limit, an `unknown` only for its own limit."""
+        """The known answer: a verdict is valid for every time limit, and an `unknown` only for its own limit."""
         rows = self._rows(
             f"SELECT {_ENTRY} FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
             "ORDER BY verdict = 'unknown' LIMIT 1",
@@ -217,7 +217,7 @@ class Journal:
         return record
 
     def keep(self, entry: Entry, time_limit: float, record: dict[str, Any], rss: int = 0) -> Entry:
-        """Stores an answer, which survives a killed process as soon as this method returns.
+        """Stores an answer; as soon as this method returns, the answer survives a kill of the process.
 
         `rss` is this process's memory in bytes.
         """
@@ -266,7 +266,7 @@ class KeptAnswers:
     time_limit: float
 
     def known(self, question: str) -> dict[str, Any] | None:
-        """The stored record. A verdict is valid for every time limit, an `unknown` only for its own limit."""
+        """The stored record. A verdict is valid for every time limit, and an `unknown` only for its own limit."""
         return self.journal.record(self._key(question), self.time_limit)
 
     def keep(self, question: str, verdict: str, record: dict[str, Any]) -> None:

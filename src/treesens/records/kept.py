@@ -38,7 +38,7 @@ from treesens.values.verify import Rejected, Witness, verify_values
 
 _CLOSE = 1e-9
 _LEFT_OUT = frozenset({"scores", "seconds", "size", "attempts"})
-"""Fields of records that are not stored: they follow from others, or belong to one run, and may contain infinities."""
+"""Fields of records that are not stored: they follow from other fields, or belong to one run, and may contain infinities."""
 
 _Part = TypeVar("_Part")
 

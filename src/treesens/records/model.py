@@ -31,7 +31,7 @@ def leaf_depths(ensemble: Ensemble) -> Int32Array:
 def model_record(loaded: LoadedModel) -> dict[str, Any]:
     """A model as a JSON-ready dictionary.
 
-    A note names each number that enters the score with a coefficient: such numbers have no cuts, and errors depend on domains.
+    A note names features that enter the score with a coefficient: such features have no cuts, and errors depend on domains.
     """
     numbers = loaded.ensemble.open_features
     e = closed_over(loaded.ensemble, {name: np.zeros(1) for name in numbers})

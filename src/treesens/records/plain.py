@@ -1,6 +1,6 @@
 """Records as dataclasses: their JSON output, and the JSON Schema of their class.
 
-An optional field has the default ABSENT. Fields with names that Python reserves end in `_`, which is stripped.
+An optional field has the default ABSENT. Fields with names that Python reserves end in `_`; this suffix is stripped.
 """
 
 from __future__ import annotations

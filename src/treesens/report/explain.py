@@ -31,7 +31,7 @@ _BLOCKS = {"Order": "order block", "ExactlyOne": "exactly-one block"}
 
 
 class InNotebook:
-    """An object that notebooks show as HTML, if the extension for it is installed."""
+    """An object that notebooks show as HTML, if the extension for notebooks is installed."""
 
     def _repr_html_(self) -> str | None:
         shown: str | None = service("notebook").html(self) if has_extensions() else None
@@ -95,7 +95,7 @@ def explanation(bound: ResolvedQuestion, pipeline: str, backend: Backend, option
 
 
 def methods_record(query: Query, options: Options) -> dict[str, Any]:
-    """The fitting methods in order. For a count of rows, the methods are those for one row that sweeps leave open."""
+    """The fitting methods in order. For a count of rows, the methods are those for a row that the sweeps leave open."""
     one = replace(query, rows=None)
     note = note_on_cases(one)
     return {

@@ -1,4 +1,4 @@
-"""The constraints of a typed question as formulas over cells and raw scores, with bounds exact and in decimals."""
+"""The constraints of a typed question as formulas over cells and raw scores, with exact bounds and their decimals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def number(value: Fraction) -> str:
 
 
 def bound_text(bound: LogRational) -> str:
-    """rational + sum of c ln(x), then its decimals if irrational."""
+    """rational + sum of c ln(x), followed by its decimals if the number is irrational."""
     parts = [f"{_coefficient(c)}ln({_plain(a) if isinstance(a, Fraction) else bound_text(a)})" for c, a in bound.logs]
     if not parts:
         return number(bound.rational)
@@ -52,8 +52,8 @@ def _coefficient(value: Fraction) -> str:
 
 
 def form_text(query: q.Query, form: q.LinearForm) -> str:
-    """A linear form: S(a) is the raw sum of leaves and base margin at a, S[k](a) the sum of output k, T(a) a score learnt from
-    rows."""
+    """A linear form: S(a) is the raw sum of leaves and base margin at a, S[k](a) is the sum of output k, and T(a) is a score
+    learnt from rows."""
     parts: list[str] = []
     for term in form.scores:
         ensemble = query.models[query.points[term.point].model].ensemble

@@ -227,7 +227,7 @@ def _counted(count: RowCount) -> str:
 
 
 def _how_many(ranked: Ranked) -> str:
-    """The number of answers, with the reason if there are no more."""
+    """The number of answers, with the reason if there are no more answers."""
     found, regions = len(ranked.answers), "region" if len(ranked.answers) == 1 else "regions"
     if found == ranked.wanted:
         return f"{found} answers, each in a separate region"
@@ -322,8 +322,8 @@ ALL_SHOWN = 4
 
 def score_rows(bound: ResolvedQuestion, witness: Witness) -> list[tuple[str, list[Any]]]:
     """A label and a value per point (None if a point's model has no such score): `margin`, and `prob` or `value`, for models
-    with one score; `class`, then a line per class, for models with several. Classes show probabilities, unless the question is
-    only about margins.
+    with one score; `class`, then a line per class, for models with several scores. Classes show probabilities, unless the
+    question is only about margins.
     """
     query, nodes = bound.query, list(nodes_in(bound.find))
     labels = [label for node in nodes for label in _labels(node)]

@@ -100,7 +100,7 @@ class Table(RichTable):
 
 
 def value_text(value: Any) -> str:
-    """An input value: `missing`, or unchanged; a category called `missing` is quoted, as in a question."""
+    """An input value: the text `missing`, or the unchanged value; a category called `missing` is quoted, as in a question."""
     return "missing" if value is None else '"missing"' if value == "missing" else str(value)
 
 

@@ -31,7 +31,7 @@ def terminal_width() -> int | None:
 
 
 def display_width(text: str) -> int:
-    """The display width of a text: East Asian characters have width 2, combining characters have width 0."""
+    """The display width of a text: East Asian characters have width 2, and combining characters have width 0."""
     if text.isascii():
         return len(text)
     return sum(_columns(character) for character in text)

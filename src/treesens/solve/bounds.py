@@ -47,7 +47,7 @@ def consistent(bound: float, value: float, *, maximize: bool, exact: bool, who: 
 
 
 def shown_value(objective: Objective, form: float) -> float:
-    """The displayed value of an objective: form * unit + offset, and the root of a squared distance."""
+    """The displayed value of an objective: form * unit + offset or, for a squared distance, the root of this number."""
     value = form * float(objective.unit) + float(objective.offset)
     return sqrt(max(0.0, value)) if objective.kind == "distance l2" else value
 

@@ -59,7 +59,7 @@ def notes_of(kept: Result, others: Iterable[Result]) -> tuple[str, ...]:
 
 
 def check_agreement(one: Result, other: Result) -> None:
-    """Raises `InternalError` if one result has an answer and the other a proof that none exists."""
+    """Raises `InternalError` if one result has an answer and the other has a proof that no answer exists."""
     if {one.verdict, other.verdict} == {Verdict.FOUND, Verdict.NONE}:
         raise InternalError(
             f"{one.backend} says {one.verdict} and {other.backend} says {other.verdict} to `{one.query}`",
@@ -90,7 +90,7 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
 
 def combine_cases(query: Query, results: list[Result]) -> Result:
     """Combines the results of all cases of a disjunction: the best answer of all cases; `none` if no case has an answer, with
-    the weakest of the cases' proofs if all are about the same arithmetic.
+    the weakest of the cases' proofs if all proofs are about the same arithmetic.
     """
     found = [result for result in results if result.verdict is Verdict.FOUND]
     unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]

@@ -102,7 +102,7 @@ def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None, who:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """The facts of one search: `cells`, int32[points, features], describe a point; `none` is True if provably no point exists.
+    """The facts of one search: `cells`, int32[points, features], describes a point; `none` is True if provably no point exists.
 
     `ended` is a termination. `rounded` is True if the point may pass only because rows were rounded. `bound` is a proved bound
     on the objective's form (an upper bound for a maximum), or None.

@@ -123,7 +123,7 @@ def _disagreement(backend: str, query: str) -> InternalError:
 
 
 def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:
-    """Runs one backend, again with more digits if its point fails exact replay, or tightened if only the library rejects it."""
+    """Runs a backend, with more digits if its point fails exact replay, and tightened if only the library rejects the point."""
     ledger = Ledger(options)
     reason = backend.available()
     if reason is not None:
@@ -136,16 +136,16 @@ def solve_with(compilation: Compilation, backend: Backend, options: Options, bud
 
 
 def _clear(compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger) -> Result:
-    """An answer outside the numerical band, if tightening finds one, otherwise `unknown`."""
+    """An answer outside the numerical band, if tightening finds such an answer, otherwise `unknown`."""
     result = solve_clear_of_band(compilation.query, backend, budget, ledger) if ledger.best.wants_clearance else None
     return result or ledger.unknown(compilation)
 
 
 def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: Ledger) -> Result | None:
-    """An answer that satisfies every score constraint by more than the numerical band; None if the search finds none.
+    """An answer that satisfies every score constraint with a margin above the numerical band; None if no such answer is found.
 
-    Used if exact arithmetic accepts a point that the library rejects, or rounded rows accept a point that exact arithmetic
-    rejects.
+    Tightening is used if exact arithmetic accepts a point that the library rejects, or rounded rows accept a point that exact
+    arithmetic rejects.
     """
     try:
         with working_within(budget):

@@ -22,7 +22,7 @@ def by_engine(options: Options) -> bool:
 
 
 def on_trees(options: Options) -> bool:
-    """True if the tree path may be used: not with a named pipeline, which always runs."""
+    """True if the tree path may be used: a named pipeline always runs, and excludes this path."""
     return by_engine(options) and options.pipeline == "default" and not options.verify_each
 
 
@@ -68,7 +68,7 @@ def names_forests(query: Query) -> bool:
 
 
 def sums_scores(goal: Objective | None) -> bool:
-    """True if there is no objective, or if it is a sum of scores."""
+    """True if there is no objective, or if the objective is a sum of scores."""
     if goal is None:
         return True
     form, beside = goal.form, goal.nearest is not None or bool(goal.values)

@@ -64,8 +64,8 @@ class Method:
     `fits` decides from the question and the options alone whether the method is tried; `questions` describes this condition in
     words, and `proves` lists the claims that the method's answers prove. `run` is "module:function", imported on first use: the
     function takes `OpenQuestion` and a `Budget`, and returns a result, or None if it declines. A plug-in method returns
-    `solve.conclude.Facts` instead, so that its points are verified like all others; it is tried before the built-in method in
-    `before`.
+    `solve.conclude.Facts` instead, so that its points are verified like all other points; it is tried before the built-in
+    method in `before`.
     """
 
     name: str

@@ -68,7 +68,7 @@ ABSOLUTE = Option(Number(0.0, 1e300), "The same gap in the units of the objectiv
 OPTIMAL = Option(Flag(), "Optima to the last unit: both tolerances are 0.", door=Door.COMMAND | Door.COMPARE)
 CONFIRM = Option(
     Solver(or_library=True),
-    "Run this backend too; its proof upgrades the answer, a contradiction is an error. `library`: a `none` must hold "
+    "Run this backend too; its proof upgrades the answer, and a contradiction is an error. `library`: a `none` must hold "
     "however the library rounds.",
     metavar="BACKEND|library",
     more="This backend runs without the engine's help. See [proof classes](semantics.md#proof-classes).",
@@ -88,7 +88,9 @@ REQUIRE = Option(
     last=True,
     more="Bounds, shares and cores without a certificate are left out, and so are regions and nearest rows.",
 )
-REGIONS = Option(Flag(), "Compute witness regions even if tables need none; only records show them.", door=Door.NAMED)
+REGIONS = Option(
+    Flag(), "Compute witness regions even if tables need none; only records show these regions.", door=Door.NAMED
+)
 
 
 class CallOptions(TypedDict, total=False):

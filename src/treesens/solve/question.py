@@ -77,7 +77,7 @@ class Certificates(Protocol):
     def certified(
         self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
     ) -> Result:
-        """The result with its claims' certificates, or the reason for a claim without one."""
+        """The result with its claims' certificates, or the reason why a claim has no certificate."""
 
     def certified_share(
         self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
@@ -129,9 +129,9 @@ def answer_question(
 ) -> Result:
     """The answer to one question of a file; `progress` is called during long work.
 
-    `options.confirm` names a second backend (without help from the engine), or is `library`: a `none` must then hold however
-    the library rounds (solve/tasks/in_library.py). By default, the options set the budget. The answer, its confirmation, its
-    certificates and its share get equal parts of the budget, and each may use the time left by earlier ones.
+    `options.confirm` names a second backend (without help from the engine), or is `library`: a `none` must then be valid
+    however the library rounds (solve/tasks/in_library.py). By default, the options set the budget. The answer, its
+    confirmation, its certificates and its share get equal parts of the budget, and each may use the time left by earlier steps.
 
     If the question uses a table, the table's rows are tried first (`auto`), and every witness has a region and a nearest row.
     """

@@ -207,7 +207,7 @@ class _Concrete:
         return ways
 
     def _asked(self, constraint: Constraint) -> list[tuple[ValueSum, ...]]:
-        """All sets of relations by which values in these cells satisfy a constraint; [()] if the cells alone do so."""
+        """All sets of relations by which values in these cells satisfy a constraint; [()] if the cells alone suffice."""
         match constraint:
             case AllOf(parts):
                 ways = [tuple(r for part in way for r in part) for way in itertools.product(*map(self._asked, parts))]

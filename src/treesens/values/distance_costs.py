@@ -48,7 +48,7 @@ def cell_cost(space: Space, term: Term) -> CellCost:
 
 
 def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[Fraction | None]:
-    """The least (greatest) value in every cell of a term with one place; None in cells without legal values."""
+    """The least (greatest, if `upwards`) value in every cell of a term with one place; None in cells without legal values."""
     result: list[Fraction | None] = []
     for reach, is_legal in zip(cell_reaches(space, term.feature), space.legal[term.feature], strict=True):
         found = extremes(term, [reach]) if is_legal else None
@@ -105,7 +105,7 @@ def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) 
 
 
 def _listed(domain: Domain, most: int) -> list[float] | None:
-    """The legal values, NaN for missing; None if values may be fractional, and for more than `most` values."""
+    """The legal values, NaN for missing; None if values may be fractional, or if there are more than `most` values."""
     if isinstance(domain, ValueDomain):
         values = domain.values.tolist()
     elif domain.whole:

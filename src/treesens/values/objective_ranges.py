@@ -173,7 +173,7 @@ def range_of_features(query: Query, terms: Sequence[Term]) -> tuple[Fraction, Fr
 
 
 def distances_from_best(query: Query, goal: Objective) -> tuple[tuple[DistanceTerm, ...], Fraction] | None:
-    """The distances of features from their best values, and the best sum: a sum is best plus (if maximised, minus) distances.
+    """The distances of features from their best values, and the best sum: other sums add (if maximised, subtract) distances.
 
     None if a feature can only be missing.
     """

@@ -106,7 +106,7 @@ def _with_factor(term: Term, factor: Fraction) -> Term:
 
 
 def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | None:
-    """Narrows the ranges of a term's places so that term <= cap; True if a range changed, None if a range is empty."""
+    """Narrows the ranges of a term's places so that term <= cap; True if a range has changed, and None if a range is empty."""
     if isinstance(term, LinearTerm):
         bound = cap / term.factor
         if term.factor > 0:

@@ -47,7 +47,7 @@ def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Co
 
 
 def canonical_terms(terms: Sequence[Term], roots: dict[Place, Place]) -> tuple[Term, ...]:
-    """Terms over the first place of each group of equal places: like linear terms are combined, and zero distances omitted."""
+    """Terms over the first places of groups of equal places: linear terms of a place are summed, and zero distances omitted."""
     linear: dict[Place, Fraction] = {}
     result: list[Term] = []
     for term in terms:

@@ -1,4 +1,4 @@
-"""Integer costs of cells, which are the least distances from a row, rounded down; they are computed for all features at once.
+"""Integer costs of cells: the least distances from a row, rounded down; they are computed for all features at once.
 
 Floats determine the floor of a distance, unless the distance is so close to an integer that rounding could matter; only cells
 with such a distance need exact arithmetic.

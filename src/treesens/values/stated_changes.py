@@ -17,7 +17,7 @@ Least = tuple[frozenset[int], int]
 
 @dataclass(frozen=True, eq=False)
 class ChangesWanted:
-    """A question for two points that differ in few of `features`: in at most `most` of them or, if None, as few as possible.
+    """A question for two points that differ in few of `features`: in at most `most` or, if `most` is None, as few as possible.
 
     `others` are the remaining constraints.
     """
@@ -175,5 +175,5 @@ def _is_above(low: Fraction | None, *, strict: bool) -> bool:
 
 
 def _whole(most: Fraction, *, strict: bool) -> int:
-    """The greatest integer that is at most (if strict, below) a limit."""
+    """The greatest integer that is at most a limit or, if strict, below the limit."""
     return math.ceil(most) - 1 if strict else math.floor(most)

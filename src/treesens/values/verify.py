@@ -211,7 +211,7 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
 
 
 def may_hold_in_library(query: Query, values: FloatArray) -> bool:
-    """True if points float64[points, features] may satisfy a question in the library, if probability ties can go either way."""
+    """True if points float64[points, features] may satisfy a question in the library, with some outcome of probability ties."""
     cells = query.space.grid.cells(values)
     seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
     return all(holds(blurred(query, in_some_order(query, constraint), seen), seen) for constraint in query.constraints)
@@ -232,7 +232,7 @@ def _judged_otherwise(query: Query, x: Inputs) -> str | None:
 
 
 def _inside_band(query: Query, x: Inputs) -> bool:
-    """True if some linear constraint holds by less than the library's rounding error."""
+    """True if some linear constraint holds with a margin smaller than the library's rounding error."""
     bands = [query.models[p.model].ensemble.bands() for p in query.points]
     averages = [query.models[p.model].ensemble.average for p in query.points]
     for constraint in linear_constraints(query.constraints):
@@ -268,10 +268,10 @@ class Replay(StrEnum):
 class Witness:
     """Verified concrete points.
 
-    `values`, float64[points, features], are passed to the model; `cells`, int32, have the same shape; `margins[point]` are the
-    library's own raw outputs, and `exact` are the exact outputs; `in_band` is True if some constraint holds by less than the
-    numerical band. `classes[point]` is the position of the library's predicted class: None for a regressor, and if emulation
-    cannot determine which of two classes the library chooses after rounding.
+    `values`, float64[points, features], is passed to the model; `cells`, int32, has the same shape; `margins[point]` holds the
+    library's own raw outputs, and `exact` holds the exact outputs; `in_band` is True if some constraint holds with a margin
+    smaller than the numerical band. `classes[point]` is the position of the library's predicted class: None for a regressor,
+    and if emulation cannot determine which of two classes the library chooses after rounding.
     """
 
     values: FloatArray

@@ -1,13 +1,10 @@
 """Converts the IR to the flat arrays of the native engine, and back.
 
-order block, free Boolean   a variable (its cells; {0, 1})
-exactly-one block           a group per tree; copies of a tree carry one tree number and are joined by the engine
-LeafImplies, LeafSum        the boxes of the leaves
-Membership                  the runs of a leaf's box; several runs make several boxes
-Linear                      a constraint; predicates become terms per cell; `when` w adds M (1 - w)
-Clauses, Facts              clauses over ranges of cells, allowed cells
-Objective                   the objective row, unless it only guides
-Equal                       merged beforehand (share-copies)
+order block, free Boolean a variable (its cells; {0, 1}) exactly-one block a group per tree; copies of a tree have one tree
+number and are joined by the engine LeafImplies, LeafSum the boxes of the leaves Membership the runs of a leaf's box; several
+runs make several boxes Linear a constraint; predicates become terms per cell; `when` w adds M (1 - w) Clauses, Facts
+clauses over ranges of cells, allowed cells Objective                   the objective row, unless it only guides Equal
+merged beforehand (share-copies)
 """
 
 from __future__ import annotations
@@ -59,7 +56,7 @@ class Adapted:
 def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = False) -> Adapted:
     """The problem of a module without `Equal` ops. `hints`, int32[H, points, features], holds the cells of promising inputs.
 
-    With `alike` the score rows have one common unit, so that their slacks can be compared.
+    With `alike`, the score rows have one common unit, so that their slacks can be compared.
     """
     places = places_of(module)
     groups = tree_groups(module)

@@ -49,7 +49,7 @@ class LevelOutcome:
 
 
 class BoxedQuestion:
-    """A question without an objective whose cells can be restricted repeatedly, at the given places.
+    """A question without an objective; its cells at the given places can be restricted repeatedly.
 
     `decided` is the answer if the compiler finds a contradiction; `only` is the combination of cells if exactly one remains.
     Raises `BackendError` if the engine does not support the question.
@@ -109,7 +109,7 @@ class BoxedQuestion:
     ) -> LevelOutcome:
         """The least level of a solution, which is the highest of its cells' `levels`, int32[n_cells] per place (-1: forbidden).
 
-        Places with exactly one allowed cell are included: `low` and `high` are never below their levels.
+        Places with exactly one allowed cell are included: `low` and `high` are never below these cells' levels.
         """
         base = max((int(levels[place][cell]) for place, cell in self.fixed_cells().items()), default=0)
         if self.only is not None:

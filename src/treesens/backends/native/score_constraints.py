@@ -33,7 +33,7 @@ _MOST_DROPPED = 20
 
 @dataclass(frozen=True, eq=False)
 class ScoreConstraints:
-    """The constraints of a question by kind; `same` says that two points agree except in some features, or is None."""
+    """The constraints of a question by kind; `same` states that two points agree except in some features, or is None."""
 
     rows: list[AtLeast]
     sets: list[CellSet]
@@ -42,7 +42,7 @@ class ScoreConstraints:
 
 
 def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConstraints | None:
-    """The constraints by kind; None for other kinds of parts, or without scores in constraints and objective."""
+    """The constraints by kind; None for other kinds of parts, or if constraints and objective have no scores."""
     parts = ScoreConstraints([], [], [], None)
     same: list[SameExcept] = []
 
@@ -91,7 +91,7 @@ class IntegerRow:
         return (row.bound * Fraction(self.scale)).ceil(self.shift, strict=row.strict) - self.base - self.slack
 
     def most(self, level: int) -> Fraction:
-        """The maximum exact sum if the leaves sum to at most `level`."""
+        """The maximum exact sum if the sum of the leaves is at most `level`."""
         return (level + self.base + self.slack) * self.unit
 
     @property

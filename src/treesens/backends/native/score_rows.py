@@ -61,7 +61,7 @@ class Rows:
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
     def _scores(self, row: Linear) -> bool:
-        """True if the row bounds scores, so that its slack counts; forest rows have other units, and only have to hold."""
+        """True if the row bounds scores, so its slack is used; forest rows have other units, and need only be satisfied."""
         return bool(np.any(self.leaf_of[row.variables] >= 0)) and row.name != FOREST_ROW
 
     def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:

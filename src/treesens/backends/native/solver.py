@@ -116,13 +116,13 @@ class Solver:
     """One problem, one resumable state.
 
     ``run`` resumes where the last call stopped. ``reset`` restarts the search with other bounds or in another mode, and keeps
-    factors, messages, points and proofs; verdicts are carried over if they are monotone (a witness answers all smaller bounds,
-    a proof all larger ones). With several ``threads``, a long search is divided among them (ADR 0009): verdicts and levels are
-    the same, but the point may differ; a search with one thread is deterministic. For tests, one of every ``audit`` pruned
-    nodes is checked again independently (0: none). ``method`` selects the prover: ``messages``, ``overlap`` (deep trees),
-    ``both`` in turns, or ``auto``, which selects by the depth of the trees. If ``together`` is not 0, trees share factors of
-    this many entries from the beginning, not only in a long search (ADR 0013). With ``parts``, nodes at this depth become
-    separate problems from the beginning, not only in a long search (ADR 0016).
+    factors, messages, points and proofs; verdicts are carried over if they are monotone (a witness remains valid for all
+    smaller bounds, a proof for all larger bounds). With several ``threads``, a long search is divided among them (ADR 0009):
+    verdicts and levels are the same, but the point may differ; a search with one thread is deterministic. For tests, one of
+    every ``audit`` pruned nodes is checked again independently (0: none). ``method`` selects the prover: ``messages``,
+    ``overlap`` (deep trees), ``both`` in turns, or ``auto``, which selects by the depth of the trees. If ``together`` is not 0,
+    trees share factors of this many entries from the beginning, not only in a long search (ADR 0013). With ``parts``, nodes at
+    this depth become separate problems from the beginning, not only in a long search (ADR 0016).
 
     Raises:
         ValueError: the arrays are inconsistent.
@@ -196,9 +196,9 @@ class Solver:
     def run_within(self, budget: Budget) -> SearchResult:
         """As `run`, within a budget; the budget's event or a KeyboardInterrupt stops the search within MOMENT + PAUSE seconds.
 
-        After a short first moment, the rest is a single run. Consecutive short runs would make no progress: when a run's time
-        is over, indivisible work such as setting up a prover is aborted, and the next run restarts it. The first moment pauses
-        only where the search can resume unchanged, because work aborted by the clock would make the search irreproducible.
+        After a short first run, a single run does the rest. Consecutive short runs would make no progress: when a run's time is
+        over, indivisible work such as setting up a prover is aborted, and the next run restarts it. The first run pauses only
+        where the search can resume unchanged, because work aborted by the clock would make the search irreproducible.
         """
         self._stopped = False
         self._engine.clear_stop()

@@ -68,7 +68,7 @@ _MOST = 1 << 62
 class TreeOutcome:
     """A point, `cells` int32[points, features], or `none` if no point exists, with the engine's statistics.
 
-    If the question is open, `reason` is `time`, `memory`, `stopped`, `internal`, or `rounding` if the point found satisfies
+    If the question is open, `reason` is `time`, `memory`, `stopped`, `internal`, or `rounding` if the found point satisfies
     only the rounded rows. `near` is the least violation that the search reached, if all rows have the same unit.
     """
 
@@ -299,7 +299,7 @@ def maximise_on_trees(
     """The best value of a sum of scores; None if the question has another objective, or parts of other kinds.
 
     The search ends when the gap between value and bound is within the `tolerance`; absolute tolerances are in units of the
-    form, relative ones refer to the form plus `offset`.
+    form, relative tolerances refer to the form plus `offset`.
     """
     if query.objective is None or not is_sum_of_scores(query.objective):
         return None
@@ -408,7 +408,7 @@ def _build(
 def bound_question(query: Query, *, shared: bool = True, optimises: bool = False) -> BoundQuestion | None:
     """The constraints of a question, taken from the cache or built; None for the compiled path.
 
-    If the question `optimises`, the trees also include its objective, a sum of scores.
+    With `optimises`, the trees also include the question's objective, a sum of scores.
     """
     parts = score_constraints_of(query, optimises=optimises)
     if parts is None or query.rows is not None or query.explained is not None:

@@ -35,7 +35,7 @@ _BITS = (26, 60)
 
 
 def _literal(literal: int) -> int:
-    """CP-SAT encodes not v as -v - 1."""
+    """CP-SAT encodes the negation of v as -v - 1."""
     return literal >> 1 if literal & 1 == 0 else -(literal >> 1) - 1
 
 

@@ -1,4 +1,4 @@
-"""Free MPS with 17 significant digits, for HiGHS, CBC, SCIP and Gurobi. Variables are x0, x1, …; always minimises."""
+"""Free MPS with 17 significant digits, for HiGHS, CBC, SCIP and Gurobi. Variables are x0, x1, …; the text always minimises."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ HEAD = "variable\tpoints\tmeaning\n"
 
 
 def legend(module: Module, query: Query, names: Sequence[str]) -> str:
-    """The meaning of each variable of a text, in tab-separated lines; `names` are its variable names (`Artifact.names`).
+    """The meaning of each variable of a text, in tab-separated lines; `names` holds its variable names (`Artifact.names`).
 
     Names beyond those of the module's variables belong to auxiliary variables of rows.
 

@@ -1,6 +1,6 @@
 """`P, Q avoid cavities(D, width = w)`: boxes of the models' own cells that contain no row.
 
-Boxes of at most three features are listed, up to the limit. Wider boxes (and with `limit = all` every box) are learnt when a
+Boxes of at most three features are listed, up to the limit. Wider boxes, or every box with `limit = all`, are learnt when a
 search reaches them.
 """
 

@@ -69,8 +69,8 @@ _NEARLY = 0.9
 
 
 def distinct(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """The distinct values, ascending, by sorting; not for NaN. `np.unique` hashes: packed keys (`a << 32 | b`) collide in its
-    hash table, so 10 million keys take a minute instead of a second. It also imports masked arrays. Keys of modules are mostly
+    """The distinct values, sorted ascending; NaN is not allowed. `np.unique` uses a hash table, in which packed keys (`a << 32
+    | b`) collide: 10 million keys take a minute instead of a second. It also imports masked arrays. Keys of modules are mostly
     sorted: a merge sort takes a fifth of the default sort's time for sorted keys, and three times as long for unsorted keys.
     """
     ascending = int(np.count_nonzero(np.greater_equal(values[1:], values[:-1])))
@@ -91,10 +91,10 @@ def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]
 
 
 def first_equal_rows(indptr: Int64Array, entries: IntegerArray, *heads: IntegerArray) -> Int64Array:
-    """int64[rows]: for every row of a CSR structure, the first row with the same entries and the same heads (int[rows] each).
+    """int64[rows]: for every row of a CSR structure, the first row with equal entries and equal heads (int[rows] each).
 
-    Entries ascend within rows. Rows are grouped by a hash, and two rows are treated as equal only if a row equals the first row
-    of its group entry by entry: a hash collision may hide an equality, but never creates one.
+    Entries ascend within rows. Rows are grouped by a hash, and a row is treated as equal to the first row of its group only if
+    all entries are equal: a hash collision may hide an equality, but never creates one.
     """
     count = len(indptr) - 1
     lengths = np.diff(indptr)

@@ -1,8 +1,8 @@
 """The budget of a piece of work: a deadline in seconds, and a stop event.
 
 Searches enforce a budget themselves. Long work outside of searches (lowering, a pass, a writer) runs within `working_within`:
-it calls `check_in`, or iterates with `steadily`, and `OutOfTime` aborts it once its result would be useless. Outside of such a
-block, both functions do nothing, so that a pass or a writer needs no parameter for the budget.
+the work calls `check_in`, or iterates with `steadily`, and is aborted by `OutOfTime` once its result would be useless. Outside
+of such a block, both functions do nothing, so that a pass or a writer needs no parameter for the budget.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Budget:
 
 Item = TypeVar("Item")
 ITEMS_PER_CHECK = 1024
-"""Items between two time checks. A line of text takes microseconds, so time is checked every few milliseconds."""
+"""Items between two time checks. Processing a line of text takes microseconds, so time is checked every few milliseconds."""
 _CONDITIONS: ContextVar[tuple[Callable[[], bool], ...]] = ContextVar("conditions", default=())
 
 

@@ -1,4 +1,4 @@
-"""Runs a function in a child process; returns the messages it sends and its value, or the reason why the value is missing.
+"""Runs a function in a child process; returns the child's messages and the function's value, or the reason why it is missing.
 
 On Linux the process is a fork of a server that has loaded the function's modules (`fork_server.py`): the fork starts within
 milliseconds, while starting Python and loading a library take 0.4 to 1 s. On other systems, or if no server can be started, the
@@ -57,8 +57,8 @@ class Value:
 
 
 class NoValue(Exception):
-    """The reason why a function returned no value: it was `late`, or its process ended. `words` are the last lines of the
-    process's standard error.
+    """The reason why a function returned no value: the call was `late`, or the process ended. `words` holds the last lines of
+    the process's standard error.
     """
 
     def __init__(self, reason: str, words: str = "", *, late: bool = False) -> None:
@@ -88,7 +88,7 @@ class Child:
         memory: int | None = None,
         fork: bool = True,
     ) -> Child:
-        """Starts a child that runs `function`, which it imports by name. `loads` are modules that the server imports once;
+        """Starts a child that imports `function` by name and runs it. `loads` lists modules that the server imports once;
         `memory` is the memory limit of the process, in bytes.
         """
         started = time.monotonic()

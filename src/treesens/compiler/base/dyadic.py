@@ -4,8 +4,8 @@ Arrays of floats become arrays of integers with one common shift: int64 if sums 
 Natural logarithms, which turn probabilities into margins, are enclosed rigorously by rationals.
 
 Scores are integer multiples of a `Unit`, a power of two. Every product with a power of two is computed here, and never in
-floats. In Python, `2**-6` is a float, and so is its product with an exact number; this once caused a wrong `none`. No other
-file contains a power of two with a variable exponent (tests/house/test_powers_of_two.py).
+floats. In Python, `2**-6` is a float, and so is its product with an exact number; such a product once caused a wrong `none`. No
+other file contains a power of two with a variable exponent (tests/house/test_powers_of_two.py).
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def split_floats(values: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def to_scaled(values: object, shift: int | None = None) -> ScaledIntegers:
-    """Floats as exact integers with one shift; int64 when the sum of absolute values is below 2**62.
+    """Floats as exact integers with one shift; int64 if the sum of absolute values is below 2**62.
 
     By default, `shift` is the smallest shift that is exact. Raises ValueError if a float is not finite, or not a multiple of
     2**-shift.
@@ -306,7 +306,7 @@ class Unit:
             return np.ldexp(values, self.shift)
 
     def doubles(self, values: IntegerArray) -> FloatArray:
-        """Numbers of units converted to doubles, same shape; correctly rounded if below 2**53, or if Python integers."""
+        """Numbers of units converted to doubles, same shape; correctly rounded below 2**53 and for Python integers."""
         try:
             whole = values.astype(np.float64)
         except OverflowError:
@@ -324,7 +324,7 @@ class Unit:
 
 
 def in_finer_units(values: IntegerArray, bits: int) -> IntegerArray:
-    """Numbers of units converted to units that are smaller by 2**bits, same shape; the results must fit."""
+    """Numbers of units converted to units that are smaller by the factor 2**bits, same shape; the results must fit."""
     return values << bits
 
 

@@ -45,7 +45,7 @@ _run: ContextVar[Run | None] = ContextVar("run", default=None)
 def one_run(*inputs: str | os.PathLike[str]) -> Iterator[Run]:
     """The scope within which no output may be an input: a command, or a Python call that writes a file or records its input.
 
-    A run starts with the given `inputs`, and ignores earlier runs. A run inside another run is part of the outer one. Outside
+    A run starts with the given `inputs`, and ignores earlier runs. A run inside another run is part of the outer run. Outside
     of all runs, files are read and written without these checks.
     """
     run = _run.get()
@@ -66,7 +66,7 @@ def _real(path: str | os.PathLike[str]) -> Path:
 
 
 def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO:
-    """Opens a file for reading. Raises OSError for irregular files: a pipe would block, and a device may never end.
+    """Opens a file for reading. Raises OSError for irregular files: a pipe would block, and reading a device may never end.
 
     The file becomes an input of this run, unless it is a treesens file (`own`) that the run continues.
 
@@ -141,7 +141,7 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
 
 
 def _among(path: Path, known: set[Path]) -> bool:
-    """True if the operating system identifies a path with one of the known files, so that links and spelling do not matter."""
+    """True if the operating system identifies a path with a known file, so that links and spelling do not matter."""
     for other in tuple(known):
         with contextlib.suppress(OSError, ValueError):
             if other.is_file() and os.path.samefile(path, other):
@@ -179,7 +179,7 @@ def _is_ours(path: Path) -> bool:
 def write_atomically(
     path: Path, content: str | bytes, *, in_place: bool = False, derived: bool = False, force: bool = False
 ) -> None:
-    """Writes a file under a temporary name and renames it, so that readers see the old or the new content, even on a full disk.
+    """Writes a file under a temporary name and renames it, so that readers get the old or the new content, even on a full disk.
 
     Links are followed, and the permissions of a replaced file are kept. Raises UsageError if the file cannot be written, and
     OverwriteError as in `will_write`, unless the file is changed `in_place`.
@@ -230,8 +230,8 @@ def check_writable(path: Path | None) -> None:
 
 
 def check_output(path: Path, needs: str | None = None) -> None:
-    """Raises UsageError if an output cannot be written, and MissingPackageError if the package it `needs` (`PURPOSES`) is
-    missing, in both cases before the work starts.
+    """Raises UsageError if an output cannot be written, and MissingPackageError if the package that the output `needs`
+    (`PURPOSES`) is missing, in both cases before the work starts.
     """
     if needs is not None:
         imported(needs, PURPOSES[needs], place=str(path))

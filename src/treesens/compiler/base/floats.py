@@ -70,14 +70,14 @@ class NumberType(Enum):
 
 
 def next_up_array(values: object, number_type: NumberType) -> Float64Array:
-    """The next larger value of the type for each value of the type; the neighbour of the largest is infinity."""
+    """The next larger value of the type for each value of the type; the neighbour of the largest value is infinity."""
     narrow = np.asarray(values, dtype=np.float64).astype(number_type.dtype)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.nextafter(narrow, number_type.dtype.type(np.inf)), dtype=np.float64) + 0.0
 
 
 def next_down_array(values: object, number_type: NumberType) -> Float64Array:
-    """The next smaller value of the type for each value of the type; the neighbour of the smallest is -infinity."""
+    """The next smaller value of the type for each value of the type; the neighbour of the smallest value is -infinity."""
     narrow = np.asarray(values, dtype=np.float64).astype(number_type.dtype)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.nextafter(narrow, number_type.dtype.type(-np.inf)), dtype=np.float64) + 0.0

@@ -28,7 +28,7 @@ _FOLDER = "pass the exact folder that the library wrote"
 
 
 def read_folder(path: Path) -> dict[str, bytes]:
-    """A folder's files by name, in the order of the digest. Raises ModelError, with the location, for links and the like."""
+    """A folder's files by name, in digest order. Raises ModelError, with the location, for a link or an irregular file."""
     will_read_folder(path)
     found: dict[str, bytes] = {}
     total = 0
@@ -84,7 +84,7 @@ def write_content(path: Path, content: Content) -> None:
 
 
 def _names(root: Path) -> Iterator[str]:
-    """Yields the names of all files except excluded ones, in any order."""
+    """Yields the names of all files that are not excluded, in any order."""
     waiting = [""]
     entries = 0
     while waiting:

@@ -1,6 +1,6 @@
 """A server process that loads modules once and forks itself for each task (Linux).
 
-Starting Python and loading a library takes 0.3 to 1 s. Forking a process that has done both takes milliseconds, and creates a
+Starting Python and loading a library takes 0.3 to 1 s. Forking a process after both steps takes milliseconds, and creates a
 separate process, whose limits, crashes and exit affect no other process. The server itself does no work, so that all forks
 start from the same state. Unlike `multiprocessing.forkserver`, each fork has its own pipes, like a `Popen`.
 
@@ -149,7 +149,7 @@ class ForkServer:
         return Forked(_ANSWER.unpack(answer)[0], *mine, self)
 
     def state_of(self, pid: int) -> tuple[int, float]:
-        """The state of a forked process, with its CPU seconds if it has ended; it counts as killed if the server has ended."""
+        """The state of a fork, with its CPU seconds if it has ended; a fork counts as killed if the server has ended."""
         try:
             with self.lock:
                 self.channel.send(_REQUEST.pack(_WAIT, pid))

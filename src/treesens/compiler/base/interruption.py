@@ -1,4 +1,4 @@
-"""Ctrl-C: the first signal requests the best answer so far; the second terminates the program.
+"""Ctrl-C: the first signal requests the best answer so far; the second signal terminates the program.
 
 Most work checks an event periodically. Other work (the first import of a library, a parser, a pass) has `PATIENCE_SECONDS` to
 return on its own, and is then aborted by an exception, so that the command ends promptly with its results so far, even on a
@@ -72,7 +72,7 @@ class Interruption:
                 _signal_main_thread()
 
     def leave(self) -> None:
-        """Waits for a pending signal; after this call nothing more is raised."""
+        """Waits for a pending signal; after this call no further exception is raised."""
         self._left.set()
         with self._lock:
             pass
@@ -82,7 +82,7 @@ class Interruption:
 
 
 def _signal_main_thread() -> None:
-    """Sends SIGINT to the main thread, whatever it is waiting for."""
+    """Sends SIGINT to the main thread, whatever this thread is waiting for."""
     if os.name == "posix":
         main = threading.main_thread().ident
         assert main is not None

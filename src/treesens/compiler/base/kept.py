@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 Value = TypeVar("Value")
 
 _ROOM = 1 << 27
-"""Maximum total bytes of all kinds; entries of known size are counted. The latest entry of every kind is always kept."""
+"""Maximum total bytes of all entries; entries of known size are counted. The latest entry of every kind is always kept."""
 
 
 class Kept(Generic[Value]):

@@ -80,7 +80,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Groups:
-    """Sets of names, each such as a,b, from a repeatable option: a tuple of tuples, or None without a set."""
+    """Sets of names, each such as a,b, from a repeatable option: a tuple of tuples, or None if there are no sets."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Directions:
 
 @dataclass(frozen=True)
 class Budgets:
-    """Maximum rows by feature, such as sex=0,age=10: a mapping of integers."""
+    """Maximum numbers of rows by feature, such as sex=0,age=10: a mapping of integers."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class OutputPath:
 
 @dataclass(frozen=True)
 class Solver:
-    """The name of a backend, or `auto`; with `or_library` also `library`."""
+    """The name of a backend, `auto` or, with `or_library`, `library`."""
 
     or_library: bool = False
 

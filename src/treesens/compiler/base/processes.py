@@ -38,7 +38,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def import_path() -> list[str]:
-    """`sys.path` without the working directory, unless it was added explicitly."""
+    """`sys.path` without the working directory, unless this directory was added explicitly."""
     paths = sys.path
     try:
         here = os.getcwd()

@@ -173,7 +173,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     visited = 0
 
     def descend(level: int, rows: BoolArray) -> Iterator[BoolArray]:
-        """Yields assignments extended level by level, in order of completion."""
+        """Yields assignments, which are extended level by level, in order of completion."""
         nonlocal visited
         if level == len(choices):
             yield rows

@@ -4,7 +4,7 @@ All variables of a module are Booleans 0 .. n-1; blocks are typed views of them.
 type: a backend must enforce a block's type (the chain, or exactly one), and passes may rely on it.
 
 A literal is a variable or its negation, encoded as one integer, so that whole arrays of literals can be rewritten: `2 * v` is
-the variable v, `2 * v + 1` its negation (as in SAT solvers). Rewrites also use two constants.
+the variable v, and `2 * v + 1` is its negation (as in SAT solvers). Rewrites also use two constants.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def literal_values(literals: Int32Array, assignment: BoolArray) -> BoolArray:
 
 
 def leaf_implications(module: Module) -> tuple[Int32Array, Int32Array]:
-    """All pairs (leaf variable, implied literal) of the module, from `LeafImplies` and `LeafSum`; without duplicates.
+    """All pairs (leaf variable, implied literal) of the module, from `LeafImplies` and `LeafSum`, without duplicates.
 
     A row "leaf sum <= literal" means that each leaf in the sum implies the literal. The converse direction of an equality needs
     no pair, because another row implies the negation for all other leaves of the tree.

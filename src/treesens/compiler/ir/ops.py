@@ -55,7 +55,7 @@ class Linear(ArrayRecord):
     """Exact row: sum of coefficients[i] * variables[i] >= bound, all in units of 2**-shift.
 
     `variables`, int32[n], are distinct; `coefficients` are int64[n] (Python integers where int64 is not exact); `bound` is an
-    integer. If `when` is a literal (not -1 = TRUE), the row is required only if that literal is true. `implied` rows follow
+    integer. If `when` is a literal (not -1 = TRUE), the row is enforced only if that literal is true. `implied` rows follow
     from other rows: they help solvers, and a backend may omit them.
     """
 
@@ -73,8 +73,8 @@ class Membership(ArrayRecord):
     """Membership: members[i] is true iff the cell of order block orders[i] is in the runs of row i.
 
     `members`, int32[r], are variables, and `orders`, int32[r], are indices into the module's blocks. `indptr`, int64[r+1],
-    delimits the inclusive runs of cells `low` and `high`, int32[nnz]; runs are ascending and disjoint. Guards that are not
-    intervals (categories, missing directions) are compiled to members.
+    delimits the runs of each row: cells `low` to `high` (inclusive), int32[nnz]; runs are ascending and disjoint. Guards that
+    are not intervals (categories, missing directions) are compiled to members.
     """
 
     members: Int32Array
@@ -111,7 +111,7 @@ class Objective(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Start(ArrayRecord):
-    """Variables that are true in a presumed solution, int32[n]; all others are false.
+    """Variables that are true in a presumed solution, int32[n]; all other variables are false.
 
     A start proves nothing about the module: a solver may only start its search from this point.
     """

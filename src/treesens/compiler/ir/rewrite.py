@@ -135,7 +135,7 @@ def _order(block: Order, by: Substitution) -> Order:
     """
     target = by.target[block.variables]
     if np.any((target >= 0) & (target & 1 == 1)):
-        raise InternalError("an order predicate may not be replaced by a negation")
+        raise InternalError("an order predicate must not be replaced by a negation")
     if len(target) == 0:
         return block
     padded = np.concatenate(([FALSE], target, [TRUE]))
@@ -341,8 +341,8 @@ def _objective(objective: Objective, by: Substitution) -> Objective:
 
 
 def _start(start: Start, by: Substitution) -> Start:
-    """The same point in terms of the new variables. If several old variables become one, the value of the first is used: an
-    unused predicate takes the value of its left neighbour.
+    """The same point in terms of the new variables. If several old variables become one, the value of the first variable is
+    used: an unused predicate takes the value of its left neighbour.
     """
     point = np.zeros(len(by.target), bool)
     point[start.variables] = True
@@ -356,7 +356,7 @@ def _start(start: Start, by: Substitution) -> Start:
 def _table(op: Membership, by: Substitution, kept: Int32Array) -> list[Op]:
     members = by.literal(op.members * np.int32(2))
     if np.any((members >= 0) & is_negative(members)):
-        raise InternalError("a table member may not be replaced by a negation")
+        raise InternalError("a table member must not be replaced by a negation")
     if np.any(members < 0):
-        raise InternalError("a table member may not be fixed while its table exists: drop the row first")
+        raise InternalError("a table member must not be fixed while its table exists: drop the row first")
     return [replace(op, members=members >> 1, orders=kept[op.orders])]

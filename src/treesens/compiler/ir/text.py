@@ -118,7 +118,7 @@ _BLOCKS = {Order, ExactlyOne, Bool}
 _DTYPES: dict[str, Any] = {"indptr": np.int64, "offset": np.int64, "equality": bool, "coefficients": np.int64}
 _MAX_ENTRIES = 10_000_000
 _MAX_OF_FILE = 50_000_000
-"""Maximum entries in one array and in all arrays together; text with more entries counts as damaged."""
+"""Maximum entries in one array and in all arrays together; text with more entries is treated as damaged."""
 _BIG = frozenset(("bound", "constant"))
 """Integer fields that may have any size; all other integer fields are counts."""
 _MOST = {"shift": 10_000}

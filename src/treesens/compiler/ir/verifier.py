@@ -71,7 +71,7 @@ def _order_blocks(module: Module) -> Iterator[str]:
         if limit < 0 or not all(0 <= p < len(module.points) for p in block.points) or not block.points:
             yield f"block {i}: unknown feature or point"
         elif len(block.cells) != len(block.variables) + 1 or np.any(np.diff(block.cells) <= 0):
-            yield f"block {i}: cells must ascend and be one more than the predicates"
+            yield f"block {i}: cells must ascend, and there must be one cell more than predicates"
         elif block.cells[0] < 0 or block.cells[-1] >= limit:
             yield f"block {i}: a cell outside the grid"
         for p in block.points:

@@ -10,9 +10,9 @@ integer. Restricting adds no solution. With d = 0 both forms equal the row.
 
 MILP solvers receive rows of doubles, relaxed by more than the maximum combined effect of rounding and tolerances
 (`float_rows`). A coefficient c * 2**-s is rounded to the nearest double, so the error of the whole row is at most 2**-53 * sum
-|c| 2**-s. Each row is relaxed by this error plus `MARGIN` times the row's scale, which exceeds the primal feasibility tolerance
-set by the backends (1e-6 at most). Points that satisfy the exact row then satisfy the written row with a margin. If the
-solver's own arithmetic is sound, a written model that is infeasible proves the question infeasible (proof: tolerance). From
+|c| 2**-s. Each row is relaxed by this error plus `MARGIN` times the row's scale; this product exceeds the primal feasibility
+tolerance set by the backends (1e-6 at most). Points that satisfy the exact row then satisfy the written row with a margin. If
+the solver's own arithmetic is sound, a written model that is infeasible proves the question infeasible (proof: tolerance). From
 precision 1 on, rows are tightened by the same amount instead, so that points accepted by the solver pass exact replay.
 
 Rows with large numbers are first divided by a power of two, so that an absolute tolerance has the same meaning in every row,

@@ -50,7 +50,7 @@ from treesens.compiler.ir import (
 
 @dataclass(frozen=True, eq=False)
 class RowBlock(ArrayRecord):
-    """Rows with one origin, in CSR form. Coefficients and the bounds `low` and `high` are integers in units of 2**-shift;
+    """Rows with a common origin, in CSR form. Coefficients and the bounds `low` and `high` are integers in units of 2**-shift;
     `has_low` and `has_high` mark the rows with such a bound.
     """
 

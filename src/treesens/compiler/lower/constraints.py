@@ -43,7 +43,7 @@ class Form:
 
 
 def lower_constraint(builder: Builder, constraint: q.Constraint, when: int = TRUE) -> None:
-    """Adds a constraint; if `when` is a literal, the constraint is required only if that literal is true."""
+    """Adds a constraint; if `when` is a literal, the constraint is enforced only if that literal is true."""
     match constraint:
         case q.SameExcept():
             _same(builder, constraint, when)

@@ -5,8 +5,8 @@ are monotone in y's cell. So compatibility is a staircase: for every cell of x, 
 ends of the runs are monotone. A staircase is a set of clauses over order predicates, two per cell.
 
 The number of features in which two points differ is a sum of literals over cells. Values in different cells differ. Two values
-in one cell may be equal, and may differ if the cell contains several values: for an upper bound they count as equal
-(`Changes.most` is False), for a lower bound as different.
+in one cell may be equal, and may differ if the cell contains several values: for an upper bound they are treated as equal
+(`Changes.most` is False), and for a lower bound as different.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def _staircase(
 ) -> None:
     """Adds for all cells i: x in cell i -> y at or above (or at or below) ends[i].
 
-    If the ends are monotone, a clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end" for
-    falling ends. Such a clause excludes a whole box of cells; a clause with "x = i" excludes none; the solutions are the same.
+    If the ends are monotone, a clause has two predicates: "x >= i -> y >= end" for rising ends, "x <= i -> y >= end" for
+    falling ends. Such a clause excludes a box of cells; a clause with "x = i" excludes no box; the solutions are the same.
     """
     values = list(ends.values())
     rising = all(a <= b for a, b in pairwise(values))
@@ -135,7 +135,7 @@ Part = tuple[Int32Array, IntegerArray, int]
 
 
 def counts_changes(terms: tuple[Term, ...]) -> bool:
-    """True if a sum of terms only counts the features in which two points differ."""
+    """True if a sum of terms is only a count of the features in which two points differ."""
     return bool(terms) and all(isinstance(t, DistanceTerm) and t.unordered and t.other is not None for t in terms)
 
 

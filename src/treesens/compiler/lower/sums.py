@@ -26,7 +26,7 @@ from treesens.values.distance_costs import cell_reaches, least_of_cells, pair_co
 from treesens.values.relations import canonical_terms, equal_groups, merged_mask
 
 _BITS = 30
-"""Bits of the bound of a row whose exact coefficients are too long and are scaled to integers up to this size."""
+"""If the exact coefficients of a row are too long, the row is scaled so that its bound has this number of bits."""
 
 _EXACT = 1 << 40
 _LONGEST = 1 << 56
@@ -36,7 +36,7 @@ Part = tuple[Int32Array, IntegerArray, int]
 
 
 def roots_of(builder: Builder) -> dict[Place, Place]:
-    """Maps every place to the first place that the question makes equal to it; computed once."""
+    """Maps every place to the first of the places that the question makes equal; computed once."""
     if builder.roots is None:
         query = builder.query
         builder.roots = equal_groups(query.constraints, len(query.points), len(query.space.names))

@@ -21,8 +21,8 @@ from treesens.compiler.query.forest import ForestTerm
 class LeafLayout:
     """Leaves in depth-first order, in which the leaves under each node form one range.
 
-    `start` and `count`, int64[nodes], are the range of each node; `leaf`, int32[leaves], is the leaf number at each position;
-    `offset`, int64[trees+1], delimits the trees.
+    `start` and `count`, int64[nodes], define the range of each node; `leaf`, int32[leaves], is the leaf number at each
+    position; `offset`, int64[trees+1], delimits the trees.
     """
 
     start: Int64Array
@@ -74,7 +74,7 @@ def lower_trees(builder: Builder) -> None:
 
 
 def forest_unit(builder: Builder, term: ForestTerm) -> ExactlyOne:
-    """The leaves of a forest at a point. The trees are added when first used, with the numbers of a further model's trees."""
+    """The leaves of a forest at a point. The trees are added when first used, as the trees of a further model."""
     key = term.point, term.forest
     if key not in builder.forest_units:
         known = {forest: unit.model for (_, forest), unit in builder.forest_units.items()}

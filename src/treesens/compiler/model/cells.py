@@ -45,7 +45,7 @@ class LeafBoxes:
     grid: Grid
 
     def allowed(self, literal: int) -> Bools:
-        """The cells of its feature that a literal allows, bool[n_cells]."""
+        """The cells that a literal allows in its feature, bool[n_cells]."""
         feature = self.grid[int(self.feature[literal])]
         mask = int(self.mask[literal])
         if mask >= 0:

@@ -69,12 +69,12 @@ class Ensemble:
     they are divided by `average`, because quotients may tie. With a `cutoff`, the second of two classes is predicted if its
     probability is at least this number; without a `cutoff`, a calibrated model needs a probability above 1/2. With
     `decides_at`, the library compares only the last margin: it predicts the second of two classes if the margin is above this
-    value (`probability_cut` is the corresponding probability, as users set it). With `ties` the class at a tie is not a
-    function of the scores: the library draws the class by a hash of the input, or rounds quotients by thresholds. With a
-    `blend` the trees belong to several models, whose predictions are averaged in the library's own way. With a `number`, the
-    only tree is a placeholder for a number; models that contain such a placeholder are open (`numbers.py`) and have no cells.
-    `tables` holds the values of each feature that enters the score as a number: the domain over which the model was closed.
-    Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
+    value (`probability_cut` is the corresponding probability, as users set it). With `ties` the scores do not determine the
+    class at a tie: the library picks it by a hash of the input, or rounds scores divided by thresholds. With a `blend` the
+    trees belong to several models, whose predictions are averaged in the library's own way. With a `number`, the only tree is a
+    placeholder for a number; models that contain such a placeholder are open (`numbers.py`) and have no cells. `tables` holds
+    the values of each feature that enters the score as a number: the domain over which the model was closed. Inputs with |x| <=
+    zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
     name: str

@@ -229,7 +229,7 @@ def _summed(
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
-    """Predictions for margins [rows, n_outputs] through the link; if two classes share one margin, for the second class."""
+    """Predictions for margins [rows, n_outputs] through the link; for a single margin, those of the second of two classes."""
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
     with np.errstate(over="ignore", under="ignore"):

@@ -1,4 +1,4 @@
-"""The cells of an input space: an ensemble does not distinguish inputs in the same cells (docs/semantics.md).
+"""The cells of an input space: an ensemble cannot distinguish two inputs in one cell (docs/semantics.md).
 
 All cuts are strict: a cut c separates x < c from x >= c. A library's threshold, with any comparison and of any type, becomes a
 strict cut without rounding (`strict_cut`), since the possible inputs are a discrete set: the floats of one type.
@@ -102,7 +102,7 @@ class FeatureGrid:
 
     @property
     def present_cells(self) -> int:
-        """The number of cells without the missing cell."""
+        """The number of cells, not counting the missing cell."""
         return self.categories + 1 if self.categories else len(self.cuts) + 1
 
     @property
@@ -139,7 +139,7 @@ class FeatureGrid:
     def interval(self, cell: int) -> tuple[float, float]:
         """The closed bounds (lo, hi) of a cell, both finite values of the number type.
 
-        They are (code, code) for a category, (n, max) for the other category, and (nan, nan) for the missing cell.
+        The bounds are (code, code) for a category, (n, max) for the other category, and (nan, nan) for the missing cell.
         """
         if not 0 <= cell < self.n_cells:
             raise IndexError(f"feature `{self.name}` has cells 0..{self.n_cells - 1}, not {cell}")

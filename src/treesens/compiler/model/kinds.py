@@ -38,7 +38,7 @@ class Task(Enum):
 class Accumulation(Enum):
     """A library's summation: the type of every partial sum, and the position of the base; trees are added in order.
 
-    Weights apply to single trees, or to the sum of all trees of an output, which must then have equal weights.
+    Weights apply to single trees, or to the sum of an output's trees, which must then have equal weights.
     """
 
     FLOAT32_BASE_FIRST = "float32, from the base"
@@ -82,7 +82,7 @@ class Accumulation(Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of the model. `categories` is the number of codes 0..n-1 (ordered: 0); `labels` are their names, if known.
+    """A column of the model. `categories` is n for codes 0..n-1, 0 for ordered features; `labels` holds their names, if known.
 
     Labels come from the training data, and are all numbers or all text. A numeric label is not a code.
 
@@ -108,7 +108,7 @@ LEARNT = "typical"
 
 @dataclass(frozen=True)
 class ModelSource:
-    """The origin of an ensemble. `options` are choices made at loading that change predictions (iteration range)."""
+    """The origin of an ensemble. `options` holds the choices at loading that change predictions (e.g. an iteration range)."""
 
     format: str
     version: str = ""
@@ -120,8 +120,8 @@ class ModelSource:
 class Blend(ABC):
     """The member models of a combined model, which extensions combine.
 
-    `members` have equal features, exact `shares`. `trees` holds, for each member, its first tree in the whole ensemble and the
-    tree after its last tree. If `is_sum`, the members' trees form one ensemble; otherwise each member has its own scores.
+    `members` have equal features; `shares` are exact. `trees` holds, for each member, its first tree in the whole ensemble and
+    the tree after its last tree. If `is_sum`, the members' trees form one ensemble; otherwise each member has its own scores.
     """
 
     members: tuple[Ensemble, ...]
@@ -142,7 +142,7 @@ class Blend(ABC):
         """The sums that are the scores of the whole model, one per output; empty if its scores are not sums of predictions."""
 
     def parts(self) -> Iterator[tuple[Ensemble, int, int]]:
-        """Each member with its first score and the score after its last; only for members with their own scores."""
+        """Each member with its first score and the score after its last score; only for members with their own scores."""
         first = 0
         for member in self.members:
             yield member, first, first + member.n_outputs

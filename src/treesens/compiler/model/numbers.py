@@ -67,7 +67,7 @@ def _places(ensemble: Ensemble) -> list[int]:
 
 
 def check_closed(ensemble: Ensemble) -> None:
-    """Raises ModelError for an open ensemble: without a domain, it has no cells and therefore no scores of cells."""
+    """Raises ModelError for an open ensemble: without a domain, the ensemble has no cells and therefore no scores of cells."""
     names = ensemble.open_features
     if names:
         listed = ", ".join(f"`{name}`" for name in names[:5]) + (" and others" if len(names) > 5 else "")

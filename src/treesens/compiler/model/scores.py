@@ -16,7 +16,7 @@ from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.ensemble import Ensemble
 
 BEYOND = 1 << SCORE_BITS
-"""A number beyond every score, to which bounds that no score reaches are clipped."""
+"""A number beyond every score; bounds that no score reaches are clipped to this number."""
 UNTRIED = 2 * BEYOND
 """A number beyond every bound: the score if there are no legal inputs."""
 

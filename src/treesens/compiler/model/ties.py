@@ -15,10 +15,10 @@ from treesens.compiler.base.arrays import FloatArray
 
 
 class Ties(ABC):
-    """A library's choice among classes whose scores it does not separate."""
+    """A library's choice among classes that the scores do not separate."""
 
     drawn: ClassVar[bool] = False
-    """True if the library draws the class at a tie by a hash of the input."""
+    """True if the library picks the class at a tie by a hash of the input."""
 
     @property
     @abstractmethod

@@ -35,7 +35,7 @@ def validate(e: Ensemble) -> None:
         require(np.isfinite(getattr(e, name)).all(), f"{name} is not finite everywhere")
     require(((e.tree_output >= -1) & (e.tree_output < outputs)).all(), "tree_output is out of range")
     require(width == 1 or (e.tree_output == -1).all(), "vector leaves feed all outputs")
-    require(outputs == 1 or width > 1 or (e.tree_output >= 0).all(), "tree_output is -1 without vector leaves")
+    require(outputs == 1 or width > 1 or (e.tree_output >= 0).all(), "tree_output is -1, but leaves are no vectors")
     require(e.average >= 1, "average must be at least 1")
     e.link.validate(e, require)
     require(e.blend is None or e.blend.trees[-1][1] <= trees, "the trees of a member are missing")

@@ -6,7 +6,7 @@ and for classes c1, c2 the same sum, with + on the trees of c1 and - on the tree
 every leaf's coefficient in one row is exactly the negative of the same leaf's coefficient, at the other point, in the other
 row: S(a) >= delta and -S(b) >= delta, or S_c1(a) - S_c2(a) >= eta and S_c2(b) - S_c1(b) >= eta. The new row is implied by its
 parents, and has far fewer terms. The pass identifies unaffected leaves itself (the module need not equate their indicators).
-Because these leaves cancel, the linear relaxation of the new row is stronger than that of its parents.
+Because these leaves cancel, the linear relaxation of the new row is stronger than the relaxation of its parents.
 """
 
 from __future__ import annotations

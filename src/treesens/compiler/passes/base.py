@@ -19,11 +19,11 @@ class Relation(Enum):
     EQUIVALENT = "equivalent"
     """The same solutions, up to the postsolve."""
     EQUISATISFIABLE = "equisatisfiable"
-    """The rewritten module has a solution iff the source has one; optimal values are equal too."""
+    """The rewritten module has a solution iff the source has a solution; optimal values are equal, too."""
     RELAXATION = "relaxation"
     """Every solution is kept, and new solutions may appear: only a `none` remains valid."""
     RESTRICTION = "restriction"
-    """Every solution is a solution of the original: only a `found` remains valid."""
+    """Every solution is a solution of the original module: only a `found` remains valid."""
 
     def then(self, later: Relation) -> Relation | None:
         """The combined relation of two consecutive steps; None if no verdict remains valid (a relaxation of a restriction)."""
@@ -64,9 +64,9 @@ class Chain:
 
 @dataclass(frozen=True)
 class PassResult:
-    """The result of a pass: the new module, the map back, and `statistics` for display.
+    """The result of a pass: the new module, the mapping back to the old module, and `statistics` for display.
 
-    `proof_dependencies` are external proofs used by the rewrite, e.g. bounds of the native engine. A `none` needs them all.
+    `proof_dependencies` lists external proofs that the rewrite uses, e.g. bounds of the native engine. A `none` needs them all.
     """
 
     module: Module

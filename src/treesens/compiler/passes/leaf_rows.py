@@ -1,7 +1,7 @@
 """leaf-rows: one leaf-sum row per tree and predicate; with `intervals`, the row includes the leaves with tighter predicates.
 
 Source: one row per node (eqs. root_const, non_root_const), so that a predicate is repeated for several nodes of a tree. Target:
-for every tree and every predicate p[k] of a feature used in it,
+for every tree and every predicate p[k] of a feature that the tree uses,
 
     sum of leaves that need the cell to be at most j <= k   <=  p[k]
     sum of leaves that need the cell to be above j >= k     <=  1 - p[k].

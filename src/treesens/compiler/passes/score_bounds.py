@@ -74,9 +74,9 @@ class RowBounds:
         self.smallest += int(left[left < 0].sum()) if len(left) else 0
 
     def _unit(self, block: ExactlyOne, dense: IntegerArray, rest: BoolArray) -> None:
-        """Adds the trees of a block one by one. A tree whose leaves were already counted for another point counts once.
+        """Adds the trees of a block one by one. A tree whose leaves were already counted for another point is counted once.
 
-        If only some leaves of a tree are shared, the shared leaves count in the first block, and count as zero in this block.
+        If only some leaves of a tree are shared, the shared leaves are counted in the first block, and as zero in this block.
         """
         if len(block.tree) == 0:
             return

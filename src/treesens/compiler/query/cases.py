@@ -1,6 +1,6 @@
 """Case splits: a question with one alternative in place of each disjunction. No other module splits disjunctions.
 
-The cases cover the question: if no case has an answer, the question has none; its optimum is the best among the cases.
+The cases cover the question: if no case has an answer, the question has none; its optimum is the best optimum of the cases.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from treesens.compiler.query.query import AllOf, AnyOf, CellSet, Constraint, Query
 
 MOST_CASES = 16
-"""Maximum number of cases of one question. Questions with more are not split, since each case would have too little time."""
+"""Maximum number of cases per question. Questions with more cases are not split, since each case would have too little time."""
 
 
 def every_case(query: Query) -> list[Query]:

@@ -1,6 +1,6 @@
-"""All boxes of at most w features that contain no row of a table, without listing them (paper, section 4, "cavities").
+"""All boxes that bound at most w features and contain no row of a table, without listing them (paper, section 4, "cavities").
 
-A point is in such a box if and only if no row agrees with the point on some set of at most w features: the point's cells on
+A point is in such a box if and only if, on some set of at most w features, no row agrees with the point: the point's cells on
 this set are then a box without a row. In other words, the sets of features in which rows differ from the point have a hitting
 set of size w. Such a set is found by branching on the row that differs in the fewest features, so that the number of features
 of the table hardly matters (Reiter, *A theory of diagnosis from first principles*, Artificial Intelligence 32, 1987).
@@ -68,7 +68,7 @@ class Cavities:
 def _hitting_sets(apart: BoolArray, size: int) -> Iterator[tuple[int, ...]]:
     """Yields the sets of `size` columns such that every row of `apart`, bool[rows, columns], is true in one of the columns.
 
-    Each set occurs once, and no set is missing unless a smaller one exists.
+    Each set occurs once, and no set is missing unless a smaller set exists.
     """
     if size == 0 or len(apart) == 0:
         yield from [()] if len(apart) == 0 else []

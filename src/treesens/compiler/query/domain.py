@@ -63,7 +63,7 @@ Domain: TypeAlias = RealDomain | ValueDomain
 
 
 def whole_range(low: float, high: float) -> tuple[int, int]:
-    """The integers within a closed range of floats; empty if the first exceeds the second."""
+    """The integers within a closed range of floats; empty if the first float exceeds the second."""
     return -((-Fraction(low)).__floor__()), Fraction(high).__floor__()
 
 

@@ -4,7 +4,7 @@ A sigmoid, a class's share of a softmax and a class's share of a sum of calibrat
 is a sum of positive members (powers of e, for instance), and N a linear form in the same members. Shares with equal D are added
 up, and a multiple of D is taken out of N, which makes terms cancel: shares that add up to 1, equal shares of equal scores,
 sigmoids of a score and of its negative. The sign of a sum that reduces to a rational number is exact; other signs are found by
-enclosures of growing precision. A sum that equals its bound in any other way remains undecided.
+enclosures of growing precision. A sum that equals its bound for any other reason remains undecided.
 """
 
 from __future__ import annotations

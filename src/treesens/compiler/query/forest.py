@@ -55,7 +55,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class ForestTerm:
-    """coefficient * score of a forest at a point; `trees` are the forest's trees over the question's grid."""
+    """coefficient * score of a forest at a point; `trees` holds the forest's trees over the question's grid."""
 
     point: int
     forest: Forest

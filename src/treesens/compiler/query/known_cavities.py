@@ -12,7 +12,7 @@ from treesens.compiler.query.query import AllOf, AnyOf, AvoidBoxes, AvoidCavitie
 
 
 def all_cavities_in(constraints: Sequence[Constraint]) -> Iterator[AvoidCavities]:
-    """Every constraint that a point avoids all cavities, also inside formulas."""
+    """Every constraint that a point avoids all cavities, including constraints inside formulas."""
     return (part for part in parts_in(constraints) if isinstance(part, AvoidCavities))
 
 

@@ -157,7 +157,7 @@ def hides_sums(ensemble: Ensemble, quotient: float) -> bool:
 
 
 def rows_in(constraints: Sequence[Constraint]) -> Iterator[AtLeast | ProbabilitySum]:
-    """All rows of scores and sums of probabilities in constraints, also inside formulas."""
+    """All rows of scores and sums of probabilities in constraints, including those inside formulas."""
     return (part for part in parts_in(constraints) if isinstance(part, AtLeast | ProbabilitySum))
 
 
@@ -198,7 +198,7 @@ def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
 
 
 def unshown(query: Query, row: ProbabilitySum) -> Fraction:
-    """The minimum lead in a row of mean probabilities at which the library certainly predicts its class; 0 for others."""
+    """The minimum lead in a row of mean probabilities at which the library certainly predicts its class; 0 for other rows."""
     if not row.name.startswith(CLASS_ROW):
         return Fraction(0)
     return max(resolution_of_class(query.models[query.points[point].model].ensemble) for point in points_in(row))

@@ -2,7 +2,7 @@
 
 At one input, the exact value decides (`exact_sums.py`). The relaxation of a sum, and rows that exclude a violating input, are
 derived from the sum's terms, and proved: they are the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960. If
-a term has no such row for an input, the relaxation also excludes all inputs at which no term is greater than there.
+a term has no such row for an input, the relaxation also excludes all inputs at which no term is greater than at this input.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def names_probabilities(constraints: Sequence[Constraint]) -> bool:
 
 
 def sums_in(constraints: Sequence[Constraint]) -> Iterator[ProbabilitySum]:
-    """All sums of probabilities in constraints, also inside formulas."""
+    """All sums of probabilities in constraints, including sums inside formulas."""
     return (part for part in parts_in(constraints) if isinstance(part, ProbabilitySum))
 
 

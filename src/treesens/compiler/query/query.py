@@ -93,7 +93,7 @@ class Changes:
     """coefficient * number of `features` in which two points must differ because their cells differ.
 
     With `most`, the number of features in which the points can differ: a feature also counts if both points are in one cell
-    with several values. The actual number, to which the language refers, is between these two.
+    with several values. The actual number, to which the language refers, is between these two numbers.
     """
 
     left: int
@@ -366,7 +366,7 @@ class NearestRows(ArrayRecord):
     """The distance of a point to the nearest of some rows, over `features`: a minimum, which is not linear.
 
     `values`, float64[rows, len(features)], are the rows' values as the model stores them (NaN is missing), and `widths`,
-    float64[len(features)], the features' units; features in `same_or_not` count 0 or 1. `index`, int64[rows], are table rows.
+    float64[len(features)], the features' units; features in `same_or_not` add 0 or 1. `index`, int64[rows], are table rows.
     """
 
     point: int
@@ -398,7 +398,7 @@ class Objective(ArrayRecord):
 
     `kind` is one of KINDS and defines the value: form * unit + offset, or the square root for a "distance l2". If `values` is
     not empty, the objective is the sum (or, if `largest`, the maximum) of these terms, and the form is the best value that
-    cells allow: the form bounds the objective, and an answer's values are chosen to come close to this bound.
+    cells allow: the form bounds the objective, and the values of an answer are chosen close to this bound.
     """
 
     KINDS: ClassVar[tuple[str, ...]] = (
@@ -475,8 +475,8 @@ class Query:
 
     Records contain `text` (the question as written), `expect` (the expectation as text) and `varied` (the names of the features
     that may differ). `top` is the number of answers; with `diverse`, the answers are spread over regions far from each other.
-    With `rows` the answer counts the rows that the point can equal. With `explained` the answer is the reason for this row's
-    class, and the constraints require another class.
+    With `rows` the answer is the number of rows that the point can equal. With `explained` the answer is the reason for this
+    row's class, and the constraints require another class.
     """
 
     name: str
@@ -498,7 +498,7 @@ class Query:
 
 
 def agreeing(row: ExplainedRow, features: Collection[int]) -> list[Query]:
-    """For every other class, a question for an input that agrees with the row on `features`. A reason claims `none` for all."""
+    """For each other class, a question for inputs that equal the row on `features`. A reason claims `none` for each class."""
     return [pinned(other, row.cells, features) for other in row.others]
 
 

@@ -1,7 +1,7 @@
 """Tightens or relaxes questions by the rounding errors of a library.
 
-A library adds floats, and predicts a class by probabilities that are rounded once more. The library confirms every answer to a
-question that is tightened by these errors; the answers to a question relaxed by these errors include the library's answers.
+A library adds floats, and predicts a class by probabilities that are rounded once more. Answers to a question that is
+tightened by these errors are answers in the library; answers to a relaxed question include all answers of the library.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from treesens.compiler.query.query import (
 
 
 def harden(query: Query) -> Query:
-    """The question with every score constraint tightened by twice its numerical band, so that the library confirms all answers.
+    """The question with every score constraint tightened by twice its numerical band, so that all answers hold in the library.
 
-    For an unknown order of additions, three times the band is used: a sum in one order must clear twice the band.
+    For an unknown order of additions, three times the band is used: a sum in one order must exceed the bound by twice the band.
     """
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
@@ -75,7 +75,7 @@ def in_every_order(query: Query, constraint: Constraint) -> Constraint:
 
 
 def in_some_order(query: Query, constraint: Constraint) -> Constraint:
-    """The constraint relaxed by twice the band of models with unknown order: it holds if the original does in some order."""
+    """The constraint relaxed by twice the band of models with unknown order: it holds if the original holds in some order."""
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if not _any_order(query, row):
@@ -92,11 +92,11 @@ def _any_order(query: Query, row: AtLeast | ProbabilitySum) -> bool:
 
 
 def soften(query: Query) -> Query:
-    """The question with every score constraint relaxed by its numerical band, and by the leads that probabilities do not
-    resolve.
+    """The question with every score constraint relaxed by its numerical band, and by the leads that rounding of probabilities
+    may hide.
 
-    Every input that answers the original question under the library's scores and classes also answers the relaxed one. Inputs
-    that answer the original question under probabilities also answer the relaxed question if those probabilities differ from 0.
+    Any input that answers the original question by the library's scores and classes also answers the relaxed question. Inputs
+    that answer the original question by probabilities also answer the relaxed question if these probabilities differ from 0.
     """
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:

@@ -354,8 +354,8 @@ def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) ->
 
 
 def _corner_at(row: ProbabilitySum, values: list[list[Fraction]]) -> Constraint | None:
-    """The constraint that some exponent is strictly better than at a corner, at which the sum is still too small. The corner
-    improves on the exponents `values` by as much as the sum lacks; exponents that cannot suffice alone are omitted.
+    """The constraint that some exponent is strictly better than at a corner, at which the sum is still too small. The corner is
+    better than the exponents `values` by the amount that the sum lacks; exponents that cannot suffice alone are omitted.
     """
     for grid in _GRIDS:
         corner = _corner(row, values, grid)
@@ -366,7 +366,7 @@ def _corner_at(row: ProbabilitySum, values: list[list[Fraction]]) -> Constraint 
 
 
 def _too_small(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> bool:
-    """True if the sum is below its bound at the corner; omitted exponents count with their suprema, which are never reached."""
+    """True if the sum is below its bound at the corner; omitted exponents contribute their suprema, which are never reached."""
     value = Value()
     value.constant = -row.bound
     for term, limits in zip(_shares(row), corner, strict=True):

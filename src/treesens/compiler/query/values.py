@@ -44,8 +44,8 @@ class LinearTerm:
 class DistanceTerm:
     """factor * (distance / width) ** power in one feature, from a point to another point or, if `other` is None, to a value.
 
-    A missing value is 1 width away from every other value, and 0 from a missing value. If `unordered`, the distance between
-    unequal values is 1 width."""
+    A missing value is at distance 1 width from every other value, and at distance 0 from another missing value. If `unordered`,
+    the distance between unequal values is 1 width."""
 
     point: int
     feature: int
@@ -233,7 +233,7 @@ def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange 
 def extremes(term: Term, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction] | None:
     """The least and the greatest value of a term over ranges of its places (None if missing); None if the term has no value.
 
-    Exact, except that value sets with holes count as intervals in distances to other sets, and to values in holes.
+    Exact, except that value sets with holes are treated as intervals in distances to other sets, and to values in holes.
     """
     if isinstance(term, LinearTerm):
         if ranges[0] is None:

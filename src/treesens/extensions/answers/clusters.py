@@ -1,7 +1,7 @@
 """Computes distances of cells to groups of rows, for branching in the search for the nearest pair.
 
-The distance of a cell to a group of rows is a lower bound on its distance to each row: in every feature, the gap between the
-cell's legal values and the range of the group. For a single row, the bound is the exact distance.
+The distance of a cell to a group of rows is a lower bound on the cell's distance to each row: in every feature, the gap between
+the cell's legal values and the range of the group. For a single row, the bound is the exact distance.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Determines which values of a row decide its class, and how far these values may move.
 
-A *sufficient reason* is a set of features such that all inputs that agree with the row on it have the same class, proved
+A *sufficient reason* is a set of features such that all inputs that agree with the row on this set have the same class, proved
 exactly (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and Marques-Silva,
-AAAI 2019). Leaving out one feature after the other gives a reason that is minimal by inclusion. A smallest reason is found by
-implicit hitting sets: it hits every *contrastive* set, a set of features whose change can give another class. A box around the
-values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva, AAAI 2024).
+AAAI 2019). Removing features one by one gives a reason that is minimal by inclusion. A smallest reason is found by implicit
+hitting sets: it hits every *contrastive* set, a set of features whose change can give another class. A box around the values of
+a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva, AAAI 2024).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treesens.solve.combine import TWO_ARITHMETICS, proof_of_parts
 from treesens.solve.options import Options
 
 _LOOK = 30_000
-"""Work of the local search before the first proof; this search settles half of the decisions."""
+"""Work of the local search before the first proof; this search makes half of the decisions."""
 
 Other = tuple[Query, Int32Array]
 """An input of another class, int32[1, features], with the question that it answers."""
@@ -54,7 +54,7 @@ class RowDecisions:
 
     def other_within(self, box: Mapping[int, BoolArray]) -> Other | None:
         """An input of another class in a box, bool[n_cells] by feature; features without an entry are free. None if it is
-        proved that none exists.
+        proved that no such input exists.
         """
         for one in self.known:
             if all(mask[one[1][0, f]] for f, mask in box.items()):
@@ -108,7 +108,7 @@ class RowDecisions:
         return frozenset(np.flatnonzero(cells[0] != self.cells).tolist())
 
     def without_each(self, features: Sequence[int]) -> Features:
-        """A minimal subset of `features` that decides the class: each feature is dropped if the others suffice."""
+        """A minimal subset of `features` that decides the class: each feature is dropped if the other features suffice."""
         kept = frozenset(features)
         for f in features:
             if f in kept and self.other(kept - {f}) is None:

@@ -1,4 +1,4 @@
-"""Converts `explain row N of DATA` to typed questions, one per class; the row itself answers one of them."""
+"""Converts `explain row N of DATA` to typed questions, one per class; the row itself answers one of these questions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from treesens.grammar.tree import ast
 
 
 def explained(found: Declarations, inputs: Inputs, node: ast.Explain, bind: Callable[[ast.Find], q.Query]) -> q.Query:
-    """The typed question, whose constraints require another class than the row's. `bind` binds a `find`."""
+    """The typed question, whose constraints require a class other than the row's. `bind` binds a `find`."""
     point = ast.Name("a", span=node.span)
     model = inputs.models[0].ensemble
     if not model.classes:

@@ -1,8 +1,8 @@
-"""Answers questions about all cavities by means of the known cavities, to which candidates in unknown cavities add boxes.
+"""Answers questions about all cavities from the known cavities; candidates in unknown cavities add boxes to these.
 
-Any method can solve the weaker question, which avoids only the known cavities. If the weaker question has no answer, neither
-has the original. A candidate in an unknown cavity adds the largest maximal boxes around it, and the search continues. The
-number of boxes is finite.
+Any method can solve the weaker question, which avoids only the known cavities. If the weaker question has no answer, the
+original question has none, too. A candidate in an unknown cavity adds the largest maximal boxes around it, and the search
+continues. The number of boxes is finite.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Learning:
         raise AssertionError("counting does not end")
 
     def _candidate(self, query: Query, weaker: Query, *, among_rows: bool) -> Result:
-        """The answer to the weaker question: any answer or, with `among_rows`, one whose cells contain many rows."""
+        """The answer to the weaker question: any answer or, with `among_rows`, an answer whose cells contain many rows."""
         if among_rows:
             result = self._ask(replace(weaker, objective=density(query)), self.budget.within(_BRIEF))
             if result.verdict is not Verdict.UNKNOWN:

@@ -1,7 +1,7 @@
 """The region of a witness, its nearest row of a table, and values near that row.
 
 The distance is over the features that the question does not vary, in widths of their domains (paper, section 6: l2 over
-insensitive features). A missing value is one width away from every other value; so are different unordered values.
+insensitive features). A missing value is one width from every other value, and different unordered values from each other.
 """
 
 from __future__ import annotations

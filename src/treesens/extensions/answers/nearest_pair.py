@@ -2,8 +2,8 @@
 
 Rows that are answers themselves are tried first, since a distance of 0 is optimal. Next, the rows with the closest scores are
 tried one by one, and best-first branch and bound runs over groups of rows. For a group, the native engine minimises the
-distance to the range of its values, which bounds the distance to each row of the group from below. Every pair gives an upper
-bound, and a group that may contain a better pair is split. The bound of the answer is the least bound of the remaining groups.
+distance to the range of its values: a lower bound on the distance to each row of the group. Every pair gives an upper bound,
+and a group that may contain a better pair is split. The bound of the answer is the least bound of the remaining groups.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class _NearestPair:
         return self._result(bound, "native")
 
     def _row_on_values(self, row: int, part: Budget, options: Options | None = None) -> float:
-        """Searches for the pair nearest to one row with a method that chooses values; returns its lower bound."""
+        """Searches for the pair nearest to one row, by a method that chooses values; returns the lower bound."""
         objective = distance_to_row(self.query.space, self.nearest, row)
         question = replace(self.plain, objective=objective)
         found = self.answer(question, options or self.options, part.at_least(_MOMENT))
@@ -226,7 +226,7 @@ class _NearestPair:
         return index[places]
 
     def _rows_as_inputs(self) -> None:
-        """For a question about one input, offers the rows that answer it, if the distance is over all features."""
+        """For a question about one input, offers the rows that answer the question, if the distance is over all features."""
         features = list(self.nearest.features)
         space = self.query.space
         if len(self.query.points) > 1 or len(features) < len(space.names):
@@ -339,7 +339,7 @@ class _NearestPair:
         """Best-first search over groups of rows; returns the least bound that remains.
 
         Every group keeps its bound until it is searched; a group is kept even if its bound is close to the best pair. When all
-        groups are within the tolerance of the best pair, a little time is spent on closing them.
+        groups are within the tolerance of the best pair, the search continues only for a short time, to raise the bounds.
         """
         number = itertools.count()
         queue = [(0.0, 0, next(number), np.arange(len(self.rows.values)))]

@@ -1,8 +1,8 @@
 """Finds pairs near a row by single-feature moves, the first step of the search for the nearest pair.
 
 From a row that is not a pair, insensitive features are moved one by one to the cell that brings the row closest to being a
-pair, relative to the added distance; from a pair, features are moved back towards the row while it stays a pair. Every step is
-one compiled sweep over all cells of all features, in exact arithmetic.
+pair, relative to the added distance; from a pair, features are moved back towards the row as long as a pair remains. Every step
+is one compiled sweep over all cells of all features, in exact arithmetic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds one or several reasons for a row's class, the box around the first reason, and changes that give another class.
 
 `explain row N of DATA` answers `found` with features that are proved to decide the row's class and, if another class exists,
-with a verified input of that class as the witness. The answer `none` means that the class depends on features that may not be
+with a verified input of that class as the witness. The answer `none` means that the class depends on features that must not be
 used: a verified input that agrees with the row on all usable features has another class.
 """
 
@@ -27,7 +27,7 @@ from treesens.values.verify import Witness, verify_cells, verify_values
 class Wanted:
     """The request for reasons: with as few features as possible (`smallest`), several smallest reasons (`most` above 1),
     without the features in `barred`, and with a box around the first reason (`box`). A minimal reason avoids the features that
-    come first in `order`. Changes do not touch the features in `barred` and `held`.
+    come first in `order`. Changes leave the features in `barred` and `held` unchanged.
     """
 
     order: Sequence[int]
@@ -40,10 +40,10 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class RowReason:
-    """The results so far. `several` are reasons, the answer first; `complete` is True if no other reasons exist, `smallest` if
-    no smaller set of features decides the class. `contrast` holds the features whose change gives another class, at `other`; it
-    is None if no allowed change does so, and `other` then shows a forbidden change. `within` is an input of another class that
-    agrees with the row on all usable features, so no reason exists. `box` has the first reason's cells, bool[n_cells].
+    """The results so far. `several` lists reasons, answer first; `complete` is True if no other reasons exist, `smallest` if no
+    smaller set of features decides the class. `contrast` holds features that, if changed, lead to another class, as in `other`;
+    if no allowed change does so, it is None, and `other` shows a forbidden change. `within` is an input of another class that
+    agrees with the row on all usable features, so no reason exists. `box` holds the first reason's cells, bool[n_cells].
     """
 
     several: tuple[Features, ...] = ()
@@ -144,7 +144,7 @@ def _told(query: Query, row: ExplainedRow, row_reason: RowReason, judge: RowDeci
 
 
 def _verified(row: ExplainedRow, other: Other, judge: RowDecisions) -> Witness | None:
-    """An input of another class, as near to the row as its cells allow, confirmed in the library's arithmetic; or None."""
+    """An input of another class, as near to the row as its cells allow, verified in the library's arithmetic; or None."""
     query, cells = other
     found = verify_cells(query, cells, near=row.values[0], library_predict=judge.options.library_predict)
     return found if isinstance(found, Witness) else None

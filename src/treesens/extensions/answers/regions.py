@@ -1,4 +1,4 @@
-"""Finds regions: a region is a wide box of cells around a witness in which every pair is a witness.
+"""Finds regions: a region is a wide box of cells around a witness, in which every pair is a witness.
 
 The paper measures a counterexample's distance from the data by its region, not by a point (section 6): a connected set on which
 all trees keep their leaves. Here, a region starts as the box of these leaves, and every side is extended outwards as long as

@@ -3,8 +3,8 @@
 With one point, all rows are decided at once. With two points, each row needs a partner:
 
 1. Constraints that mention only the first point exclude rows. 2. One sweep over the features that may differ (data/flips.py)
-   gives the partners with the extreme scores. The row counts if one of these partners satisfies all constraints; it does not
-   count if even the extreme scores fail a constraint. 3. If the features that may differ have few combinations of cells, all
+   gives the partners with the extreme scores. The row is counted if one of these partners satisfies all constraints; it is not
+   counted if even the extreme scores fail a constraint. 3. If the features that may differ have few combinations of cells, all
    combinations are tried (`partners_of`).
 4. The native engine searches for a partner in the cells of each remaining row, with one compiled question for all rows.
 5. Remaining rows, and all rows with other backends, are solved one by one as the question with `P = row N of DATA`.
@@ -118,7 +118,7 @@ class _Counter:
         self._accept(np.flatnonzero(exact), x.take(np.flatnonzero(exact)))
 
     def _accept(self, places: Int64Array, x: ManyInputs) -> None:
-        """Counts rows whose points satisfy the question exactly and for which the library agrees."""
+        """Counts rows whose points satisfy the question exactly, and also in the library."""
         if len(places) == 0:
             return
         agrees = self._library_agrees(x, None)
@@ -132,7 +132,7 @@ class _Counter:
                 self.witnesses[int(places[first])] = verdict
 
     def _library_agrees(self, x: ManyInputs, library_predict: Sequence[LibraryReplay] | None) -> BoolArray:
-        """True for rows for which every score constraint holds with the library's scores, bool[rows]."""
+        """True for rows that satisfy every score constraint with the library's scores, bool[rows]."""
         margins = []
         for number, point in enumerate(self.query.points):
             model = self.query.models[point.model].ensemble
@@ -149,7 +149,7 @@ class _Counter:
     # --- two points -----------------------------------------------------------------------------------------------------
 
     def judge_partners(self, budget: Budget) -> None:
-        """Excludes rows that cannot be the first point, and counts rows that have a partner among those tried."""
+        """Excludes rows that cannot be the first point, and counts rows that have a partner among the tried points."""
         alone = [c for c in self.query.constraints if points_in(c) <= {0}]
         twice = np.stack([self.rows.values, self.rows.values])
         same = many_inputs(self.query, twice, np.stack([self.cells, self.cells]))
@@ -229,7 +229,7 @@ class _Counter:
         return many_inputs(self.query, values, cells)
 
     def _rule_out(self, found: Flips, output: int, same: ManyInputs) -> None:
-        """Excludes the rows for which even the partner's best score fails a constraint."""
+        """Excludes the rows for which even the partner's best score violates a constraint."""
         if not found.complete:
             return
         for row in self.query.constraints:
@@ -358,9 +358,9 @@ def partners_of(
     combinations that hold, bool[rows, combinations], and the combinations' cells, int32[combinations, varied].
 
     No extreme score decides a disjunction, and a search for each row is slow. If cells alone decide whether a pair satisfies
-    the question, all combinations of cells are tried at once. A row for which no combination holds does not count, as exact
-    arithmetic proves; a combination that holds is a partner to be replayed. Yields nothing if values decide a constraint, or if
-    there are too many combinations. `legal[f]` flags the cells of feature f that the second point may have.
+    the question, all combinations of cells are tried at once. If no combination holds for a row, exact arithmetic proves that
+    the row does not count; a combination that holds is a partner to be replayed. Yields nothing if values decide a constraint,
+    or if there are too many combinations. `legal[f]` flags the cells of feature f that the second point may have.
     """
     constraints = [c for c in query.constraints if not isinstance(c, SameExcept)]
     size = math.prod(int(legal[f].sum()) for f in varied)

@@ -1,7 +1,7 @@
 """Finds the answers to `top N`: the best answer, then the best answer outside its region, and so on; each answer is verified.
 
-The region of an answer is the set of inputs that reach the same leaves. Regions of different answers are disjoint, and there
-are finitely many, so a solver can prove that only k answers exist. With `diverse`, later answers also lie outside the widened
+The region of an answer is the set of inputs that reach the same leaves. Regions of different answers are disjoint, and their
+number is finite, so a solver can prove that only k answers exist. With `diverse`, later answers also lie outside the widened
 regions of earlier answers (extensions/answers/regions.py), in which every pair is an answer.
 """
 
@@ -107,7 +107,7 @@ class Apart:
         return replace(self.query, constraints=(*self.query.constraints, *self.constraints))
 
     def _outside(self, boxes: tuple[Masks, ...]) -> AnyOf:
-        """The constraint that some point is outside its box in some feature; features that the points share count once."""
+        """The constraint that some point is outside its box in some feature; features shared by the points are counted once."""
         parts: list[CellSet] = []
         for point, box in enumerate(boxes):
             for feature, mask in enumerate(box):

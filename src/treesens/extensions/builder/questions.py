@@ -1,6 +1,6 @@
 """Builds questions and files as objects: `find`, `count` and `sensitive`, with the live models and frames named in them.
 
-Questions passed as objects are answered like texts by `treesens.check_text`. An object can also refer to a feature whose name
+Questions passed as objects are answered by `treesens.check_text`, like texts. An object can also refer to a feature whose name
 cannot be written in a text (because it contains a backquote); such an object cannot be printed.
 """
 
@@ -169,15 +169,15 @@ class Start:
     def such_that(self, *constraints: Constraint) -> Question:
         """The question with these constraints, each on a line of its own."""
         if not constraints:
-            raise UsageError("the question has no constraints", remedy="add one, for instance `a.prob() >= 0.6`")
+            raise UsageError("the question has no constraints", remedy="add a constraint, e.g. `a.prob() >= 0.6`")
         return self._question().such_that(*constraints)
 
     def maximize(self, quantity: Quantity) -> Question:
-        """For `find`: the question without constraints that maximises a quantity."""
+        """For `find`: the unconstrained question that maximises a quantity."""
         return self._question().maximize(quantity)
 
     def minimize(self, quantity: Quantity) -> Question:
-        """For `find`: the question without constraints that minimises a quantity."""
+        """For `find`: the unconstrained question that minimises a quantity."""
         return self._question().minimize(quantity)
 
     def _question(self) -> Question:
@@ -303,7 +303,7 @@ class File:
         """The answers to all questions, for live models and frames; options are as for `treesens.check_text`.
 
         `models` and `data` map the names in the questions to models and frames (or paths); a single model or frame is used for
-        the only name in use. Declared names without an object are read from their paths.
+        the only name in use. If no object is passed for a declared name, the object is read from the declared path.
         """
         from treesens.python.questions import answer_tree
 

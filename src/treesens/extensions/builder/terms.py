@@ -260,7 +260,7 @@ class PointDecision:
         return ~(self == other)
 
     def is_in(self, outcomes: Iterable[object]) -> Constraint:
-        """`in {O1, O2}`: the outcome is one of several."""
+        """`in {O1, O2}`: the outcome is one of several outcomes."""
         if isinstance(outcomes, str):
             raise wrong("outcomes", "a list of names of outcomes", outcomes, "write `[outcome]`")
         names = tuple(given_name_of(name, f"outcomes[{i}]") for i, name in enumerate(outcomes))

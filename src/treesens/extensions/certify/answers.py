@@ -81,7 +81,7 @@ def certified_found(
 def certified_none(
     query: Query, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
-    """Certificates for the claim that a question has no answer: one, or one per case; or the reason if there is none.
+    """Certificates for the claim that a question has no answer (one, or one per case), or the reason for their absence.
 
     `lines` is as for `certified`.
     """
@@ -91,7 +91,7 @@ def certified_none(
 def certified_bound(
     query: Query, limit: float, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
-    """Certificates for the claim that no answer has an objective beyond `limit`: one, or one per case of the claim.
+    """Certificates for the claim that no answer has an objective beyond `limit` (one, or one per case of the claim).
 
     A nearest-row objective has one case per row. `lines` is as for `certified`.
     """

@@ -4,9 +4,9 @@ A disjunction has one case per part. A limit of k changes between two points has
 sum of probabilities is replaced by score rows that it implies: the initial rows of the search, and the rows added for wrong
 candidates of the search (`compiler/query/probabilities.py`). Each score row follows from the sum alone, in any alternative.
 
-If there are too many cases, they form a tree of alternatives, in which one part may prove many cases: a proof for a question
-with some alternatives chosen covers all cases below this question. Contradictory score rows are tried first, because two such
-rows are a part for all cases that contain both rows.
+If there are too many cases, they form a tree of alternatives, in which one part may prove many cases: a proof for a question in
+which some alternatives are chosen covers all cases below this question. Contradictory score rows are tried first, because two
+such rows are a part for all cases that contain both rows.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def proved_in_parts(
 
 
 def _has_sets_above(query: Query) -> bool:
-    """True if every feature that has a value set in some alternative also has a value set outside the alternatives.
+    """True if every feature that has a set of values in some alternative also has a set of values outside the alternatives.
 
     A feature without any set is never missing. So a part without the alternative's set would claim less than the case.
     """

@@ -40,7 +40,7 @@ from treesens.extensions.certify.whole import unsaid, whole_of, whole_of_inputs
 from treesens.values.verify import Witness
 
 MOST_ROWS = 1000
-"""Maximum number of rows proved one by one."""
+"""Maximum number of rows that are proved one by one."""
 
 _BY_VALUE = (AvoidCavities, Difference, ProbabilitySum, ValueSum)
 """Constraints for which the bounds of cells are too weak; for questions about one point, rows are checked by value."""
@@ -181,9 +181,9 @@ def reason_claim(
     *,
     smallest: bool = False,
 ) -> Claim:
-    """The claim that `features` are a minimal reason, and with `smallest` that no reason has fewer features.
+    """The claim that `features` are a minimal reason and, with `smallest`, that no reason has fewer features.
 
-    `others` are the questions for another class; `cells`, int32[features], are the cells of the row; `ask` finds inputs that
+    `others` holds the questions for another class; `cells`, int32[features], are the cells of the row; `ask` finds inputs that
     show that a feature is needed.
     """
     parts = [lacking(pinned(other, cells, features)) for other in others]

@@ -105,7 +105,7 @@ def _without_what_cancels(terms: tuple[Term, ...]) -> Iterator[Term]:
 
 
 def _lines(space: Space, relation: ValueSum) -> Iterator[ValueSum]:
-    """All ways to replace distances between two points by lines below them; none if the relation subtracts such a distance."""
+    """All ways to bound distances between two points by lines from below; none if the relation subtracts such a distance."""
     kept = tuple(term for term in relation.terms if not _is_between(term))
     between = [term for term in relation.terms if isinstance(term, DistanceTerm) and _is_between(term)]
     if any(term.factor < 0 for term in between):

@@ -6,8 +6,8 @@ A distance |x - y| is at least x - y and at least y - x; per pair of cells, the 
 tangents; only a few of these are used. A distance is at most the greatest distance from the cell of either point.
 
 Terms about one value are bounded together: this bound is tighter than the sum of separate bounds, because a number near one row
-is far from another. If a cell has few values, each value is tried. Between two rows, a sum of distances, squares of distances
-and linear terms is a parabola, whose minimum is at an end or at the vertex.
+is far from another row. If a cell has few values, each value is tried. Between two rows, a sum of distances, squares of
+distances and linear terms is a parabola, whose minimum is at an end or at the vertex.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_VALUES = 256
 
 
 def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms: int) -> Bounds:
-    """Lower bounds on `term`; the limit on the sum of all `terms` terms selects the useful tangents."""
+    """Lower bounds on `term`, by tangents that suit the limit on the sum of all terms (`terms` is their number)."""
     assert term.other is not None
     if term.factor > 0 and term.unordered:
         return [[]]  # a distance is not negative

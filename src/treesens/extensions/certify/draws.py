@@ -1,7 +1,7 @@
 """Writes a measure in the form in which the checker adds up boxes (verify/): as successive draws of features, in exact numbers.
 
-First the bin of a feature is drawn, with chances that depend on its parent's bin, and then the cell. A `onehot` group is one
-draw, which sets the values of all members. For varied features only bins are drawn: other features depend on these bins.
+First the bin of a feature is drawn, with probabilities that depend on its parent's bin, and then the cell. A `onehot` group is
+one draw, which sets the values of all members. For varied features only bins are drawn: other features depend on these bins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from treesens.extensions.measure.groups import Group, Groups
 from treesens.extensions.measure.measure import Measure
 
 _UNITS = 1 << 60
-"""Units of chances, which are floats elsewhere; with integer units, the chances of a row add up to exactly 1."""
+"""Units in a probability of 1; in integer units (elsewhere: floats), the probabilities of a row add up to exactly 1."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Draw:
-    """The draw of a feature, or of its bins alone; `chances` are bin probabilities for each bin of the draw `after`."""
+    """The draw of a feature, or of its bins alone; `chances` holds bin probabilities for each bin of the draw `after`."""
 
     feature: int | None
     bins: list[_Cells]
@@ -163,7 +163,7 @@ class Draws:
 
 
 def _exact(row: FloatArray) -> list[Fraction]:
-    """Chances that add up to exactly 1; each is within 2^-60 of its float, except for the greatest chance."""
+    """Probabilities that add up to exactly 1; each is within 2^-60 of its float, except for the greatest probability."""
     whole = [round(Fraction(x) * _UNITS) for x in row.tolist()]
     greatest = whole.index(max(whole))
     whole[greatest] += _UNITS - sum(whole)

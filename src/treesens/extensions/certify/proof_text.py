@@ -72,7 +72,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
 
 
 def _first_tree(statement: Statement, block: ExactlyOne) -> int:
-    """The index of the first tree of a block (a model or learnt trees); all learnt trees count as one more model."""
+    """The index of the first tree of a block (a model or learnt trees); all learnt trees are counted as one more model."""
     query = statement.query
     learnt = block.model - len(query.models)
     if learnt < 0:
@@ -104,7 +104,7 @@ class ProofText:
         """The factor of messages for row units with odd denominators, which arise from division by a number of trees."""
 
     def _starts_of(self, variable: int) -> list[int]:
-        """For every position of a variable, the checker's first cell at or beyond it."""
+        """For every position of a variable, the checker's first cell at or beyond this position."""
         feature = self.layout.places[variable][1]
         grid = self.statement.query.space.grid[feature]
         # Below the categories there are no values; the first category is used. For merged cells, so is the first cell.

@@ -1,8 +1,8 @@
 """Proves the share of a measure by boxes of cells of the fixed features; in each box, all or no inputs are answers.
 
 A box without answers needs one proof of `none`. A box of answers, with the varied features fixed as in a found answer, needs
-one proof per row: no input in the box violates the row. Other boxes are split, those with the largest measure first. The
-checker adds up the boxes itself (verify/, `shares.py`).
+one proof per row: no input in the box violates the row. Other boxes are split, starting with the boxes of the largest measure.
+The checker adds up the boxes itself (verify/, `shares.py`).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Enough = Callable[[float, float], bool]
 
 @dataclass(eq=False)
 class _Box:
-    """A run of cells, `low` to `high`, per fixed feature, and the result: `parts` prove that the box has no answers or, with
-    values `pinned`, that all its inputs are answers; or a `cut` splits the box at a cell of a feature.
+    """A run of cells, `low` to `high`, per fixed feature, and the result: `parts` lists proofs that the box has no answers or,
+    with values `pinned`, that all its inputs are answers; or a `cut` splits the box at a cell of a feature.
     """
 
     low: Int32Array
@@ -57,7 +57,7 @@ class _Box:
 
 @dataclass(frozen=True, eq=False)
 class ShareProved:
-    """The share that boxes prove, and the claim about it."""
+    """The share that the proofs for boxes imply, and the claim about this share."""
 
     lower: float
     upper: float
@@ -105,7 +105,7 @@ class _Boxes:
         return len(self.parts) - 1
 
     def look_at(self, box: _Box, ask: Ask) -> tuple[Fraction, Fraction]:
-        """The proved measures of answers and of other inputs in a box. If both are 0, the box may have been split."""
+        """The proved measures of answers and of other inputs in a box. If both measures are 0, the box may have been split."""
         if self._cut_at_members(box) or self._cut_at_sets(box):
             return Fraction(0), Fraction(0)
         asked = replace(self.query, constraints=(*self.query.constraints, *box.path))

@@ -23,7 +23,7 @@ MOST_ROWS = 64
 BY_SUMS: Final[dict[str, Any]] = {"apart": [], "nodes": [["sums"]]}
 
 MOST_CHOICES = 20_000
-"""Maximum number of combinations of cells of one part, the same as for the method that answers the question."""
+"""Maximum number of combinations of cells of one part, the same limit as for the method that answers the question."""
 
 
 def may_clash(statement: Statement) -> bool:

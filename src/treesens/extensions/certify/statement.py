@@ -36,7 +36,7 @@ from treesens.errors import ModelError
 from treesens.extensions.certify.trees import trees_file
 
 FORMATS = ("xgboost-json", "xgboost-ubj")
-"""Model formats that the checker can read; for other models, it reads the output of `trees_file`."""
+"""Model formats that the checker can read; for other models, the checker reads the output of `trees_file`."""
 
 _sent: dict[str, bytes] = {}
 _MOST_SENT = 4

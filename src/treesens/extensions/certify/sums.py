@@ -44,7 +44,7 @@ MOST_ROWS = 405
 
 
 def with_cell_rows(query: Query) -> Query:
-    """The question with additional rows and sets for the question's relations between values and sums of probabilities."""
+    """The question, with rows and sets added for its relations between values and its sums of probabilities."""
     found = tuple(_with_rows(query.space, query.constraints))
     return query if len(found) == len(query.constraints) else replace(query, constraints=found)
 

@@ -3,9 +3,9 @@
 x goes left if `x < test`, or if `test` is a list that contains the category x. All thresholds are strict cuts of the model's
 number type, so that nothing is rounded; leaves contain their exact weighted values, as floats or as fractions in text form.
 
-If splits treat zeros as missing, a zero takes the branch of missing values, wherever the threshold is. The values left of such
-a split are not an interval, so it is written as two cuts around zero, with a copy of the split on each side. On a path from the
-root to a leaf, each feature needs these cuts only once.
+If splits treat zeros as missing, a zero takes the branch of missing values, wherever the threshold is. The values that go left
+at such a split do not form an interval, so the split is written as two cuts around zero, with a copy of the split on each side.
+On a path from the root to a leaf, each feature needs these cuts only once.
 """
 
 from __future__ import annotations

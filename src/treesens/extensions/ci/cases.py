@@ -57,7 +57,7 @@ def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
 
 
 def _violated(query: ResolvedQuestion, result: Result, words: str) -> str:
-    """The changes in a witness, the expectation, and the equal features; without changes, expectation and points."""
+    """The changes in a witness, the expectation, and the equal features; without changes, the expectation and the points."""
     from treesens.records.answers import found_record
     from treesens.report.changes import Names, change_words, equal_words, row_of, value_words
 

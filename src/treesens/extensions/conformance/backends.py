@@ -56,7 +56,7 @@ _SLOW_START_SECONDS = 8.0
 
 @dataclass(frozen=True)
 class Solved:
-    """The facts of one solve, and the incumbents found on the way."""
+    """The facts of one solve, and the incumbents that it found."""
 
     artifact: Artifact
     outcome: RawOutcome

@@ -167,7 +167,7 @@ def _predicted_words(ensemble: Ensemble, asked: bool) -> list[str]:
 def _predictions(
     ensemble: Ensemble, margins: NDArray[Any], said: Predicted
 ) -> list[tuple[str, NDArray[Any], NDArray[Any]]]:
-    """Compares the library's predictions with those that the ensemble's link makes from the library's own margins."""
+    """Compares the library's predictions with predictions that the ensemble's link computes from the library's own margins."""
     result = []
     finite: NDArray[np.bool_] = np.asarray(np.isfinite(margins.astype(np.float64)).all(axis=1))
     if said.probabilities is not None:

@@ -1,6 +1,6 @@
 """The kit for passes: checks the declared `relation` of a pass on small modules by brute force.
 
-Like the kit for backends, this kit reports each check with a name and a reason, and skips none silently.
+Like the kit for backends, this kit reports each check with a name and a reason, and skips no check silently.
 """
 
 from __future__ import annotations
@@ -100,6 +100,6 @@ class Report:
         return "\n".join([f"{self.subject}: {counts}", *shown])
 
     def raise_if_wrong(self) -> None:
-        """If a check failed or none passed, raises the kit's error with all checks that did not pass."""
+        """If a check failed or no check passed, raises the kit's error with all checks that did not pass."""
         if not self.ok:
             raise self.error(str(self), remedy="fix the failed cases before using the backend or pass")

@@ -19,7 +19,7 @@ def empty_contradiction(s: Sketch) -> None:
     s.clause([])
 
 
-@case("order blocks alone, one of them with a single cell")
+@case("only order blocks, one block with a single cell")
 def orders(s: Sketch) -> None:
     s.order(0)
     s.order(1, cells=[2])
@@ -31,7 +31,7 @@ def chain(s: Sketch) -> None:
     s.fact(2 * int(p[0]), 2 * int(p[1]) + 1)
 
 
-@case("exactly one leaf per tree by type: all leaves denied is infeasible")
+@case("exactly one leaf per tree by type: infeasible if all leaves are denied")
 def no_leaf(s: Sketch) -> None:
     p = s.order(0)
     (leaves,) = s.stumps([2 * int(p[1])])
@@ -46,7 +46,7 @@ def two_leaves(s: Sketch) -> None:
     s.linear(leaves, [1, 1], 2)
 
 
-@case("cells that were dropped: tables count in cells of the grid, predicates in the remaining cells")
+@case("cells that were dropped: tables refer to cells of the grid, predicates to the remaining cells")
 def dropped_cells(s: Sketch) -> None:
     s.cells = (9,)
     p = s.order(0, cells=[1, 4, 5, 8])
@@ -55,7 +55,7 @@ def dropped_cells(s: Sketch) -> None:
     s.linear(p, [-1, -1, -1], -1)
 
 
-@case("cells that the domain forbids: holes of one cell and of several, with cells on both sides, two points")
+@case("cells that the domain forbids: holes of one cell and of several cells, with cells on both sides, at two points")
 def holes(s: Sketch) -> None:
     s.cells = (9, 3)
     p, q = s.order(0, 0), s.order(0, 1)
@@ -115,7 +115,7 @@ def equal_copies(s: Sketch) -> None:
     s.linear([int(left[0]), int(right[0])], [1, -1], 1)
 
 
-@case("two points whose copies are equal in one feature and free in the other")
+@case("two points whose copies are equal in one feature and free in the other feature")
 def equal_except(s: Sketch) -> None:
     p, q = s.order(0, 0), s.order(0, 1)
     u, v = s.order(1, 0), s.order(1, 1)
@@ -192,13 +192,13 @@ def linear_empty(s: Sketch) -> None:
     s.linear([], [], 1)
 
 
-@case("a dyadic row that only one assignment meets, exactly at its bound")
+@case("a dyadic row that only one assignment satisfies, exactly at the bound")
 def linear_tight(s: Sketch) -> None:
     free = s.free(3)
     s.linear(free, [2**30 + 1, 2**29 + 3, -(2**28)], 2**30 + 2**29 + 4, shift=30)
 
 
-@case("a row that is missed by 2**-10: infeasible, and by far more than any tolerance")
+@case("a row that even the best assignment violates by 2**-10: infeasible by far more than any tolerance")
 def linear_missed(s: Sketch) -> None:
     free = s.free(3)
     s.linear(free, [2**30 + 1, 2**29 + 3, -(2**28)], 2**30 + 2**29 + 4 + 2**20, shift=30)
@@ -217,7 +217,7 @@ def linear_implied(s: Sketch) -> None:
     s.linear(free, [1, 1, 1], 2, implied=True)
 
 
-@case("rows that hold only when a positive or a negative literal is true")
+@case("rows that are enforced only if a positive or a negative literal is true")
 def when(s: Sketch) -> None:
     p, free = s.order(0), s.free(3)
     w, a, b = free.tolist()
@@ -227,7 +227,7 @@ def when(s: Sketch) -> None:
     s.clause([2 * w, 2 * int(p[0]) + 1])
 
 
-@case("conditional rows that cannot all hold: infeasible")
+@case("conditional rows that cannot all be satisfied: infeasible")
 def when_infeasible(s: Sketch) -> None:
     free = s.free(3)
     w, a, b = free.tolist()
@@ -276,21 +276,21 @@ def table_when(s: Sketch) -> None:
 # --- objectives --------------------------------------------------------------------------------------------------------
 
 
-@case("a maximum under a row, with a constant and a shift")
+@case("a maximum subject to a row, with a constant and a shift")
 def maximum(s: Sketch) -> Objective:
     free = s.free(5)
     s.linear(free, [-3, -4, -5, -6, -7], -12)
     return maximise(free, [5, 6, 7, 9, 11], constant=-3, shift=2)
 
 
-@case("a minimum, negated as lowering writes it")
+@case("a minimum, negated as in lowering")
 def minimum(s: Sketch) -> Objective:
     free = s.free(5)
     s.linear(free, [3, 4, 5, 6, 7], 12)
     return maximise(free, [-5, -6, -7, -9, -11], constant=4)
 
 
-@case("a maximum of scores of two points under a gap")
+@case("a maximum of scores of two points, subject to a gap")
 def maximum_of_scores(s: Sketch) -> Objective:
     p, q = s.order(0, 0), s.order(1, 0)
     u, v = s.order(0, 1), s.order(1, 1)
@@ -336,19 +336,19 @@ def guide_infeasible(s: Sketch) -> Objective:
 # --- big numbers -------------------------------------------------------------------------------------------------------
 
 
-@case("coefficients beyond 2**62, decided by their size")
+@case("a row with coefficients beyond 2**62, which is decided by the size of the coefficients")
 def big(s: Sketch) -> None:
     free = s.free(3)
     s.linear(free, [3 * BIG, -2 * BIG, BIG], 4 * BIG, shift=70)
 
 
-@case("coefficients beyond 2**62, infeasible by a wide margin")
+@case("a row with coefficients beyond 2**62, which is infeasible by a wide margin")
 def big_infeasible(s: Sketch) -> None:
     free = s.free(3)
     s.linear(free, [3 * BIG, -2 * BIG, BIG], 5 * BIG, shift=70)
 
 
-@case("coefficients beyond 2**62 that decide by their last bit")
+@case("a row with coefficients beyond 2**62, which the last bit of the coefficients decides")
 def big_by_a_bit(s: Sketch) -> None:
     free = s.free(3)
     s.linear(free, [BIG + 1, BIG, BIG - 1], 2 * BIG + 1, shift=70)

@@ -34,7 +34,7 @@ class Item:
 
 
 def completions(reading: Reading, library: Library, offset: int) -> list[Item]:
-    """The completions at a cursor, names before words; none inside comments and strings."""
+    """The completions at a cursor, names before words; no completions inside comments and strings."""
     context = context_at(reading.source, offset)
     if context is None:
         return []

@@ -1,4 +1,4 @@
-"""The open documents of a server. Requests run off the thread that reads messages, and fail without a traceback.
+"""The open documents of a server. Requests run outside of the thread that reads messages, and fail without a traceback.
 
 A position in the protocol is a line, and a column in units of an encoding: UTF-16 code units, unless client and server agree on
 another encoding. Python counts characters; a character above U+FFFF is two UTF-16 code units. Lines end with `\\n`, `\\r\\n`
@@ -134,7 +134,7 @@ class Documents:
         return Lines(text, str(getattr(encoding := self.server.workspace.position_encoding, "value", encoding)))
 
     async def ask(self, question: Callable[[], R]) -> R:
-        """Calls a function that may load a model, off the thread that reads messages."""
+        """Calls a function that may load a model, outside of the thread that reads messages."""
         return await asyncio.get_running_loop().run_in_executor(self.asking, question)
 
     async def check(self, uri: str) -> None:

@@ -58,7 +58,7 @@ MEANINGS: Final = {
         "`expect increasing(M, F)` (or `decreasing`) is a question by itself: the score never falls while F rises."
     ),
     "top": "`top N`: the N best answers, each in a separate region.",
-    "diverse": "`top N diverse`: each answer is outside the widened regions of the others.",
+    "diverse": "`top N diverse`: each answer is outside the widened regions of the other answers.",
     "real": "Any number in the interval or, without an interval, in the column's range.",
     "integer": "Whole numbers in the interval.",
     "category": "`category {NAME = value, ..}`: values with names, without an order.",
@@ -74,13 +74,13 @@ MEANINGS: Final = {
     "inf": "No bound on this side.",
     "none": "The domain contains no such inputs: proved.",
     "some": "There are such inputs: found and verified.",
-    "features": "Every feature that the model splits on.",
+    "features": "Every feature on which the model splits.",
     "pairs": "Every two features.",
     "protected": "The protected features of the model, named in `treesens.toml` next to it.",
     "smallest": "`explain .. smallest`: no smaller set of features decides the class.",
     "from": '`from "FILE"`; `from A to B`: the classes between which the decision flips.',
     "as": "`count rows of D as a`: the name of the row in the constraints.",
-    "to": "`sensitive M to F`: the features that may differ; all others are equal in both inputs.",
+    "to": "`sensitive M to F`: the features that may differ; all other features are equal in both inputs.",
     "label": "The column of a table that is not an input.",
     "rows": "`count rows of D`; `data D from .. rows N`: the first N rows only.",
     "row": "`row N of D`: a row of a table, counted from 0.",
@@ -100,7 +100,7 @@ MEANINGS: Final = {
         "less. `margin(a)` is the raw score of a point, whose sign decides between two classes; `margin(a, C)` is the "
         "raw score of one class."
     ),
-    "factor": "`by factor K`: a class is K times as probable as each of the others.",
+    "factor": "`by factor K`: a class is K times as probable as each of the other classes.",
     "near": "`near D`: among all answers, an answer that looks like the rows of a table.",
     "using": "`near D using likelihood` (or cavities, both, distance): the measure of likeness to the rows.",
     "at": "`typical of D at 95 %`: the region's share of new inputs.",

@@ -148,7 +148,7 @@ def _names(node: ast.Node) -> Iterator[tuple[ast.Name, Role, bool]]:
 
 
 def occurrence_at(found: list[Occurrence], offset: int) -> Occurrence | None:
-    """The name under a cursor, or right before it, or None."""
+    """The name under a cursor, or directly before the cursor; None if there is no name."""
     inside = [one for one in found if one.name.span.start <= offset <= one.name.span.end]
     return next((one for one in inside if offset < one.name.span.end), inside[0] if inside else None)
 

@@ -37,7 +37,7 @@ _MEANING: Final = ("E1", "E2", "E3", "E409")
 """Codes of messages that a declaration with a syntax error may cause."""
 
 _MOST: Final = 32
-"""Maximum number of models and tables that are kept; the least recently used is dropped first."""
+"""Maximum number of models and tables that are kept; the least recently used entry is dropped first."""
 
 T = TypeVar("T")
 
@@ -227,6 +227,6 @@ def _declaration_is_broken(source: Source, syntax: Diagnostics) -> bool:
 
 
 def span_text(span: Span, length: int) -> tuple[int, int]:
-    """The start and end of a span inside a text of some length; at least one character, if the text has one."""
+    """The start and end of a span inside a text of some length; at least one character, if the text is not empty."""
     start = min(span.start, length)
     return start, min(max(span.end, start + 1), length)

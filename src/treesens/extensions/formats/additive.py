@@ -71,7 +71,7 @@ class _Growing(Growing):
         self._grow(())
 
     def _grow(self, place: tuple[int, ...]) -> int:
-        """Grows the subtree below the bins in `place`: splits on the next axis, or a leaf."""
+        """Grows the subtree below the bins in `place`: a split on the next axis, or a leaf."""
         if len(place) == len(self.axes):
             return self.leaf(self.scores[place])
         axis = self.axes[len(place)]
@@ -97,6 +97,6 @@ class _Growing(Growing):
 
 
 def labels_of_codes(categories: Mapping[str, int]) -> tuple[list[str], NDArray[np.int64]]:
-    """The names of categories in the order of their bins, and the bin of each."""
+    """The names of categories in the order of their bins, and the bin of each category."""
     names = sorted(categories, key=lambda name: (categories[name], name))
     return names, np.array([categories[name] for name in names], dtype=np.int64)

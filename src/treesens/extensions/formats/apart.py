@@ -11,7 +11,7 @@ from treesens.compiler.base.child import NoValue, Parent, run
 from treesens.errors import ModelError
 
 _asked: set[str] = set()
-"""Modules that were requested before; a fork server is only started for later files, because it delays the first file."""
+"""Modules that were requested before; a fork server is started only for later files, because its start delays the first."""
 _SECONDS, _SECONDS_PER_MB = 1, 2
 _BYTES, _BYTES_PER_BYTE = 500_000_000, 100
 _START_SECONDS = 60

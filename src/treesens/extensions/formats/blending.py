@@ -32,7 +32,7 @@ def blend_of(
     is_sum: bool,
     **facts: Any,
 ) -> Ensemble:
-    """The ensemble of all members, with weights `shares`. `facts` are fields of the result: link, task, classes, …"""
+    """The ensemble of all members, with weights `shares`. `facts` holds fields of the result: link, task, classes, …"""
     features = _features(members, names, place)
     own = [_plain(member) for member in _one_type(members, place)]
     if not way.counts:

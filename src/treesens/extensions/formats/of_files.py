@@ -25,7 +25,7 @@ class OfFiles:
 
 
 def in_java(rows: NDArray[np.float64]) -> NDArray[Any]:
-    """Stands in for the margins of a Java library; always raises ModelError, because the margins are emulated instead."""
+    """Replaces the margins of a Java library; always raises ModelError, because these margins are emulated instead."""
     raise ModelError(
         f"the library that scores these {len(rows)} rows runs in Java",
         remedy="use replay=emulated; `ensemble.margins_emulated` returns the same margins",

@@ -1,6 +1,6 @@
-"""Reads treelite checkpoints and live treelite models, evaluated like GTIL, treelite's reference implementation.
+"""Reads treelite checkpoints and live treelite models, evaluated as in GTIL, treelite's reference implementation.
 
-GTIL (gtil/predict.cc of version 4): inputs and thresholds have the model's threshold type; NaN takes the default child; a
+GTIL (gtil/predict.cc of version 4): inputs and thresholds have the model's threshold type; NaN goes to the default child; a
 category that is below 0, or not in the list, does not match. Leaves are added to 0 in the leaf type, in the order of the trees,
 and optionally averaged; then float64 base scores are added. The checkpoint lacks other steps of the training library
 (scikit-learn's cast to float32, LightGBM's zero band), so the model is read as treelite evaluates it.
@@ -48,7 +48,7 @@ _LINKS = {
     "hinge": Raw(),
 }
 _OF_SEVERAL = ("identity", "identity_multiclass", "multiclass_ova", "softmax")
-"""Postprocessors that apply to all classes of a target; all others apply only to the first score."""
+"""Postprocessors that apply to all classes of a target; all other postprocessors apply only to the first score."""
 _TASKS = {
     "kBinaryClf": Task.BINARY,
     "kMultiClf": Task.MULTICLASS,
@@ -274,7 +274,7 @@ def _tree_outputs(root: Field, trees: int, outputs: int) -> NDArray[np.int64]:
 
 
 def _count_categories(trees: list[list[Field]], counts: dict[int, int]) -> None:
-    """The number of codes of each categorical feature, from the categories listed in its splits."""
+    """The number of codes of each categorical feature, from the categories that are listed in its splits."""
     splits = []
     for nodes in trees:
         for node in nodes:

@@ -48,7 +48,7 @@ def vote_of(
 ) -> Ensemble:
     """The ensemble of models that vote for `classes`, weighted by `weights` (None: one vote each). `way` breaks ties.
 
-    `facts` are the name and source. Raises ModelError, with `remedy`, if a member's scores do not determine its class.
+    `facts` holds the name and the source. Raises ModelError, with `remedy`, if a member's scores do not determine its class.
     """
     for member in members:
         _check(member, len(classes), place, remedy)

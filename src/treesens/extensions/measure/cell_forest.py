@@ -104,7 +104,7 @@ class ForestBuilder:
 
 
 def _cut(grid: FeatureGrid, present: BoolArray) -> float:
-    """The cut above exactly the cells in `present`, which must be the first cells. Infinite for all cells or no cell."""
+    """The cut above exactly the cells in `present`, which must be the first cells. Infinite for all cells and for no cell."""
     count = int(np.count_nonzero(present))
     if not present[:count].all():
         raise ValueError(f"the cells of `{grid.name}` that go left are not the first ones")
@@ -114,7 +114,7 @@ def _cut(grid: FeatureGrid, present: BoolArray) -> float:
 
 
 def forest_of_pairs(pairs: PairTables, grid: Grid, features: tuple[Feature, ...]) -> Ensemble:
-    """The pair tables as trees: one tree per feature, splitting on the feature's parent, then on the feature."""
+    """The pair tables as trees: one tree per feature, which splits on the feature's parent, then on the feature."""
     builder = ForestBuilder(grid)
     for f, table in enumerate(pairs.tables):
         if table.any() or f == 0:
@@ -124,7 +124,7 @@ def forest_of_pairs(pairs: PairTables, grid: Grid, features: tuple[Feature, ...]
 
 
 def _add_lines(builder: ForestBuilder, pairs: PairTables, f: int, table: Int64Array, low: int, high: int) -> int:
-    """Adds the lines low .. high-1 of a table. Splits on the parent's group halve the lines until the lines left are equal."""
+    """Adds the lines low .. high-1 of a table. Each split on the parent's group halves the lines, until all lines are equal."""
     if (table[low:high] == table[low]).all():
         return _add_entries(builder, f, pairs.groups[f], table[low], 0, table.shape[1])
     middle = (low + high) // 2

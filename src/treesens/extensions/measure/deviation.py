@@ -6,9 +6,9 @@ has the expectation mu - full_r, with the unknown mass mu and its proved part fu
     M_r = product over rounds of exp(t (mu - full)) * product over its hits of (1 - t W_i)
 
 are a supermartingale, because E (1 - t W X) <= exp(-t E W X). With probability 1 - d, no M_r is ever above 1 / d (Ville, *Étude
-critique de la notion de collectif*, 1939). Solved for mu, the inequality yields an upper limit; with 1 + t W for 1 - t W and
-the opposite sign of mu, a lower limit. The limits use the betting method of Waudby-Smith and Ramdas (*Estimating means of
-bounded random variables by betting*, Journal of the Royal Statistical Society B 86, 2024), extended to weighted draws.
+critique de la notion de collectif*, 1939). Solved for mu, the inequality yields an upper limit; with 1 + t W and the opposite
+sign of mu, it yields a lower limit. The limits use the betting method of Waudby-Smith and Ramdas (*Estimating means of bounded
+random variables by betting*, Journal of the Royal Statistical Society B 86, 2024), extended to weighted draws.
 """
 
 from __future__ import annotations

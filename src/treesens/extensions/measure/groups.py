@@ -104,7 +104,7 @@ class Groups:
         return cells
 
     def unfolded_box(self, low: Int32Array, high: Int32Array) -> tuple[Int32Array, Int32Array]:
-        """The first and last cells of a search box, for all features; both contain the same inputs satisfying the groups."""
+        """The first and last cells of a search box, for all features; both contain the same inputs that satisfy the groups."""
         first, last = low.copy(), high.copy()
         for group in self.groups:
             start, end = int(low[group.place]), int(high[group.place])

@@ -34,13 +34,13 @@ _UNITS = 1 << 61
 
 
 def check_measure(name: MeasureName, has_table: bool) -> None:
-    """Raises UsageError if the measure requires a table and there is none."""
+    """Raises UsageError if the measure requires a table that is missing."""
     if name in LEARNT and not has_table:
         raise UsageError(f"the measure `{name}` is learnt from a table", remedy="add --data FILE")
 
 
 def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -> Int32Array:
-    """Cells int32[rows, features] of those `rows`, float64[all, features], in the domain. Raises DataError without rows."""
+    """Cells int32[rows, features] of those `rows` (float64[all, features]) in the domain. Raises DataError without rows."""
     cells = cells_of_rows(query.space.grid, rows[legal_rows(query, rows)])
     cells = cells[groups.legal_rows(cells)]
     if len(cells) == 0:
@@ -86,7 +86,7 @@ def uniform(space: Space, groups: Groups) -> Measure:
 
 
 def all_cells(space: Space, groups: Groups) -> Measure:
-    """The measure in which all cells with a legal value, and the missing cell, have equal weight; in a group, all members."""
+    """The measure in which all cells with a legal value, all members of a group, and the missing cell have equal weight."""
     counts = groups.counts
     weights = [
         np.ones(counts[f], np.int64) if f in counts else legal.astype(np.int64) for f, legal in enumerate(space.legal)
@@ -95,7 +95,7 @@ def all_cells(space: Space, groups: Groups) -> Measure:
 
 
 def _weights(name: str, domain: Domain, grid: FeatureGrid) -> tuple[Int64Array, bool]:
-    """The weights of the cells, and True if they are exact."""
+    """The weights of the cells, and True if the weights are exact."""
     if isinstance(domain, ValueDomain):
         weights, exact = _by_value(domain, grid), True
     else:

@@ -25,8 +25,8 @@ _UNSURE = 1e-6
 class PairTables:
     """The score of an input: the sum over features f of tables[f][group of the parent, group of f].
 
-    `groups`, int32[n_cells] per feature, numbers the bins, followed by categories and missing values without rows, if any.
-    `parent`, int32[features], is -1 at the root, whose table has one line. `tables`, int64 in units of 2**-SHIFT, has no
+    `groups`, int32[n_cells] per feature, holds the bin of each cell; categories and missing values without rows form a further
+    bin. `parent`, int32[features], is -1 at the root, whose table has one line. `tables`, int64 in units of 2**-SHIFT, has no
     positive entries. An input with a cell without rows is less typical than all inputs without such a cell.
     """
 

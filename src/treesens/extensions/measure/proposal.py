@@ -3,7 +3,7 @@
 A tilt multiplies the share of every cell by a factor, one per feature and cell. Tilts are fitted to affected inputs by the
 cross-entropy method (R. Rubinstein, *The cross-entropy method for combinatorial and continuous optimization*, Methodology and
 Computing in Applied Probability 1, 1999); several tilts are fitted as a mixture by expectation maximisation. A bad fit only
-costs draws; results stay correct.
+increases the number of draws; results stay correct.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def tilts_for(
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Runs of cells of a feature with roughly equal shares: `of` is each cell's run, and `shares` are the runs' shares."""
+    """Runs of cells of a feature with roughly equal shares: `of` holds each cell's run, and `shares` holds the runs' shares."""
 
     of: Int32Array
     shares: FloatArray

@@ -1,6 +1,6 @@
 """Estimates a share from rounds of draws from open boxes; results of earlier rounds determine the plan of each round.
 
-If affected inputs are rare, a walk searches for examples, then draws are tilted towards them. The walk's inputs must reach ever
+If affected inputs are rare, a walk searches for examples; draws are then tilted towards them. The walk's inputs must reach ever
 lower levels of their scores' shortfall; at each level, the best part is duplicated, and every input takes random steps that
 stay below the level (subset simulation: S.-K. Au and J. Beck, *Estimation of small failure probabilities in high dimensions by
 subset simulation*, Probabilistic Engineering Mechanics 16, 2001). The inputs that the walk finds only guide the draws.
@@ -39,7 +39,7 @@ _EVERY = 5
 
 @dataclass
 class Sampler:
-    """Draws from the currently open boxes of `search`."""
+    """Random draws from the currently open boxes of `search`."""
 
     search: ShareSearch
     precision: Precision
@@ -68,7 +68,7 @@ class Sampler:
         return self.estimate is not None and self.precision.reached(self.estimate.low, self.estimate.high)
 
     def scout(self, budget: Budget) -> None:
-        """Searches for affected inputs, and tilts draws towards them if they are rare."""
+        """Searches for affected inputs and, if these are rare, tilts draws towards them."""
         first = self.search.sample(_FIRST, self.seed)
         if len(first.concerned) >= _FREQUENT * _FIRST:
             return

@@ -1,7 +1,7 @@
-"""Finds a measure's affected share: a proved interval, and in it a guaranteed estimate (docs/measures.md).
+"""Finds a measure's affected share: a proved interval, and a guaranteed estimate inside this interval (docs/measures.md).
 
 Branch and bound alternates with draws: draws determine which boxes are split, and proved boxes need no draws. As soon as the
-remaining draws cost no more than all boxes so far, the search continues with draws only.
+remaining draws cost no more time than all boxes so far, the search continues with draws only.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _DRAWS_PER_NODE = 48
 _MOST_BOXES = 1_500_000
 _MOST_BYTES = 400_000_000
 _BOXES_SHARE = {False: 0.5, True: 0.8}
-"""Maximum share of the time that is spent on boxes, without (False) and with (True) a required proof."""
+"""Maximum share of the time that is spent on boxes if a proof is not required (False), or is required (True)."""
 _BLOCK = 10_000
 _MOMENT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """The interval from `lower` to `upper` is proved. `closed` is True if the interval or the interval of the estimate is
-    narrow enough; if not, `reason` explains why. `drawn` are affected inputs from the open boxes.
+    """The interval from `lower` to `upper` is proved. `closed` is True if the proved interval or the estimate's interval is
+    narrow enough; if neither is, `reason` explains why. `drawn` holds affected inputs from the open boxes.
     """
 
     lower: float
@@ -56,7 +56,7 @@ class ShareRun:
     progress: Callable[[Masses], None] | None = None
     draws_at_most: int | None = None
     decided: Callable[[float, float], bool] | None = None
-    """Returns True if a proved interval answers the question. If set, most time is spent on boxes until it returns True."""
+    """Returns True if a proved interval answers the question. If set, most time is spent on boxes until the result is True."""
     first_nodes: int = _FIRST_NODES
     """Number of boxes that are split in the first turn."""
 

@@ -40,7 +40,7 @@ class Row:
 
 @dataclass
 class Sides:
-    """`values` int64[leaves, tables] and `base` int64[tables] are in units of 2**-shift; `choices` int32[choices, varied] are
+    """`values` int64[leaves, tables] and `base` int64[tables] are in units of 2**-shift; `choices` int32[choices, varied] holds
     cells of the features `varied`. An input is affected if one choice satisfies the rows in `first`, another choice satisfies
     those in `second` and, if `apart_counts`, the values of `compared` at both choices differ by `apart` (possible, certain).
 
@@ -126,7 +126,7 @@ def _placed(row: AtLeast, model: CellEnsemble, tables: dict[Weights, int]) -> tu
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
-    """Tables in rounded units of 2**drop units of 2**-shift. A rounded score v covers exact scores in [v, v + slack]."""
+    """Tables in units of 2**(drop - shift), with rounded entries. A rounded score v covers exact scores in [v, v + slack]."""
 
     values: Int64Array
     base: Int64Array

@@ -7,7 +7,7 @@ rows is at most k / (m + 1) (V. Vovk, A. Gammerman, G. Shafer, *Algorithmic Lear
 
 The isolation score comes from scikit-learn's forest over the cells of the models, converted to trees with integer leaves. The
 forest (F. T. Liu, K. M. Ting, Z.-H. Zhou, *Isolation Forest*, ICDM 2008) isolates an input by random cuts; the fewer cuts are
-needed on average, the less typical is the input. The values of the features are cell numbers, so all cuts are cuts of the
+needed on average, the less typical the input is. The values of the features are cell numbers, so all cuts are cuts of the
 models. A leaf adds its depth plus the mean depth of a random tree with the leaf's number of rows.
 """
 
@@ -31,7 +31,7 @@ SEED = 0
 
 
 def split_rows(count: int) -> tuple[Int64Array, Int64Array]:
-    """Splits the rows at random into two halves, one for learning and one held out; the first half may have one row more."""
+    """Splits the rows at random into two halves, one for learning, the other held out; the first half may have one row more."""
     order = np.random.default_rng(SEED).permutation(count)
     half = (count + 1) // 2
     return order[:half], order[half:]

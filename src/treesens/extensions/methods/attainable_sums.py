@@ -46,7 +46,7 @@ _INT64_BITS = 62
 class _Part:
     """A group of trees that share features: the trees' variables, and the contribution of each combination of cells to rows.
 
-    `sums` are the distinct contributions, int64[n, rows]; `choice` int32[n, variables] holds a combination for each sum.
+    `sums` holds the distinct contributions, int64[n, rows]; `choice` int32[n, variables] holds a combination for each sum.
     """
 
     variables: tuple[int, ...]
@@ -106,7 +106,7 @@ def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
-    """The variables; None if some variable has no legal cell, a case in which the compiler has a better message."""
+    """The variables; None if some variable has no legal cell (the compiler then has a better message)."""
     features = len(query.space.names)
     varied = frozenset(range(features)) if parts.same is None else parts.same.varied
     number = np.zeros((len(query.points), features), np.int32)

@@ -53,7 +53,7 @@ _WALKS = 10_000_000
 
 
 class Combinations:
-    """Combinations of slots: `chosen`, int32[N, points, features], holds the slot numbers, and `cells` the cell numbers.
+    """Combinations of slots: `chosen`, int32[N, points, features], holds the slot numbers, and `cells` holds the cell numbers.
 
     `total` is the number of combinations before `of` applies the constraints on single points.
     """
@@ -96,7 +96,7 @@ class Combinations:
         )
 
     def ranges(self, numbers: Int64Array) -> dict[Place, ValueRange | None] | Place:
-        """The values of every place in these combinations or, if a place is missing in some but not in all, this place."""
+        """The values of every place in these combinations, or a place that is missing in some but not all of them."""
         found: dict[Place, ValueRange | None] = {}
         for root in dict.fromkeys(self.roots.values()):
             reaches = self.slots[root[1]].reaches
@@ -215,7 +215,7 @@ class Combinations:
     # --- sums -------------------------------------------------------------------------------------------------------------
 
     def best_of_form(self, form: LinearForm, *, upwards: bool) -> tuple[Exact, int]:
-        """The greatest (or least) value of a form for every combination; if values matter, an upper (or lower) bound."""
+        """The greatest (or least) value of a form for every combination; if values matter, an upper (or lower) bound on it."""
         parts: list[tuple[Exact, Fraction]] = []
         for term in form.scores:
             values, shift = self.scores(term.point)
@@ -247,7 +247,7 @@ class Combinations:
         return _summed(parts, self.count)
 
     def best_of_objective(self, goal: Objective) -> tuple[Exact, int]:
-        """The objective at the best values of every combination, or an optimistic bound on it."""
+        """The objective at the best values of every combination, or an optimistic bound on the objective."""
         if not goal.values:
             return self.best_of_form(goal.form, upwards=goal.maximize)
         if not goal.largest:

@@ -46,8 +46,8 @@ def least_cost_on_trees(
     """The solution with the least total cost of cells; the objective of the question is ignored.
 
     Costs are int64[n_cells] per place; -1 forbids a cell. Returns None if the question needs the compiled path, if the engine
-    has an internal error, or if a domain is empty, a case in which the compiler has a better message. Alternatives between
-    bounds are solved one after the other, each with the requirement to improve on the best solution.
+    has an internal error, or if a domain is empty (the compiler then has a better message). Alternatives between bounds are
+    solved one after the other, each with the requirement to improve on the best solution.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]
@@ -120,8 +120,8 @@ def least_level_on_trees(
 ) -> LevelOutcome | None:
     """The least level of a solution (its highest cell level); levels are int32[n_cells] per place, and -1 forbids a cell.
 
-    Returns None if the question needs the compiled path, if the engine has an internal error, or if a domain is empty, a case
-    that the compiler reports better. Alternatives between bounds are solved in turn, each below the best level so far.
+    Returns None if the question needs the compiled path, if the engine has an internal error, or if a domain is empty (the
+    compiler then has a better message). Alternatives between bounds are solved in turn, each below the best level so far.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]

@@ -3,8 +3,8 @@
 In z3, values are rationals; in a model, they are floats. Therefore `unsat` is a proof, but a solution found by z3 is rounded to
 floats, and counts only if the floats satisfy the relations.
 
-z3 is fast for linear arithmetic and slow for squares. Therefore each square becomes a variable, and a proposed point that
-contradicts a square adds lemmas: tangents below and secants above (incremental linearization: Cimatti et al., TACAS 2017).
+z3 is fast for linear arithmetic and slow for squares. Therefore each square becomes a variable; if a proposed point
+contradicts a square, lemmas are added: tangents below, secants above (incremental linearization: Cimatti et al., TACAS 2017).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FINE = 30
 @dataclass(frozen=True)
 class Inside:
     """A result about the values in some cells. `values`, float64[points, features], satisfies all relations; `none` is True if
-    no values do so; if neither is set, the result is undecided. No values have an objective better than `bound`.
+    no such values exist; if neither is set, the result is undecided. No values have an objective better than `bound`.
     """
 
     values: FloatArray | None = None

@@ -63,7 +63,7 @@ def close_by_enumeration(
     enumerate_all: Enumerate = enumerate_combinations,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """The result `before` of a search; if it is open, it is completed by enumerating all combinations of cells."""
+    """The result `before` of a search, completed by enumerating all combinations of cells if it is open."""
     start = time.monotonic()
 
     joined = _join_cells(query, options, before, on_better)

@@ -26,7 +26,7 @@ _SECONDS = 0.3
 
 
 class Walk(Protocol):
-    """The interface of a walk through single combinations (`Enumeration`) that a walk through groups uses."""
+    """The part of a walk through single combinations (`Enumeration`) that a walk through groups uses."""
 
     query: Query
     combinations: Combinations

@@ -32,7 +32,7 @@ from treesens.solve.options import Options
 from treesens.values.verify import Witness
 
 MOST = 2_000_000
-"""Maximum of the number of combinations times the number of rows."""
+"""Maximum product of the number of combinations and the number of rows."""
 
 _Best: TypeAlias = tuple[Fraction, Witness, int]
 """The distance (squared for l2), a pair with this distance, and the row."""
@@ -46,7 +46,7 @@ def enumerate_rows(
     on_better: Callable[[Witness], None] | None,
     known_witness: Witness | None,
 ) -> Result | None:
-    """The closed answer; None if there are too many rows, at the time limit, or if a combination remains undecided.
+    """The closed answer; None if there are too many rows, if the time limit is reached, or if a combination remains undecided.
 
     `known_witness` comes from an earlier search; better pairs are passed to `on_better`.
     """

@@ -33,9 +33,9 @@ _FEW = 8
 _CLOSE = Fraction(1, 20_000)
 """The precision to which objectives are bounded over ranges of values."""
 _CHOICES = 60
-"""Number of values tried in the cells of a combination before z3 decides."""
+"""Number of values that are tried in the cells of a combination before z3 decides."""
 _STEPS = 40
-"""Number of improvements tried in one combination before improvements must exceed `_CLOSE`."""
+"""Number of improvements that are tried in one combination before improvements must exceed `_CLOSE`."""
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Enumeration:
         """Checks combinations, the best first, until the remaining combinations cannot improve the answer. Returns False at the
         time limit; the unchecked combinations then yield a bound.
 
-        `alive`, bool[N], flags the remaining combinations, and is updated. If `value` is set, answers must improve on it.
+        `alive`, bool[N], flags the remaining combinations, and is updated. If `value` is set, answers must improve on `value`.
         """
         if self.known is not None:
             self._keep(self.known)
@@ -153,7 +153,7 @@ class Enumeration:
             self._improve_inside(goal, number, verdict, key)
 
     def decide(self, asked: Alternatives, seconds: float = inf) -> Inside:
-        """Decides the values in some cells, and records whether z3 excluded them."""
+        """Decides the values in some cells, and records whether z3 excluded these values."""
         inside = decide_values(asked, lambda: min(seconds, self.left()))
         self.asked_z3 |= inside.by_z3 and inside.none
         return inside
@@ -183,7 +183,7 @@ class Enumeration:
                 self.on_better(witness)
 
     def _improve_inside(self, goal: Objective, number: int, witness_known: Witness, key: Fraction) -> None:
-        """Searches for improvements in the same cells until it finds no more, and records a bound on further improvements."""
+        """Searches for improvements in the same cells until no more are found, and records a bound on further improvements."""
         value = objective_form_value(goal, inputs_of(self.query, witness_known.values))
         sign = 1 if goal.maximize else -1
         for step in range(2 * _STEPS):
@@ -205,7 +205,7 @@ class Enumeration:
         self._close_inside(goal, number, key)
 
     def _better_values(self, values: FloatArray) -> Witness | None:
-        """Records the pair with these values and returns it; None if the library rejects it."""
+        """Records the pair with these values and returns it; None if the library rejects the pair."""
         witness = verify_values(self.query, values, library_predict=self.library_predict)
         if not isinstance(witness, Witness):
             return None

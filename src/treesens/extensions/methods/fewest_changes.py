@@ -3,7 +3,7 @@
 The claim "no answer changes only this set" is a question like `sensitive m to {..}`. It is proved quickly, while a search that
 minimises a count makes little progress. A proof shows that every answer differs in a feature outside the set; the next sets to
 try are the smallest sets that hit the complements of all proved sets (Moreno-Centeno and Karp, "The implicit hitting set
-approach to solve combinatorial optimization problems", Operations Research 61, 2013). Their size is a lower bound.
+approach to solve combinatorial optimization problems", Operations Research 61, 2013). The size of these sets is a lower bound.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class FewestChanges:
         self.uncounted = frozenset(range(len(query.space.names))) - wanted.features
         self.best: Result | None = None
         self.seen: Witness | None = None
-        """The answer that differs only in features of the set tried last, if any."""
+        """The answer that differs only in features of the set that was tried last, if any."""
         self.value = len(self.free) + 1
         counted = [one for one, least in implied_changes(self.constraints) if least == 1 and one <= wanted.features]
         self.to_hit = [one & self.free for one in counted]

@@ -95,7 +95,7 @@ def _shared(of: Combinations) -> set[int]:
 
 
 def _sums(query: Query, alone: Sequence[Combinations]) -> tuple[list[Exact], Fraction]:
-    """The contribution of every point to the form, as an integer multiple of a unit; greater is better."""
+    """The contribution of every point to the form, as an integer multiple of a unit; greater multiples are better."""
     assert query.objective is not None
     form, upwards = query.objective.form, query.objective.maximize
     parts = [

@@ -4,7 +4,7 @@ For l1, l2, l0 and sums, the tree path searches for the least cost (`engine/leve
 
 The cost of a cell is the least distance from the row's value to the cell, and the costs of a point are summed. For a sum of
 features, a cell's cost is its distance from the best value. Without relations, values can be as near to the row as their cells
-allow, so the cheapest cells determine the answer. Other questions, and answers that are not confirmed, use the compiled path.
+allow, so the cheapest cells determine the answer. Other questions, and answers that are not verified, use the compiled path.
 
 For linf, the search finds the least radius with an answer. The boxes around a row are nested, and new cells enter the box only
 at finitely many radii. Each decision uses only the trees inside its box: the trees of the models (`least_level_on_trees`), or

@@ -1,4 +1,4 @@
-"""Decides values inside cells by trying all combinations of values at once, in integers, if there are few combinations.
+"""Decides values inside cells by trying all combinations of values together, in integers, if there are few combinations.
 
 If the cells of a combination contain few integers (or listed values), a table of all combinations of values is faster than any
 solver. The table is exact, because values and factors are first converted to common denominators.
@@ -82,7 +82,7 @@ class _Table:
         self.axis = {place: number for number, place in enumerate(self.lists)}
 
     def holds(self, relation: ValueSum) -> NDArray[np.bool_] | bool | None:
-        """True where a relation holds; broadcasts to the whole table. None if the numbers are too long for the table."""
+        """True where a relation holds; it broadcasts to the whole table. None if the numbers are too long for the table."""
         parts = [self._part(term) for term in relation.terms]
         if any(part is None for part in parts):
             return False  # a linear term has a missing value
@@ -102,7 +102,7 @@ class _Table:
         return np.asarray(total < limit if relation.strict else total <= limit, bool)
 
     def _part(self, term: Term) -> tuple[NDArray[Any], Fraction] | None:
-        """A term as integers over the table, and their unit; None if the term has no value."""
+        """A term as integers over the table, and the unit of the integers; None if the term has no value."""
         if isinstance(term, LinearTerm):
             found = self._whole([self._values(term.places[0])])
             return None if found is None else (found[0][0], term.factor / found[1])

@@ -1,4 +1,4 @@
-"""Slots are the choices for a feature of a small domain: the cells of the feature, or its values if there are few. A joint
+"""Slots are the choices for a feature of a small domain: the cells of the feature, or its values if these are few. A joint
 choice for features sets exactly one member of each one-hot group to 1.
 
 If each value has its own slot, the slots determine relations between values.
@@ -19,7 +19,7 @@ from treesens.compiler.query.values import Place, ValueRange, ValueSum
 from treesens.values.distance_costs import cell_reaches
 
 FEW = 64
-"""Maximum number of values at which each value of a feature has its own slot."""
+"""Maximum number of values of a feature for which each value has its own slot."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
 
 
 def related_features(query: Query) -> set[int]:
-    """The features for which values matter, and not only cells."""
+    """The features for which not only the cells but also the values matter."""
     found: set[int] = set()
     for constraint in query.constraints:
         found |= {f for _, f in _related(constraint, len(query.space.names))}
@@ -141,7 +141,7 @@ def count_inputs(query: Query, point: int) -> int:
 
 
 def _cases(block: Mapping[Key, Member]) -> Iterable[list[Int32Array]]:
-    """Yields products of options, one list per feature; they cover all choices. A group has a product per member."""
+    """Yields products of options, one list per feature; the products cover all choices. A group has a product per member."""
     members = list(block.values())
     if any(member.ones is None for member in members):
         yield [member.options for member in members]

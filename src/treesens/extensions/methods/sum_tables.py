@@ -12,7 +12,7 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 
 MOST_BITS = 1 << 23
-"""Maximum number of sums in a table, which takes a million bytes per part."""
+"""Maximum number of sums in a table; such a table takes a million bytes per part."""
 MOST_FRONT = 4096
 """Maximum number of Pareto-optimal pairs of sums that are combined with the table."""
 _MOST_GROWN = 1 << 22

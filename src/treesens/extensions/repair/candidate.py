@@ -67,7 +67,7 @@ class Editor:
         self._own_leaf, self._variable = number[self._own_at] - 1, number[self._copy_at] - first
 
     def _trees(self, own: FloatArray, values: FloatArray, *, alone: bool = False) -> list[Tree]:
-        """To write: trees with leaves `own`, float64[leaves, W], and copies with `values`, which replace trees if `alone`."""
+        """Trees to write, with leaves `own`, float64[leaves, W], and copies with `values`, which replace trees if `alone`."""
         changed, variables = set(self.variables.forest.changed), self.variables
         copies: dict[int, list[Tree]] = {}
         for copy, start in zip(variables.copies, variables.start.tolist(), strict=False):

@@ -27,7 +27,7 @@ _SWING_SECONDS = 10.0
 
 
 class FileProof:
-    """Proofs about repaired files of one model; `rows`, float64[rows, features], are the rows of the training table."""
+    """Proofs about repaired files of one model; `rows`, float64[rows, features], holds the rows of the training table."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from treesens.errors import ModelError
 class Copy:
     """A copy of `tree` without the splits on some features.
 
-    `node` int32[N] are the nodes of the ensemble whose splits are copied, parents first and siblings next to each other; `left`
+    `node` int32[N] holds the ensemble's nodes whose splits are copied, parents first and siblings next to each other; `left`
     and `right` int32[N] are child positions in `node`, or -1 at leaves. For each i, the value of the leaf at `position[i]` has
     a summand: `weight[i]` times the value of the ensemble's leaf `leaf[i]`. The weight is a share of the table's rows.
     """
@@ -135,7 +135,7 @@ class Forest:
         return Copy(tree, node, left, right, np.tile(at, len(members)), leaf, weight)
 
     def reached(self, copy: Copy, cells: Int32Array) -> Int64Array:
-        """The leaf of a copy that every row reaches, int64[rows], as an index into the leaves of the copy."""
+        """For each row, the leaf of a copy that the row reaches, int64[rows], as an index into the leaves of the copy."""
         at = np.zeros(len(cells), dtype=np.int64)
         for position, (node, left) in enumerate(zip(copy.node.tolist(), copy.left.tolist(), strict=True)):
             if left < 0:
@@ -165,7 +165,7 @@ class Tree:
     """A tree to write: the splits of `copy` (or, without a copy, of the tree `source`) with new leaves.
 
     `values`, float64[leaves of the tree, W], holds the leaf values, in the order of the ensemble or of `copy.leaves`; None
-    keeps the tree as it is in the file.
+    leaves the tree in the file unchanged.
     """
 
     source: int

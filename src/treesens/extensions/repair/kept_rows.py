@@ -21,7 +21,7 @@ _SOLVED = 1e-7
 @dataclass(frozen=True, eq=False)
 class KeptRows:
     """The `rows`, float64[rows, features]. `forms` holds the rows' scores from the changed trees alone, as linear forms in the
-    variables, one form per row and output; `sums` are the values of the forms in the original model.
+    variables, one form per row and output; `sums` holds the values of the forms in the original model.
     """
 
     rows: FloatArray

@@ -80,16 +80,16 @@ class Search:
 
 
 _STEPS = 5
-"""Steps of the program between two searches for pairs."""
+"""Number of steps of the program between two searches for pairs."""
 _MORE_STEPS = 40
-"""Steps of the program that changes only the leaves of the copies, towards the model."""
+"""Number of steps of the program that changes only the leaves of the copies, towards the model."""
 _TRIES = 2
 """Maximum number of rounds that collect pairs among rows before the engine is called."""
 _QUESTIONS = 10
 """Maximum number of engine calls before the program continues."""
 _LEAST_SHARE = 1e-3
 _EVALUATED = 4_000
-"""Number of inputs evaluated at once in the search for pairs among rows."""
+"""Number of inputs that are evaluated together in the search for pairs among rows."""
 _NEAR = 1e-9
 """Decrease of the cost that counts as an improvement."""
 _HALVINGS = 20
@@ -112,7 +112,7 @@ class LeafSearch:
         self._ways = {climber: Ways(repair.variables, climber, self.model.ensemble) for climber in self.climbers}
 
     def best(self, blend: FloatArray) -> FloatArray:
-        """Proved leaves that are better than the blend on the rows set aside; if there are none, the blend."""
+        """Proved leaves that are better than the blend on the rows set aside; if no such leaves exist, the blend."""
         repair, program = self.repair, self.program
         first = self._first(blend)
         deadline = time.monotonic() + repair.options.time_limit
@@ -155,7 +155,7 @@ class LeafSearch:
         """Proved initial leaves: the blend, or a blend with a mean whose copies are adjusted to predict like the model.
 
         The copies have no splits on varied features, so a change of their leaves does not affect any pair. The adjusted mean
-        replaces the mean if it is nearer to the model on the rows set aside, and if the promises are proved for it.
+        replaces the mean if it is nearer to the model on the rows set aside, and if its promises are proved.
         """
         repair, aside = self.repair, self.repair.aside()
         if not self.climbers or repair.stop.is_set():
@@ -192,7 +192,7 @@ class LeafSearch:
 
     def _between(self, inside: FloatArray, outside: FloatArray, share: float) -> FloatArray | None:
         """A point on the line from the mean to `outside`. The part of the line next to `outside` costs less than `inside`; the
-        point is at `share` of this part, counted from the mean. None if `outside` does not cost less than `inside`, either.
+        point is at `share` of this part, counted from the mean. None if `outside` itself does not cost less than `inside`.
         """
         mean, value = self.mean, self.program.value
         limit = value(inside) - _NEAR

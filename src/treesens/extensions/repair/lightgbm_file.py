@@ -25,7 +25,7 @@ class LightGBMWriter:
     def __init__(self, ensemble: Ensemble, data: bytes) -> None:
         if ensemble.average > 1:
             raise ModelError(
-                "the trees of the model are averaged (boosting=rf): adding a tree would change all others",
+                "the trees of the model are averaged (boosting=rf): adding a tree would change all other trees",
                 place=ensemble.source.path,
                 remedy="train the model as a booster",
             )

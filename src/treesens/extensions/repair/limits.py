@@ -36,7 +36,7 @@ class Limits:
         self._equal, self._stacked = len(values), None
 
     def add(self, form: FloatArray, limit: float) -> None:
-        """Adds the limit form @ values <= limit."""
+        """Adds the limit `form @ values <= limit`."""
         self._forms.append(sparse_matrices().csr_matrix(form))
         self._limits.append(limit)
         self._stacked = None

@@ -15,13 +15,13 @@ from treesens.extensions.repair.program import ROOM, Variables
 from treesens.extensions.repair.proof import Asking
 
 _MOST_VALUES = 64
-"""Maximum number of values of a feature that are tried at once; if there are more, a sample is tried."""
+"""Maximum number of values of a feature that are tried together; if there are more, a sample is tried."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """Pairs of inputs, float64[pairs, features] each: each input in `high` has a higher score than its partner in `low`.
-    `rows`, int64[pairs], are the table rows from which the pairs were made, if any.
+    `rows`, int64[pairs], holds the table rows from which the pairs were made, if any.
     """
 
     high: FloatArray
@@ -88,7 +88,7 @@ class Climber:
         return Pairs(high[None][: int(found)], low[None][: int(found)])
 
     def _neighbours(self, high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The pair itself, and all pairs that differ from it in one feature (of one input only, if the feature is varied)."""
+        """The pair itself, and all pairs that differ from it in one feature; a varied feature changes in one input only."""
         ups, downs = [high[None]], [low[None]]
         for f, known in enumerate(self.values):
             values = known if len(known) <= _MOST_VALUES else self.random.choice(known, _MOST_VALUES, replace=False)
@@ -113,7 +113,7 @@ def _values(space: Space, feature: int) -> Iterator[float]:
 
 
 class Ways:
-    """Limits form @ values <= limit on the leaves, for pairs of one question.
+    """Limits `form @ values <= limit` on the leaves, for pairs of one question.
 
     A pair with scores on both sides of a decision breaks the promise. Two limits can prevent this: the higher score stays below
     its side, or the lower score stays above its side. Of the limits that the mean satisfies, the less violated limit is used.

@@ -25,7 +25,7 @@ from treesens.extensions.repair.limits import Limits, sparse_matrices
 from treesens.extensions.studies.losses import LossName, curvature, expected_loss, expected_slopes, losses
 
 RIDGE = 0.1
-"""Default ridge: it pulls on a leaf as strongly as this many rows that reach no other leaf."""
+"""Default ridge, whose effect on a leaf equals the effect of this many rows that reach no other leaf."""
 ROOM = 1e-3
 """Safety margin of a limit, relative to the limit, for float32 rounding and for pairs that are close to the found pairs."""
 
@@ -90,7 +90,7 @@ class Variables:
         return result
 
     def columns(self, cells: Int32Array) -> Columns:
-        """The leaves reached by each row of `cells`, int32[rows, features]."""
+        """The leaves that each row of `cells`, int32[rows, features], reaches."""
         forest = self.forest
         own = self.of_leaf[forest.cells.leaves(cells)[:, forest.changed]]
         made = [

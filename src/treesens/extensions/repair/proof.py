@@ -83,7 +83,7 @@ class Asking:
 
     @property
     def sides(self) -> tuple[float, float] | None:
-        """A pair breaks the promise if a score reaches the first side and the other is at most the second. None for swings."""
+        """A pair breaks a promise if one score reaches the first side and the other is at most the second. None for swings."""
         size = float(self.promise.size)
         if self.promise.kind == "swing" or self.promise.is_direction or isinstance(self.decision, Apart):
             return None

@@ -29,7 +29,7 @@ from treesens.frontends.base import LoadedModel
 _MOST_ENTRIES = 4_000_000
 """Maximum number of leaves that the program's rows reach, added over all rows; if there are more, rows are sampled."""
 _ASIDE = 3
-"""One of this many training rows is set aside."""
+"""One training row out of this many is set aside."""
 _NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
 """Shares of the mean that are blended in; each is tried in turn until the promises are proved for the written file."""
 

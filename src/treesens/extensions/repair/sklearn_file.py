@@ -128,7 +128,7 @@ class SklearnWriter:
         return [rows[at : at + outputs] for at in range(0, len(rows), outputs)]
 
     def decision_tree(self, members: Sequence[Any], tree: Tree | None, scale: float = 1.0) -> Any:
-        """The tree estimator for one tree of the new file; `members` are the estimators of the file."""
+        """The tree estimator for one tree of the new file; `members` holds the estimators of the file."""
         source = members[0 if tree is None else tree.source]
         if tree is not None and tree.values is None and scale == 1.0:
             return source

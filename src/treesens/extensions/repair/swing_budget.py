@@ -19,11 +19,11 @@ class SwingBudget:
     """Limits the sensitivity of a model during training: after every round, a proof shows that the raw scores of two inputs
     that differ only in `vary` are at most `swing` apart.
 
-    A round that exceeds the limit is repeated with a half and a quarter of the learning rate, and finally without the features.
-    `vary` names features; the features of a set, as in `[("race", "age")]`, change together. The proof covers all inputs,
-    including missing values of all features (except categories with names), or only the inputs that the `.sens` file `domain`
-    allows. A proof that takes longer than `time_limit` seconds fails. Raises UsageError for features that are missing from the
-    rows, and for boosters whose rounds change earlier rounds (DART, random forests).
+    A round that exceeds the limit is repeated first with a half, then with a quarter of the learning rate, and finally without
+    the features. `vary` names features; the features of a set, as in `[("race", "age")]`, change together. The proof covers all
+    inputs, including missing values of all features (except categories with names), or only the inputs that the `.sens` file
+    `domain` allows. A proof that takes longer than `time_limit` seconds fails. Raises UsageError for features that are missing
+    from the rows, and for boosters whose rounds change earlier rounds (DART, random forests).
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The defaults that a study assumes if nothing is stated: labels, possible inputs, cut-off, class, sizes and measures.
 
 Every output lists the defaults on which a result depends: the output lines and the JSON of a command, the notes of a call, and
-the page of an audit. The options of a study determine which defaults apply; choices made by the caller are not listed.
+the page of an audit. The options of a study determine which defaults apply; choices of the caller are not listed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Assumed:
-    """One assumed default: its topic, the value in words, and the option that changes it (empty if no option does)."""
+    """One assumed default: its topic, the value in words, and the option that changes it (empty if no option changes it)."""
 
     what: str
     value: str
@@ -92,7 +92,7 @@ def _domain(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Ite
 
 
 def _whole(_: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> Iterator[Assumed]:
-    """The features assumed to take only whole numbers, according to the binder's notes."""
+    """The features that are assumed to have only whole numbers, according to the binder's notes."""
     for warning in warnings:
         if found := _WHOLE.match(warning):
             value = f"whole numbers for {found[1]}"

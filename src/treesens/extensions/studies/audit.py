@@ -248,7 +248,7 @@ class MendedSet:
 
 @dataclass(frozen=True, kw_only=True)
 class MendingRecord:
-    """The prices of repairs to one gap."""
+    """The prices of repairs that reduce the gap to one given value."""
 
     gap: float
     sets: list[MendedSet]
@@ -256,7 +256,7 @@ class MendingRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditDocument:
-    """All records, with the facts that a reader needs to assess and to reproduce them."""
+    """All records, with the facts that a reader needs to assess and to reproduce the records."""
 
     schema_version: int = SCHEMA_VERSION
     treesens: str
@@ -371,7 +371,7 @@ class AuditOptions(shared.Certifying):
 
 
 def document(asked: Asking[AuditOptions], found: Found[AuditRecord]) -> AuditDocument:
-    """All records, with the facts that a reader needs to assess and to reproduce them."""
+    """All records, with the facts that a reader needs to assess and to reproduce the records."""
     from treesens.extensions.studies.report.audit_facts import audit_facts
     from treesens.records.plain import recorded
 

@@ -3,7 +3,7 @@
 For each set of features, the rows are tried first: a row that flips is a verified pair at distance 0 from the data. If no row
 flips, searches run from the smallest gap upwards, because a proof at one gap also answers all larger gaps. The remaining time
 is used to search for the largest swing, whose bound may answer further gaps. If one score decides, a single exact sweep over
-the rows answers all gaps at once, and promising rows seed the searches. Outcomes of a decision, votes and averaged
+the rows answers all gaps at once, and searches start from promising rows. Outcomes of a decision, votes and averaged
 probabilities are audited in the same way, except that the rows are tried for each event separately (`rows.py`).
 
 The study `repair` computes the price of a repair, for one set of features at a time; the repaired files are not kept. Every
@@ -182,7 +182,7 @@ def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
 
 
 def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOptions, *, bounded: bool) -> dict[str, Any]:
-    """A record's fields about the largest swing, which is the maximum of the swing found, the fall and the rise."""
+    """A record's fields about the largest swing, which is the maximum of the swing that was found, the fall and the rise."""
     reached = (record["max_swing"], shape.largest_fall, shape.largest_rise)
     values = [one for one in reached if one is not None]
     bounds = [one for one in (record["max_swing_bound"],) if one is not None]
@@ -292,7 +292,7 @@ def audit(
     stop: threading.Event | None = None,
     on_record: Callable[[dict[str, Any]], None] | None = None,
 ) -> Audit:
-    """Runs the audit; if the event `stop` is set, it returns the records so far. `on_record` receives finished records."""
+    """Runs the audit; if the event `stop` is set, returns the records so far. `on_record` receives finished records."""
     start = time.perf_counter()
     table = align_table(model, table)
     groups = sets_of(model, varied)
@@ -329,7 +329,7 @@ _EXACT = ("native", "compiler")
 """Backends whose bounds are exact, apart from the rounding of the reported value."""
 _ROUNDINGS, _BITS = Fraction(1, 1 << 48), 128
 LISTED = 100
-"""Maximum number of flipping rows listed in a record, the clearest first."""
+"""Maximum number of flipping rows that a record lists, the clearest first."""
 NO_ROWS: dict[str, Any] = {"rows": 0, "rows_flipped": 0, "rows_complete": False, "flipped_rows": []}
 NO_SWING: dict[str, Any] = {"max_swing": None, "max_swing_bound": None, "worst": None}
 _OF_TYPICAL = ("verdict", "reason", "proof", "points", "scores")
@@ -423,7 +423,7 @@ class SetAudit:
         return self.sweep.of(query, asked.event.size)
 
     def _audited(self, asked: EventQuestion, before: Sequence[Result]) -> Audited:
-        """The rows of an event, and its answer; a pair found by search is brought as near to a row as time allows."""
+        """The rows of an event, and its answer; a pair that a search finds is moved as near to a row as time allows."""
         rows = self._rows(asked)
         if len(rows) == 0:
             raise DataError("no row of the table lies in the domain", place=self.name)
@@ -458,7 +458,7 @@ class SetAudit:
         )
 
     def _most(self) -> Result:
-        """The largest swing: of a probability, found by bisection; of a score, by a search or a row, and bounded by leaves."""
+        """The largest swing: for a probability, by bisection; for a score, by a search or a row, with a bound from leaves."""
         assert self.questions.swing is not None
         query = self.questions.swing.query
         return answered("largest swing", partial(self._swing, query), partial(unknown, query))
@@ -615,7 +615,7 @@ def unknown(query: Query, reason: str) -> Result:
 
 
 def _of_rows(rows: EventRows) -> dict[str, Any]:
-    """The record's fields about rows that flip. A row flips down if it is itself the first point, up if it is the second."""
+    """The record's fields about rows that flip. A row flips down if it is the first point, and up if it is the second point."""
     order, sides = rows.order(), rows.sides()
     known = {
         "rows": len(rows),
@@ -650,8 +650,8 @@ def _swing_part(question: ResolvedQuestion, result: Result) -> dict[str, Any]:
 def exact_bound(swing: Result, leaves: float) -> Fraction:
     """An upper bound on all swings: the bound of the leaves, rounded upwards, or the bound of an exact search.
 
-    A search reports its bound as a float after a few roundings of half a unit each; these are added to the bound. Bounds of
-    rounding solvers are not used, because they prove nothing without a tolerance.
+    A search reports its bound as a float after a few roundings of half a unit each; the rounding errors are added to the bound.
+    Bounds of rounding solvers are not used, because they prove nothing without a tolerance.
     """
     bound = None if swing.objective is None or swing.backend not in _EXACT else swing.objective.bound
     return (

@@ -36,7 +36,7 @@ def claims_of(asked: Asking[Any], found: Found[Any]) -> Iterator[Claim]:
 
 @dataclass(frozen=True)
 class _Claims:
-    """Makes claims. Inputs missing from an answer are searched for again; each claim has the time limit of one answer."""
+    """Makes claims. Inputs that an answer lacks are searched for again; each claim has the time limit of one answer."""
 
     seconds: float
     seed: int

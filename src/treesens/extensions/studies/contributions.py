@@ -1,8 +1,8 @@
 """TreeSHAP values for the features of a row, shown next to a proof.
 
 The package `shap` computes the values (interventional TreeSHAP: Lundberg et al., Nature Machine Intelligence 2, 2020), with
-rows of the table as the background. TreeSHAP distributes the difference between the score of a row and the mean score of the
-background over the features, but proves nothing about other inputs.
+rows of the table as the background. TreeSHAP divides among the features the difference between the score of a row and the mean
+score of the background, but proves nothing about other inputs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError, UsageError
 
 MOST_BACKGROUND = 100
-"""Number of rows, evenly spread, that represent the table: shap uses no more background rows."""
+"""Number of evenly spread rows that represent the table: shap uses no more background rows."""
 
 
 class Contributions:

@@ -1,7 +1,7 @@
 """Computes the share of inputs for which changing only some features flips the decision.
 
-An input is affected if, with all other features fixed, some values of the varied features put its score above the gap and
-others below it. A pair for `sensitive M to F` and a flipping row of the audit satisfy the same condition.
+An input is affected if, with all other features fixed, some values of the varied features yield a score above the gap, and
+others a score below it. A pair for `sensitive M to F` and a flipping row of the audit satisfy the same condition.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def units_of(
     options: CountOptions,
     diagnostics: Diagnostics | None = None,
 ) -> list[Unit]:
-    """The questions, bound together so that they share one space of cells and, if given, one table."""
+    """The questions, which are bound together so that they share one space of cells and, if a table is given, this table."""
     decisions = decisions_of(model.ensemble, Asked(gaps[0].kind, options.threshold, tuple(options.classes)))
     for decision in decisions:
         for gap in gaps:
@@ -286,7 +286,7 @@ def traits_of(
 ) -> list[Trait]:
     """The statement about each feature that best separates affected inputs from all inputs, the strongest first.
 
-    `everyone[f]`, float64[n_cells], are the shares of all inputs. `drawn`, int32[rows, features], are affected inputs, with
+    `everyone[f]`, float64[n_cells], holds the shares of all inputs. `drawn`, int32[rows, features], holds affected inputs, with
     weights float64[rows] that add up to 1.
     """
     found = []

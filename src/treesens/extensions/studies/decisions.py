@@ -76,7 +76,7 @@ class Around:
         return _minus(ast.Margin(_A, label), ast.Margin(_B, label))
 
     def check(self, size: Fraction) -> None:
-        """Raises UsageError if no two scores are this gap apart."""
+        """Raises UsageError if no two scores are as far apart as this gap."""
         if self.kind == "margin":
             return
         if size == 0 and self.own and self.ensemble.n_outputs > 1 and not self.ensemble.link.averages:
@@ -319,7 +319,7 @@ def check_scores(ensemble: Ensemble, study: str) -> None:
 
 
 def cut_of(ensemble: Ensemble) -> Fraction | None:
-    """The probability at which a model decides, if the model itself states one other than 1/2; else None."""
+    """The probability at which a model decides, if the model itself states a probability other than 1/2; else None."""
     return ensemble.probability_cut if ensemble.cutoff is None else ensemble.cutoff
 
 
@@ -460,7 +460,7 @@ def _text(number: Fraction) -> str:
 
 
 def favourable_clause(ensemble: Ensemble, favourable: int, threshold: Fraction | None) -> ast.Formula:
-    """The formula stating that the point `a` gets the favourable decision."""
+    """The formula that states that the point `a` gets the favourable decision."""
     point, label = ast.Name("a"), label_of_class(ensemble, favourable)
     if threshold is None:
         return ast.ClassIs(point, label)

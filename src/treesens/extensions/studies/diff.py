@@ -22,7 +22,7 @@ CHANGES = ("appears", "goes", "unknown", "stays", "never")
 
 @dataclass(frozen=True, kw_only=True)
 class DiffOptions(shared.Certifying):
-    """The settings of a comparison; `time_limit` limits each search, and `set_limit` each set and model, both in seconds."""
+    """The settings of a comparison; `time_limit` limits each search, and `set_limit` limits each set and model (in seconds)."""
 
     gap: Sequence[str] = given(
         shared.GAP,
@@ -194,8 +194,8 @@ STUDY = Study(
     of every raw score is reached by an input and bounded by a proof. The table `data` defines the domain and the rows to
     compare. `label`, the column of labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`).
     Gaps (in probability, or as `margin` in raw score) add the appearing and disappearing sensitivities to features (or sets in
-    `vary`); `decision`, a `.sens` file, adds the changes of outcomes. `time_limit` limits every search, and `set_limit` every
-    set of features and model, both in seconds. A largest difference may differ from its bound by the relative `tolerance`.
+    `vary`); `decision`, a `.sens` file, adds the changes of outcomes. `time_limit` limits every search, and `set_limit` limits
+    every set of features and model (in seconds). A largest difference may differ from its bound by the relative `tolerance`.
     Raises UsageError for models with different kinds of scores. Ctrl-C returns the results so far. """,
     options=DiffOptions,
     ask="treesens.extensions.studies.diff_search:ask",

@@ -1,7 +1,7 @@
-"""Compares two versions of a model: equality, the largest differences of their scores, and the rows decided differently.
+"""Compares two versions of a model: equality, the largest differences of their scores, and the rows with different decisions.
 
-One search per score and direction maximises the difference of the two models at one input. The input found reaches the value of
-the search, and the proof gives a bound; a bound of 0 in both directions proves that the models are equal on the domain.
+One search per score and direction maximises the difference of the two models at one input. The input that is found
+attains the value of the search, and the proof gives a bound; bounds of 0 in both directions prove the models equal.
 
 For every change of a decision's outcome, the study searches for an input, or for a proof that no input exists. Sensitivities
 are compared by auditing both versions over one table. A sensitivity appears if no pair flips the old version (proved) and a
@@ -54,7 +54,7 @@ from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 
 LISTED = 100
-"""Maximum number of changed rows listed in a record, largest differences first."""
+"""Maximum number of changed rows that a record lists, with the largest differences first."""
 _A, _B = ast.Name("a"), ast.Name("b")
 _WORDS = {
     ("none", "found"): "appears",
@@ -137,8 +137,8 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """`equal` (proved), `different` (an input shows a difference), `close` (no input shows one, and only `bound` is proved)
-        or `unknown`.
+        """`equal` (proved), `different` (an input shows a difference), `close` (no input shows a difference, and only `bound`
+        is proved) or `unknown`.
         """
         if any(one.is_shown for one in self.largest):
             return "different"
@@ -340,7 +340,7 @@ def _classes(question: ResolvedQuestion, number: int, scores: FloatArray, rows: 
 
 
 def check_comparable(old: Ensemble, new: Ensemble) -> None:
-    """Raises UsageError for models whose scores, calibrations or classes are not of one kind."""
+    """Raises UsageError for models whose scores, calibrations or classes differ in kind."""
     for ensemble in (old, new):
         check_votes(ensemble, "a difference")
     if averages_probabilities(old, new):
@@ -498,7 +498,7 @@ def _nothing(question: ResolvedQuestion) -> Result:
 
 
 def changed_rows(question: ResolvedQuestion, before: str, after: str) -> tuple[int, list[int]] | None:
-    """The number of rows that are legal inputs, and the indices of those with this change; None without a table."""
+    """The number of rows that are legal inputs, and the indices of the rows with this change; None without a table."""
     if "d" not in question.rows:
         return None
     rows = question.rows["d"]

@@ -33,7 +33,7 @@ _EXAMPLES: dict[Kind, str] = {"gap": "0.1 or 0.05,0.1", "margin": "1 or 0.5,1"}
 class Event:
     """The constraints on the first point `a` and on the second point `b`; `both` relates the points.
 
-    `name` is short (`gap 0.1`); `facts` are the fields of records that identify the event (`gap`, `classes`, `outcomes`, ..);
+    `name` is short (`gap 0.1`); `facts` holds the fields of records that identify the event (`gap`, `classes`, `outcomes`, ..);
     `words` is the question as text; `size` is the gap, or 0. A pair for a `harder` event also answers all events before it.
     """
 
@@ -114,7 +114,7 @@ def is_decided(point: str, decision: ast.Decision, outcome: str) -> ast.Formula:
 
 
 def refuse_beside(decision: ast.Decision | None, given: Sequence[tuple[str, Any]]) -> None:
-    """Raises UsageError for options that do not apply to outcomes; `given` are pairs of option names and values."""
+    """Raises UsageError for options that do not apply to outcomes; `given` holds pairs of option names and values."""
     for word, value in given if decision is not None else ():
         if value is not None and value != () and value is not False:
             raise UsageError(
@@ -125,8 +125,8 @@ def refuse_beside(decision: ast.Decision | None, given: Sequence[tuple[str, Any]
 
 def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NOTHING_SAID) -> int:
     """The index of the favourable class: the class with the label `name`, or with this name in `meaning`; without a name, the
-    class stated as favourable. Raises UsageError if no class is stated (a guess would explain the decisions of the wrong
-    people), for a class that the model lacks, and for a regressor.
+    class that is stated as favourable. Raises UsageError if no class is stated (a guess would explain the decisions of the
+    wrong people), for a class that the model lacks, and for a regressor.
     """
     called = {said: label for label, said in meaning.classes.items()}
     name = meaning.favourable if name is None else called.get(name, name)

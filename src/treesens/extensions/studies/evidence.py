@@ -120,7 +120,7 @@ class Change(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Border(Evidence):
-    """The sets of features among `every` that have a pair (the pair is searched for again if no witness is known), and the sets
+    """The sets of features among `every` that have a pair (pairs without a known witness are searched for again), and the sets
     proved to have no pair. `complete` is True if these sets decide every set.
     """
 
@@ -132,7 +132,7 @@ class Border(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Equal(Evidence):
-    """Two models are the same, tree by tree; or every question about a difference of their scores has the maximum 0."""
+    """Two models are the same, tree by tree, or every question about a difference of their scores has the maximum 0."""
 
     models: tuple[Ensemble, ...]
     queries: Sequence[Query]

@@ -90,8 +90,8 @@ STUDY = Study(
     call="""\
     The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair
     and bounded by a proof. With `data`, the domains are the ranges of its columns. A search ends when the bound is within
-    `close` of the value, or after `time_limit` seconds per set. `typical`, a percentage, restricts the question to inputs
-    typical of the rows. """,
+    `close` of the value, or after `time_limit` seconds per set. `typical`, a percentage, restricts the question to inputs that
+    are typical of the rows. """,
     options=GapOptions,
     ask="treesens.extensions.studies.gap_search:ask",
     record=GapRecord,

@@ -1,5 +1,5 @@
 """Finds the largest certified gap of every set of features (`optima.largest_gap`). Gaps up to the value are `found`, gaps
-beyond the bound are `none`. For regressors and a chosen class, the gap is the largest score difference, maximised as objective.
+beyond the bound are `none`. For regressors and a chosen class, the gap is the largest score difference, which is the objective.
 """
 
 from __future__ import annotations

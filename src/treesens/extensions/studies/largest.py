@@ -31,8 +31,8 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Largest:
-    """A largest value that is at least 0. `value` is reached by a verified input (None if no such input is known, or the value
-    is 0); `bound` is a proved upper bound (None if nothing is proved).
+    """A largest value that is at least 0. `value` is reached by a verified input; it is None if no value above 0 is known, and
+    0 if 0 is proved to be the largest value; `bound` is a proved upper bound (None if nothing is proved).
     """
 
     value: float | None

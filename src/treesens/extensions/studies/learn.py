@@ -50,7 +50,7 @@ class FeatureRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleRecord:
-    """A rule about two columns; `exceptions` are row indices, starting at 0."""
+    """A rule about two columns; `exceptions` holds row indices, which start at 0."""
 
     kind: Annotated[str, OneOf(("implication", "equivalence", "order", "equal"))]
     columns: list[str]
@@ -64,7 +64,7 @@ class RuleRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RulesDocument:
-    """All domains, groups and rules of a table; `text` states all of them in the language."""
+    """All domains, groups and rules of a table; `text` states all domains, groups and rules in the language."""
 
     schema_version: int = SCHEMA_VERSION
     data: str

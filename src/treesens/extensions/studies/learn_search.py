@@ -208,7 +208,7 @@ class Rule:
 
     `left` and `right` are sets of values, which are empty for "order" (left <= right) and "equal", because columns are
     compared. `support` is the number of rows to which the premise applies (for an equivalence, the rows to which at least one
-    side applies), and `exceptions`, int64[..], are the indices of the rows that break the rule.
+    side applies), and `exceptions`, int64[..], holds the indices of the rows that break the rule.
     """
 
     kind: Literal["implication", "equivalence", "order", "equal"]
@@ -439,7 +439,7 @@ class Implications:
 
 
 _SAMPLE = 256
-"""Number of rows checked first: most pairs of columns already fail on these rows."""
+"""Number of rows that are checked first: most pairs of columns already fail on these rows."""
 
 Pair = tuple[str, str]
 
@@ -545,7 +545,7 @@ class Contingency:
         return int(self.pairs[item, item])
 
     def row(self, x: int, value: int, y: int) -> Int64Array:
-        """The numbers of rows with a value of x, by the value of y (missing left out), int64[values of y]."""
+        """The numbers of rows with a value of x, by the value of y (missing values left out), int64[values of y]."""
         return self.pairs[self.start[x] + value, self.start[y] : self.start[y + 1] - 1]
 
     def best(self, x: int, y: int) -> Int64Array:
@@ -607,7 +607,7 @@ _GROUP_STEPS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class FewValues:
-    """A column with few values: `codes`, int64[rows], are indices of `values`; len(values) means missing."""
+    """A column with few values: `codes`, int64[rows], holds indices of `values`; len(values) means missing."""
 
     name: str
     values: tuple[float | str, ...]
@@ -718,7 +718,7 @@ def one_hot_groups(few: Sequence[FewValues]) -> list[tuple[str, ...]]:
     """Disjoint groups of columns of zeros and ones, in which exactly one column is 1 in every row.
 
     Finds exact covers of the rows by columns (Knuth's algorithm X, with a limit on its steps): sets of columns such that every
-    row has a 1 in exactly one of them.
+    row has a 1 in exactly one column of the set.
     """
     bits = [column for column in few if column.values == (0.0, 1.0) and not column.missing]
     if not bits:

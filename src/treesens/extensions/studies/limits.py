@@ -100,7 +100,7 @@ def _feature(name: str) -> ast.FeatureOf:
 
 
 def _as_row(row: int, but: Iterable[str]) -> ast.Formula:
-    """Builds the formula stating that the input equals the row in all features except the features in `but`."""
+    """Builds the formula that states that the input equals the row in all features except the features in `but`."""
     varied = tuple(map(ast.Name, but))
     return ast.PointIsRow(_A, ast.Row(ast.Whole(row), ast.Name("d")), ast.Features(varied) if varied else None)
 
@@ -113,7 +113,7 @@ def _check_range(space: Space, name: str, permitted: Range) -> None:
 
 
 def _inside(space: Space, name: str, allowed: Permission) -> ast.Formula:
-    """Builds the formula stating that a number is in its range, or that a feature has one of the values."""
+    """Builds the formula that states that a number is in its range, or that a feature has one of the values."""
     if isinstance(allowed, Range):
         return InInterval(_feature(name), ast.Interval(ast.Number(allowed.low), ast.Number(allowed.high)))
     domain = space.domains[space.names.index(name)]

@@ -23,7 +23,7 @@ LossName = Literal["log loss", "squared error", "Brier score"]
 @dataclass(frozen=True, eq=False)
 class Labelled:
     """Rows, float64[rows, features], as the model reads them, and their labels, float64[rows]: class indices, or values.
-    `groups` are parts of the rows whose prices are reported separately.
+    `groups` lists parts of the rows whose prices are reported separately.
     """
 
     rows: FloatArray
@@ -171,7 +171,7 @@ def curvature(name: LossName) -> float:
 
 
 def area_under_curve(scores: FloatArray, labels: FloatArray) -> float | None:
-    """The share of pairs of a positive and a negative row that scores rank correctly (ties count half); None without pairs."""
+    """The share of (positive, negative) pairs of rows that the scores rank correctly (ties count half); None without pairs."""
     positive = labels == 1
     many, few = int(positive.sum()), int((~positive).sum())
     if not many or not few:

@@ -45,13 +45,13 @@ CLOSE = 1e-6
 _SHARE = 0.5
 """Share of the remaining time for one question."""
 _FIRST_SHARE = 0.4
-"""Share of the time for the first question, whether there is any difference at all."""
+"""Share of the time for the first question, which asks whether there is any difference at all."""
 _LEAST = Fraction(1, 1 << 20)
 _LEAST_PROBABILITY = Fraction(1, 1 << 24)
-"""The precision of the search for the end of a probability."""
+"""The precision of the search for an end of the range of a probability."""
 _NO_CERTIFICATE = Certified("bound", reason="the bound depends on many questions about a mean of several models")
 _BITS = 128
-"""Bits to which a logarithm is computed for the gap of a pair, which is then rounded to float64."""
+"""Number of bits to which a logarithm is computed for the gap of a pair, which is then rounded to float64."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -152,7 +152,7 @@ class Halved:
 def halve_gap(
     query: Query, most: Fraction, options: Options, budget: Budget, close: float, *, least: Fraction = _LEAST
 ) -> Halved:
-    """The largest number, at most `most`, by which all sums of probabilities in a question can exceed their bounds at once.
+    """The largest number, at most `most`, by which all sums of probabilities in a question can exceed their bounds together.
 
     The search ends at a difference of `close` relative to the value, or of `least`, whichever is larger.
     """
@@ -236,7 +236,7 @@ def _known(found: Result, value: float, bound: float, options: Options) -> Resul
 
 
 def probability_end(query: Query, output: int, sense: Sense, options: Options, budget: Budget) -> Result:
-    """One end of the probability of a class, with the input that reaches this end, and the bound."""
+    """One end of the range of the probability of a class, with the input that reaches this end, and the bound."""
     known = halve_gap(
         query, Fraction(1), replace(options, backend="auto", certificates=None), budget, 0.0, least=_LEAST_PROBABILITY
     )

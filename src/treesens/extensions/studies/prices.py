@@ -33,8 +33,8 @@ class Moved:
 
 
 def price_of(before: Ensemble, after: Ensemble, part: Labelled, moved: Moved | None = None) -> dict[str, Any]:
-    """The price of the second model compared with the first on some rows, as a `PriceRecord` in plain data, with the numbers of
-    rows that flip if `moved` is given. Scores are in the library's arithmetic. Raises UsageError for models without a loss.
+    """The price of the second model compared with the first on some rows, as a `PriceRecord` in plain data; with `moved`, also
+    the numbers of rows that flip. Scores are in the library's arithmetic. Raises UsageError for models without a loss.
     """
     old, new = _margins(before, part.rows), _margins(after, part.rows)
     record = _of_scores(before, old, new, part.labels, part.rows)

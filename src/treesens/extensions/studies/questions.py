@@ -22,7 +22,7 @@ _A, _B = ast.Name("a"), ast.Name("b")
 
 @dataclass(frozen=True, eq=False)
 class EventQuestion:
-    """The questions about an event: for any pair, for the pair nearest to a row, and for a pair of typical inputs, if any."""
+    """The questions about an event: one for any pair, one for the pair nearest to a row, one for typical inputs (or None)."""
 
     event: Event
     query: ResolvedQuestion
@@ -32,7 +32,7 @@ class EventQuestion:
 
 @dataclass(frozen=True, eq=False)
 class SetQuestions:
-    """The questions about one set of features: events that share a budget, and the largest swing, if any.
+    """The questions about one set of features: events that share a budget, and the largest swing (or None).
 
     `score` is the decision if one score decides; None for outcomes, votes and averaged probabilities.
     """
@@ -47,7 +47,7 @@ class SetQuestions:
 
 @dataclass(frozen=True)
 class Family:
-    """Events that share a budget, and the decision whose largest swing is searched for, if any."""
+    """Events that share a budget, and the decision whose largest swing is searched for (or None)."""
 
     events: list[Event]
     swings: Decision | None
@@ -181,14 +181,14 @@ def check_features(model: LoadedModel, varied: Sequence[Sequence[str]]) -> None:
 
 
 def features_node(names: Sequence[str]) -> ast.Features:
-    """A set of features as a syntax node, which accepts any name, even one that cannot be written as text."""
+    """A set of features as a syntax node, which accepts any name, even a name that cannot be written as text."""
     return ast.Features(tuple(ast.Name(name) for name in names))
 
 
 def declarations_of(
     model: LoadedModel, real: Sequence[str], *, has_table: bool, domain: Sequence[ast.Declaration] = ()
 ) -> tuple[ast.Declaration, ...]:
-    """The model `m`, the table `d` with the domains, the user's declarations of domains, and features that take fractions.
+    """The model `m`, the table `d` with the domains, the user's declarations of domains, and features that may take fractions.
     Raises UsageError for unknown names.
     """
     known = model.ensemble.feature_names
@@ -204,7 +204,7 @@ def declarations_of(
 
 
 def sets_of(model: LoadedModel, varied: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
-    """The requested sets of features; if none are named, each feature that a tree splits on is a set by itself; protected
+    """The requested sets of features; if no set is named, each feature that a tree splits on is a set by itself; protected
     features come first.
     """
     if varied is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RangeOptions(shared.Certifying):
-    """The settings of the search for the ends of the range; `time_limit` limits each end, in seconds."""
+    """The settings of the search for the ends of the range; `time_limit` is the limit for each end, in seconds."""
 
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
     classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all classes.")
@@ -39,7 +39,7 @@ class RangeOptions(shared.Certifying):
 
 
 def probability(record: Record) -> str:
-    """The probability of the class with this raw score, as text; empty without such a probability."""
+    """The probability of the class that has this raw score, as text; empty if the probability is not known."""
     found = (record["scores"] or {}).get("prob")
     if isinstance(found, dict):
         found = found.get(str(record["class"]))

@@ -1,7 +1,7 @@
 """Finds the smallest and the largest score of a model over all possible inputs: two optima per score, with their proofs.
 
-Scores are raw scores, one per class if there are several; forests have probabilities, and regressors have values. A monotone
-link function does not change where the optima are.
+Scores are raw scores, one per class if there are several classes; forests have probabilities, and regressors have values. A
+monotone link function does not change where the optima are.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def ask(asked: Asking[RangeOptions]) -> Found[RangeRecord]:
 
 
 def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, Sense]]:
-    """The ends to search for, as (output, sense): of the only output, or of the named classes (by default all)."""
+    """The ends to search for, as (output, sense): of the only output, or of the named classes (by default, all classes)."""
     check_votes(ensemble, "a range")
     known = [str(c) for c in ensemble.classes]
     for name in classes:

@@ -56,7 +56,7 @@ OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMA
 
 @dataclass(frozen=True, kw_only=True)
 class ReasonOptions(shared.Certifying):
-    """The denials to explain, and the possible reasons; `time_limit` limits each denial, in seconds."""
+    """The denials to explain, and the possible reasons; `time_limit` is the limit for each denial, in seconds."""
 
     rows: Sequence[int] | None = given(ROWS, None)
     protected: Sequence[str] = given(PROTECTED, ())
@@ -76,8 +76,8 @@ class ReasonOptions(shared.Certifying):
 
 @dataclass(frozen=True, kw_only=True)
 class PrincipalReason:
-    """One reason: the value of the row, and a value to have `instead`; if all reasons have these values, the decision is
-    favourable. `rise` is the greatest rise of the score from changing this feature alone; None if not computed in time.
+    """One reason: the row's value, and the value `instead`; if all reasons take these values, the decision is favourable.
+    `rise` is the greatest rise of the score from changing this feature alone; None if not computed in time.
     """
 
     feature: str
@@ -93,9 +93,9 @@ class DenialRecord:
     """The reasons of one denial, the greatest rise first.
 
     With `change`, `suffice` is `yes` if changing the reasons alone makes the decision favourable (a verified input), and every
-    reason is needed (proved). `suffice` is `no` if no `most` features suffice (proved); reasons are then the features with the
-    greatest rise in a sufficient set; at least `needed` features must change (null if none helps). With `values`, `suffice` is
-    `yes` if no input with the same values has the favourable decision (proved), whatever the protected features are.
+    reason is needed (proved). `suffice` is `no` if `most` features never suffice (proved); reasons are then the features with
+    the greatest rise in a sufficient set; at least `needed` features must change (null if none helps). With `values`, `suffice`
+    is `yes` if no input with the same values has the favourable decision (proved), whatever the protected features are.
     """
 
     row: int

@@ -1,9 +1,9 @@
-"""Finds the principal reasons of denials: few features whose change alone makes the decision favourable, all of them needed.
+"""Finds the principal reasons of denials: minimal sets of few features whose change alone makes the decision favourable.
 
 First, all rows are swept at once: in each row, the feature that raises the score most is changed, then the next such feature,
 until the decision is favourable. The other rows are searched one by one (`extensions/answers`). A smallest set of features that
-suffices is a minimum hitting set of all sets that keep the decision if unchanged (implicit hitting sets: Ignatiev, Narodytska,
-Asher and Marques-Silva, *From contrastive to abductive explanations and back again*, AIxIA 2020).
+suffices is a minimum hitting set of all sets of features that keep the decision if they do not change (implicit hitting sets:
+Ignatiev, Narodytska, Asher and Marques-Silva, *From contrastive to abductive explanations and back again*, AIxIA 2020).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from treesens.solve.question import answer
 from treesens.solve.tasks.data_rows import legal_rows
 from treesens.values.verify import Witness, verify_cells
 
-DEPENDS = "the decision also depends on features that may not be reasons (an input shows it)"
-NOTHING_HELPS = "no change of the features that may be reasons makes the decision favourable (proved)"
+DEPENDS = "the decision also depends on features that are excluded as reasons (an input shows it)"
+NOTHING_HELPS = "no change of the features that are allowed as reasons makes the decision favourable (proved)"
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class _Denials:
         known = self._settled(judge, place)
         witness = None if known.other is None else self._verified(known.other[1], row)
         if known.other is not None and witness is None:
-            known = Known(reason="no input of the cells is verified")
+            known = Known(reason="no input in these cells could be verified")
         self.known[row] = self.cells[place], known.features
         ranked = sorted(known.features, key=lambda f: (-int(self.sweep.rises[place, f]), f))[: self.options.most]
         return DenialRecord(
@@ -185,7 +185,7 @@ class _Denials:
         )
 
     def evidence(self, record: DenialRecord) -> Evidence:
-        """The evidence that the reasons of a denial suffice and that none can be left out, or that no change helps."""
+        """The evidence that the reasons of a denial suffice and that no reason can be left out, or that no change helps."""
         title, query = f"the reasons of row {record.row}", self.question.query
         if record.row not in self.known or record.suffice == "open":
             return Open(title, record.reason or "no reasons were found")
@@ -319,8 +319,8 @@ class _Denials:
 @dataclass(frozen=True, eq=False)
 class Sweep:
     """`rises`, int64[rows, features], holds the increase in the score, in units, from changing each feature alone; `swept`,
-    bool[features], marks the features whose rises are known. `cells`, int32[rows, features], are the rows after greedy changes,
-    with which the decision is favourable if `reached`, bool[rows].
+    bool[features], marks the features whose rises are known. `cells`, int32[rows, features], holds the rows after greedy
+    changes; `reached`, bool[rows], marks the rows whose decision is then favourable.
     """
 
     rises: Int64Array
@@ -339,11 +339,11 @@ def sweep_denials(
     favourable: int,
     budget: Budget,
 ) -> Sweep:
-    """Changes up to `most` usable features of each row of `start`, int32[rows, features], greedily: each step changes the
+    """Greedily changes up to `most` usable features of each row of `start`, int32[rows, features]: each step changes the
     feature that raises the score most, until the query's decision is reached. Rows `outside` the domain stay unchanged.
 
     The sweep is only a heuristic: its results are verified, and unsolved rows are searched. The rises of features that the time
-    budget does not reach are unknown; so are all rises for means of models and for votes, which have no single score.
+    budget does not reach are unknown; all rises for means of models and for votes are unknown, too, for lack of a single score.
     """
     model, legal, (count, features) = query.models[0], query.space.legal, start.shape
     rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()

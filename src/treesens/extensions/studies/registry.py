@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from treesens.compiler.base.option_kinds import Kind
 
 CALLS = {"learn_rules": "learn"}
-"""Calls whose names differ from their studies."""
+"""Calls whose names differ from the names of their studies."""
 
 
 def study_of(name: str) -> Study[Any, Any]:

@@ -33,8 +33,8 @@ OUT = Option(OutputPath(), "A CSV file for the nearest inputs of another class."
 
 @dataclass(frozen=True, kw_only=True)
 class RobustOptions(shared.Certifying):
-    """The rows and the distances; `time_limit` limits each row, in seconds. `range` is the domain of every number, by default
-    the ranges of the table's columns. Distances are measured in widths of the domains.
+    """The rows and the distances; `time_limit` limits each row, in seconds. `range` is the domain of every numeric feature; the
+    default is the range of its column in the table. Distances are measured in widths of the domains.
     """
 
     rows: Sequence[int] | None = given(ROWS, None)
@@ -135,8 +135,8 @@ STUDY = Study(
     unreadable input, 130 interrupted. """,
     call="""\
     The distance of rows (default: all) of `data` to another class, as in `treesens robust`: reached by a verified input, and
-    bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`, every other
-    class has a separate distance. `time_limit` limits each question, in seconds. Ctrl-C returns the results so far. """,
+    bounded by a proof. `range` is the domain of numeric features (default: the ranges of the columns); with `targeted`, every
+    other class has a separate distance. `time_limit` limits each question, in seconds. Ctrl-C returns the results so far. """,
     options=RobustOptions,
     ask="treesens.extensions.studies.robust_search:ask",
     record=RobustRecord,

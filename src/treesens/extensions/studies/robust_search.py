@@ -1,4 +1,4 @@
-"""Computes the distance of rows to another class: a verified nearest input for each, and a proof that no input is nearer.
+"""Computes the distance of rows to another class: a verified nearest input for each row, and a proof that no input is nearer.
 
 Each row has one question, `find a such that class(a) != C minimize distance(a, row N of d, NORM)`; the model and the table
 are bound once, and the questions about one class are compiled once.
@@ -49,7 +49,7 @@ _A = ast.Name("a")
 @dataclass(frozen=True)
 class Nearest:
     """The findings about the nearest input of another class: `point` is verified at `distance`, and no input is nearer than
-    `bound` (infinite if none exists). `target` is the requested class, or None for any other class.
+    `bound` (infinite if no such input exists). `target` is the requested class, or None for any other class.
     """
 
     target: str | None
@@ -104,7 +104,7 @@ def nearest_of(targets: Sequence[Nearest]) -> Nearest:
 @dataclass(frozen=True)
 class RowRobustness:
     """The findings about one row. `point` is verified at `distance`, and no input of another class is nearer than `bound`
-    (infinite if none exists). `reason` says why both are missing. `targets` are the findings for each of the classes.
+    (infinite if none exist). `reason` says why point and bound are None. `targets` holds the findings for each class.
     """
 
     row: int
@@ -166,7 +166,7 @@ class Robustness:
     rows: list[RowRobustness] = field(default_factory=list)
 
     def certified(self, radius: float) -> float:
-        """The share of the rows with a prediction that is proved robust at a radius; wrongly predicted rows do not count."""
+        """The share of rows whose prediction is proved robust at a radius; wrongly predicted rows never count as robust."""
         judged = [row for row in self.rows if row.verdict is not None]
         good = [row for row in judged if row.certified(radius) and row.correct is not False]
         return len(good) / len(judged) if judged else 0.0
@@ -292,7 +292,7 @@ def _declarations(model: LoadedModel, given: tuple[Fraction, Fraction] | None) -
 
 
 def _labels(model: LoadedModel, table: Table) -> list[str] | None:
-    """The labels of the table as texts; None without labels, or if a label is not a class of the model."""
+    """The labels of the table as texts; None if the table has no labels, or if a label is not a class of the model."""
     if table.label is None:
         return None
     known = {str(c) for c in model.ensemble.classes}
@@ -343,7 +343,7 @@ def nearest_input(
     more: Sequence[ast.Formula] = (),
     stop: threading.Event | None = None,
 ) -> Nearest:
-    """The findings about the nearest input that satisfies `more` and has class `target` (if None, any but the row's)."""
+    """The findings about the nearest input that satisfies `more` and has class `target` (if None, any class but the row's)."""
     asked = questions.question(row, predicted, target, norm, more)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:

@@ -1,9 +1,9 @@
-"""Finds the rows of a table on each side of an event, the rows that flip, and the other point of their pairs.
+"""Finds the rows of a table on each side of an event, the rows that flip, and the other point of each flipping pair.
 
 A row flips if, with its other features fixed, one value of the varied features makes it the first point of the event and
-another value the second point. If the sides are two cut-offs of one score, the engine computes the score for all cells of a
-feature. For leads of classes (minima of several differences) and for rules between features, every combination of cells of the
-varied features is judged by sums of integers; if sides are not bounds on scores, by exact arithmetic.
+another value makes it the second point. If the sides are two cut-offs of one score, the engine computes the score for all cells
+of a feature. For leads of classes (minima of several differences) and for rules between features, every combination of cells of
+the varied features is judged by sums of integers; if sides are not bounds on scores, exact arithmetic is used.
 """
 
 from __future__ import annotations
@@ -201,9 +201,9 @@ def _scores_of_leaves(model: CellEnsemble) -> Scores:
 
 
 def leads(scores: Int64Array, classes: Sequence[int], slack: int, *, ties: bool) -> tuple[Int64Array, Int64Array]:
-    """The leads of two classes over all others for `scores`, int64[rows, outputs]; the second is negated: it must be low.
+    """The leads of two classes over all others for `scores`, int64[rows, outputs]; the second lead is negated: it must be low.
 
-    With `ties`, a tie counts for the class that comes first, because libraries predict the first of several best classes.
+    With `ties`, a tie is won by the class that comes first, because libraries predict the first of several best classes.
     """
 
     def lead(wanted: int) -> Int64Array:
@@ -216,7 +216,7 @@ def leads(scores: Int64Array, classes: Sequence[int], slack: int, *, ties: bool)
 
 
 def _trees_about(model: CellEnsemble, features: Sequence[int]) -> tuple[Int32Array, Int32Array]:
-    """The indices of trees that do not split on the features, and of trees that do."""
+    """The indices of trees that do not split on the features, and of all other trees."""
     ensemble = model.ensemble
     asks = np.zeros(model.n_trees, bool)
     asks[ensemble.node_tree[np.isin(ensemble.node_feature, list(features))]] = True

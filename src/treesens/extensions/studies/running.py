@@ -65,7 +65,7 @@ def gathered(
 
 
 def one_at_a_time(replay: LibraryReplay) -> LibraryReplay:
-    """The replay behind a lock: libraries load lazily, and not all of them can predict in several threads at once."""
+    """The replay behind a lock: libraries load lazily, and not all libraries can predict in several threads at once."""
     lock, predicts = threading.Lock(), replay.predicts
 
     def locked(rows: NDArray[np.float64]) -> NDArray[Any]:
@@ -90,7 +90,7 @@ def library_of(model: LoadedModel, replay: str) -> list[LibraryReplay] | None:
 
 
 def with_study_certificates(query: Query, result: Result, options: Options, seconds: float) -> Result:
-    """Like `with_certificates`, but for a claim of a study, which is proved after its question, with a separate time limit."""
+    """Like `with_certificates`, but for a claim of a study; the claim is proved after its question, with its own time limit."""
     from treesens.extensions.certify.produce import proof_budget
 
     return with_certificates(query, result, options, proof_budget(seconds))

@@ -36,7 +36,7 @@ MOST = Option(Whole(1), "Stop after this number of sets that flip.")
 
 @dataclass(frozen=True, kw_only=True)
 class SetOptions(shared.Certifying):
-    """The gap and the features; `time_limit` limits each set, in seconds."""
+    """The gap and the features; `time_limit` is the limit for each set, in seconds."""
 
     gap: Sequence[str] = given(GAP, ())
     margin: Sequence[str] = given(MARGIN, ())
@@ -140,9 +140,9 @@ STUDY = Study(
     """,
     call="""\
     The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal sets that can, each
-    with a verified pair, and all maximal sets that cannot, each with a proof. `vary` are the features whose sets are tried
-    (default: all features that the model uses); the search stops after `most` sets that flip. `time_limit` limits each set, in
-    seconds. Ctrl-C returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score. """,
+    with a verified pair, and all maximal sets that cannot, each with a proof. `vary` names the features whose sets are tried
+    (default: all that the model uses); the search stops after `most` sets that flip. `time_limit` limits each set, in seconds.
+    Ctrl-C returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score. """,
     options=SetOptions,
     ask="treesens.extensions.studies.sets_search:ask",
     record=SetsRecord,

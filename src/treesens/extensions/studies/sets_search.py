@@ -43,8 +43,8 @@ _MOST_FEATURES = 400
 class MinimalSets:
     """The findings about the sets of one decision; `complete` is True if every set is decided.
 
-    `pairs` are verified pairs, as values by point and feature, for every set that flips. `reasons` explain why sets are open.
-    `query` is the question about all features; `witnesses` are the pairs found in this run.
+    `pairs` holds verified pairs, as values by point and feature, for every set that flips. `reasons` explains why sets are
+    open. `query` is the question about all features; `witnesses` holds the pairs found in this run.
     """
 
     decision: Decision
@@ -234,13 +234,13 @@ class Lattice:
     open_sets: list[Set] = field(default_factory=list)
 
     def has(self, one: Set) -> None:
-        """Adds a set with the property, which all its supersets have too."""
+        """Adds a set with the property; all supersets of the set have the property too."""
         if not self.is_having(one):
             self.having = [other for other in self.having if not one <= other] + [one]
             self.open_sets = [other for other in self.open_sets if not one <= other]
 
     def lacks(self, one: Set) -> None:
-        """Adds a set without the property, which all its subsets lack too."""
+        """Adds a set without the property; all subsets of the set lack the property too."""
         if not self.is_lacking(one):
             self.lacking = [other for other in self.lacking if not other <= one] + [one]
             self.open_sets = [other for other in self.open_sets if not other <= one]

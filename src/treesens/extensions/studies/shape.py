@@ -27,7 +27,7 @@ DECREASING = Option(Names(), "Features, as a,b, in which the score is claimed to
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeOptions(shared.Certifying):
-    """The features, and the claims about them; `time_limit` limits each feature and score, in seconds."""
+    """The features, and the claims about them; `time_limit` is the limit for each feature and score, in seconds."""
 
     features: Sequence[str] = given(FEATURES, ())
     increasing: Sequence[str] = given(INCREASING, ())
@@ -80,10 +80,11 @@ STUDY = Study(
     interrupted.
     """,
     call="""\
-    The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides: `increasing`,
-    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
-    For a direction declared by the model or claimed by `increasing` or `decreasing`, `holds` is True (proved), False (a pair)
-    or None (open). `time_limit` limits each feature and score, in seconds. Ctrl-C returns the results so far. """,
+    The features in which the score of a model rises or falls, with all others equal, as `treesens shape` decides:
+    `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
+    proved bounds. For a direction declared by the model or claimed by `increasing` or `decreasing`, `holds` is True (proved),
+    False (a pair) or None (open). `time_limit` limits each feature and score, in seconds. Ctrl-C returns the results so far.
+    """,
     options=ShapeOptions,
     ask="treesens.extensions.studies.shape_search:ask",
     record=ShapeRecord,

@@ -189,7 +189,7 @@ class _Shapes:
             return self._bounds[output]
 
     def _of_trees(self, output: int) -> TreeShapes:
-        """The bounds from the falls and rises of every tree; the widest bounds if their computation takes too long."""
+        """The bounds from the falls and rises of every tree; the widest possible bounds if the computation takes too long."""
         seconds = self.options.time_limit * max(1, self.ensemble.n_features)
         try:
             with working_within(Budget.of(seconds, self.stop)):
@@ -212,7 +212,7 @@ class _Shapes:
     def _known(
         self, number: int, output: int, falling: ResolvedQuestion, rising: ResolvedQuestion
     ) -> tuple[Fraction, Fraction]:
-        """The bounds that trees prove on the largest fall and rise in a feature; for a probability, 0 if excluded, else 1."""
+        """Bounds that trees prove on the largest fall and rise in a feature; for a probability, 0 if ruled out, otherwise 1."""
         if not self.averaged:
             known = self.bounds(output)
             return known.falls[number], known.rises[number]
@@ -235,8 +235,8 @@ class _Shapes:
         return False
 
     def _moves_part(self, term: Quotient, number: int, feature: int) -> bool:
-        """True if one function of a quotient may raise the quotient at the point with the smaller value: by being greater there
-        if its weight is not the smallest, or by being smaller there if its weight is not the greatest.
+        """True if one function of a quotient may raise the quotient at the point with the smaller value: the function may be
+        greater there and its weight is not the smallest, or smaller there and its weight is not the greatest.
         """
         weights = [term.factor * w for w in term.weights]
         (score,) = term.parts[number].scores
@@ -346,7 +346,7 @@ class Reversal:
 
     @property
     def value(self) -> float | None:
-        """The value that a pair reaches; 0 if no pair reverses the score (proved), None if unknown."""
+        """The value that a pair reaches; 0 if no pair reverses the score (proved), and None if the value is unknown."""
         if self.bound == 0:
             return 0.0
         return None if self.result is None or self.result.objective is None else self.result.objective.value
@@ -473,8 +473,8 @@ def _add_tree(
 
 
 def _relations(allowed: BoolArray, present_cells: int) -> tuple[BoolArray, BoolArray]:
-    """Two relations between leaves in a feature, bool[n, n]: both leaves have a common cell; and the first leaf has a present
-    cell below a present cell of the second. `allowed`, bool[n, n_cells], are the cells of each leaf.
+    """Two relations between leaves in a feature, bool[n, n]: the leaves have a common cell; and a present cell of the first
+    leaf is below a present cell of the second leaf. `allowed`, bool[n, n_cells], marks the cells of each leaf.
     """
     meets = (allowed.astype(np.float32) @ allowed.T.astype(np.float32)) > 0
     present = allowed[:, :present_cells]

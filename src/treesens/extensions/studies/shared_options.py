@@ -45,7 +45,7 @@ TYPICAL_BY = Option(
     Choice(TYPICAL_WAYS),
     "The score of typical inputs: a tree of pairs of features (the default), or an isolation forest.",
 )
-THRESHOLD = Option(Chance(), "The decision is probability >= THRESHOLD (default: the model's own).")
+THRESHOLD = Option(Chance(), "The decision is probability >= THRESHOLD (default: the model's own threshold).")
 CLASSES = Option(
     Names(numbers=True), "Classes, as A,B. One class: its score; several classes: changes between them. Default: all."
 )

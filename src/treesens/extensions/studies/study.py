@@ -34,9 +34,9 @@ RecordT = TypeVar("RecordT")
 class Asking(Generic[OptionsT]):
     """The input of a study: models and a table (not yet aligned with a model), complete options, and the settings of the run.
 
-    If the event `stop` is set, the study ends with its results so far; `advance` is called with every record, `say` with the
-    current step in words. `memory` holds earlier answers. `files` are the models, and then the table, as the caller named
-    them; `command` is the equivalent command line. `chosen` are the options that the caller set, even to defaults."""
+    If the event `stop` is set, the study ends with its results so far; `advance` is called with every record, and `say` with
+    the current step in words. `memory` holds earlier answers. `files` lists the models, and then the table, as the caller named
+    them; `command` is the equivalent command line. `chosen` lists the options that the caller set, even to defaults."""
 
     models: tuple[LoadedModel, ...]
     table: Table | None
@@ -51,7 +51,7 @@ class Asking(Generic[OptionsT]):
 
     @property
     def model(self) -> LoadedModel:
-        """The only model, or the first of two."""
+        """The only model, or the first of two models."""
         return self.models[0]
 
     def file(self, number: int = 0) -> ModelFile:
@@ -63,8 +63,8 @@ class Asking(Generic[OptionsT]):
 class Found(Generic[RecordT]):
     """The findings of a study: records in the order of the request, without untried records.
 
-    `decided` is True if no answer is open; `result` is the return value of the search itself. `assumed` are the choices left to
-    defaults.
+    `decided` is True if no answer is open; `result` is the return value of the search itself. `assumed` lists the choices left
+    to defaults.
     """
 
     records: Sequence[RecordT]
@@ -106,12 +106,12 @@ def results_document(asked: Asking[Any], found: Found[RecordT]) -> Document[Reco
 class Study(Generic[OptionsT, RecordT]):
     """One study. `text` is the help of its command; `call` is the docstring of its Python call, or None without a call.
 
-    `models` are the names of its model arguments; if there are none, the rows are the first argument. `what` are the choices
-    for the command's first argument, and `call_name` is the name of the call if different from `name`. `by_position` are the
-    options that Python also takes by position. `table` is the help of the option for its table, or None without a table; with
-    `needs_table` the option is required. `fails` maps the words of --fail-on to conditions on the records. `work` is the label
-    of a progress bar, and `total` returns the expected number of records. `ask` and `total` may be texts `MODULE:FUNCTION`, so
-    that a declaration does not import its search.
+    `models` lists the names of its model arguments; if the list is empty, the rows are the first argument. `what` lists the
+    choices for the command's first argument, and `call_name` is the name of the call if different from `name`. `by_position`
+    lists the options that Python also accepts by position. `table` is the help of the option for its table, or None if the
+    study uses no table; with `needs_table` the option is required. `fails` maps the words of --fail-on to conditions on the
+    records. `work` is the label of a progress bar, and `total` returns the expected number of records. `ask` and `total` may be
+    texts `MODULE:FUNCTION`, so that a declaration does not import its search.
     """
 
     name: str
@@ -144,8 +144,8 @@ class Study(Generic[OptionsT, RecordT]):
     faults: Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]] = lambda records: records
     """The parts of records, as plain data, in which faults of treesens itself are reported."""
     picture: Callable[[Sequence[dict[str, Any]], Any, Any], Any] | str | None = None
-    """Draws the records, as plain data, and `Found.result` on axes of matplotlib (None for new ones), and returns the axes;
-    or names such a function. The options then have `plot` (`shared_options.PLOT`), and the Python result has `plot()`."""
+    """A function, or its name, that draws the records (plain data) and `Found.result` on axes of matplotlib (None for new
+    axes), and returns the axes. The options then have `plot` (`shared_options.PLOT`), and the Python result has `plot()`."""
 
     def asked(self, asking: Asking[OptionsT]) -> Found[RecordT]:
         """Runs the study, and adds its assumptions to the findings."""

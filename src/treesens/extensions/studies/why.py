@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
 
 ALSO = ("box", "radius", "recourse", "shap")
-"""Additions to a reason: the box in which the class holds, the distance to another class in linf, the cheapest change in l1,
-and TreeSHAP.
+"""Additions to a reason: the box in which the class does not change, the distance to another class in linf, the cheapest change
+in l1, and TreeSHAP.
 """
 ROWS = Option(RowNumbers(), "The row, several rows as 0,5,10-19, or all. Default: all.", name="row")
 SMALLEST = Option(Flag(), "A smallest set of features, instead of a minimal set.")
@@ -52,8 +52,8 @@ PLOT_WORDS = "The share of the rows whose reason needs each feature, as a plot (
 @dataclass(frozen=True, kw_only=True)
 class WhyOptions(shared.Certifying):
     """The rows, and the reasons to find: a `smallest` reason or the `most` smallest reasons, which use no features of
-    `without`. `fixed`, `direction` and `permitted` limit changes; `also` names additional results. `time_limit` limits each
-    row, and again each distance, in seconds.
+    `without`. `fixed`, `direction` and `permitted` restrict the changes; `also` names additional results. `time_limit` is the
+    limit in seconds for each row, and again for each distance.
     """
 
     rows: Sequence[int] | None = given(ROWS, None)
@@ -75,7 +75,7 @@ class WhyOptions(shared.Certifying):
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceRecord:
-    """The nearest input of another class by a norm, with its changes."""
+    """The nearest input of another class, measured by a norm, with its changes."""
 
     norm: str
     verdict: VerdictWord
@@ -96,8 +96,8 @@ class ShapRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyRecord:
-    """The reason for the class of one row, or for its outcome of a `decision`. If some changes are not permitted, `changeable`
-    is True if a permitted change gives another class.
+    """The reason for the class of one row, or for the outcome of a `decision`. If some changes are not permitted, `changeable`
+    states whether a permitted change gives another class.
     """
 
     row: int = column()
@@ -152,11 +152,11 @@ STUDY = Study(
     call="""\
     Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
     decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
-    `most` is the number of smallest reasons. Features of `without` are not used in reasons and changes. Changes keep features
-    of `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
-    "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
-    TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` limits each row, and
-    again each distance, in seconds. Ctrl-C returns the results so far. """,
+    `most` is the number of smallest reasons. Features of `without` are not used in reasons and changes. All changes keep
+    features of `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing":
+    ["own", "rent"]}). `also` adds the box in which the class is kept, the distance to another class (linf), the cheapest change
+    (l1), and TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` limits each
+    row, and again each distance, in seconds. Ctrl-C returns the results so far. """,
     options=WhyOptions,
     ask="treesens.extensions.studies.why_search:ask",
     record=WhyRecord,

@@ -42,9 +42,9 @@ from treesens.values.verify import Witness, verify_cells
 @dataclass(frozen=True)
 class Reason:
     """The reason for the class of a row. `features` decide the class (None if the usable features do not); `minimal` is True if
-    every feature is needed, `smallest` if no smaller set decides the class. `contrast` names features whose change gives
-    another class, at `point`; if some changes are not permitted, `changeable` is True if a permitted one does so. `several` are
-    the smallest reasons if several are requested, `complete` is True if no others exist, and `also` holds more results.
+    every feature is needed, and `smallest` if no smaller set decides the class. `contrast` names features whose change to
+    `point` gives another class; if changes are restricted, `changeable` states whether a permitted change does so. `several`
+    holds the smallest reasons if several are requested, `complete` is True if no others exist, and `also` holds more results.
     """
 
     row: int
@@ -132,7 +132,7 @@ class _Study:
                 raise UsageError(f"`{word}` cannot be shown with a reason", remedy="use " + ", ".join(ALSO))
         if "shap" in wanted.also and questions.decision is not None and self.ensemble.n_outputs > 1:
             raise UsageError(
-                "TreeSHAP explains one score, but this decision's model has several", remedy="leave out `shap`"
+                "TreeSHAP explains one score, but this decision's model has several scores", remedy="leave out `shap`"
             )
         if "shap" in wanted.also:
             self.contributions.of(questions.rows[0], 0)  # errors are raised before the first row
@@ -158,7 +158,7 @@ class _Study:
         predicted = questions.predicted(row)
         bare = _no_reason(row)
         if predicted is None:
-            return replace(bare, reason="a value is missing, which the domain does not allow")
+            return replace(bare, reason="a value is missing, and the domain does not allow this")
         label = questions.labels[predicted]
         bare = replace(bare, predicted=label)
         if questions.decision is None:
@@ -238,7 +238,7 @@ class _Study:
         return region_of(query, Region((masks,), frozenset())).get(query.points[0].name, {})
 
     def _nearest(self, row: int, predicted: int, norm: str, word: str) -> DistanceRecord:
-        """The nearest input of another class by a norm, with its changes."""
+        """The nearest input of another class, measured by a norm, with its changes."""
         limits = self.asked
         mine = Options(time_limit=limits.time_limit, seed=limits.seed, regions=False)
         more = self._allowed(row) if word == "recourse" and self.limited else ()

@@ -22,7 +22,7 @@ _BUNDLE_SECONDS = 0.5
 _LARGEST_BUNDLE = 64
 
 _STARTING = 60.0
-"""Seconds that a Ray cluster may take to start: its head opens the port before it can serve clients."""
+"""Seconds that a Ray cluster may take to start: its head opens the port before the head can serve clients."""
 _LEAST_ATTEMPTS = 2
 """Minimum number of attempts: if a server starts but never answers, one attempt takes longer than `_STARTING`."""
 
@@ -75,7 +75,7 @@ class Cluster(ABC):
 
 
 def bundle_size(size: int, seconds: float, answered: int) -> int:
-    """The size of the next bundle, from the times of answered questions: at most twice the current size."""
+    """The size of the next bundle, computed from the times of answered questions: at most twice the current size."""
     fitting = int(_BUNDLE_SECONDS * answered / max(seconds, 1e-9))
     return max(1, min(fitting, 2 * size, _LARGEST_BUNDLE))
 
@@ -183,7 +183,7 @@ def _connect_to_ray(address: str | None) -> None:
 
 
 def _last_line(error: Exception) -> str:
-    """The last line of an error, which is the reason if Ray has sent the traceback of its server."""
+    """The last line of an error: if Ray has sent its server's traceback, only this line states the reason."""
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 

@@ -1,11 +1,11 @@
 """Solves one hard question in many processes: workers decide parts of the question, and undecided parts are split further.
 
-The whole question is also solved in this process, until it or all of its parts are solved, so the answer is never worse than
-without parts. A part gets a few seconds, or more while enough other parts wait to keep every worker busy, because splitting the
-part would then gain nothing. Up to sixteen smaller parts replace an undecided part. A part proved to have no answer is closed
-for good; an answer ends the question or, with an objective, sets the value that other parts have to improve on. If a worker is
-lost, only its current part is lost, and the part is retried. Closed and split parts are written to a journal, from which the
-search can be resumed. Every process reads the question itself, so only cuts and answers are sent.
+This process also solves the whole question until the question or all of its parts are decided, so the answer is never worse
+than without parts. The time limit of a part is a few seconds, and longer while enough other parts wait to keep every worker
+busy, because a split would then gain nothing. Up to sixteen smaller parts replace an undecided part. A part proved to have no
+answer is closed for good; an answer ends the question or, with an objective, sets the value that other parts have to improve
+on. If a worker is lost, only its current part is lost, and the part is retried. Closed and split parts are written to a
+journal, from which the search can be resumed. Every process reads the question itself, so only cuts and answers are sent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from treesens.values.verify import Witness, verify_values
 PER_WORKER, MANY = 4, 64
 """Numbers of initial parts: for each local worker, and for a whole cluster."""
 MOST_LOSSES = 5
-"""Number of workers that a part may lose; after one more loss, the part is given up."""
+"""Maximum number of workers that a part may lose; after one more loss, the part is given up."""
 MOST_LONGER = 4**5
 LEAST_SLICE, MOST_SLICE = 0.5, 60.0
 MOST_WAITING = 8
@@ -52,7 +52,7 @@ MOST_WAITING = 8
 
 
 def can_be_parted(question: ResolvedQuestion) -> str:
-    """The reason why a question is solved in one process; empty if it can be split into parts."""
+    """The reason why a question is solved in one process; empty if the question can be split into parts."""
     query = question.query
     if query.rows is not None or query.explained is not None or query.top > 1 or query.share is not None:
         return "counts, reasons, lists and shares cannot be split into parts"
@@ -68,8 +68,8 @@ def can_be_parted(question: ResolvedQuestion) -> str:
 
 
 class Coordinator:
-    """Solves a question of a document in parts of `slice_seconds` each. The whole question first runs alone for
-    `first_seconds` (by default `slice_seconds`), and then alongside the parts; if it is 0, only the parts run.
+    """Solves a question of a document in parts of `slice_seconds` each. The whole question is first solved alone for
+    `first_seconds` (default: `slice_seconds`), then alongside the parts; if this time is 0, only the parts are solved.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Coordinator:
         self.journal = journal
         self.lock = threading.Lock()
         self.offered: deque[Witness] = deque()
-        """Answers of the whole question, which parts have to improve on; only the thread that writes the journal takes them."""
+        """Answers of the whole question, for parts to improve on; only the thread that writes the journal takes the answers."""
 
     def _key(self) -> str:
         """The key of the parts in a journal: the question, the tolerance, and everything that determines when a part closes."""
@@ -135,9 +135,9 @@ class Coordinator:
 
     @contextmanager
     def _beside(self, budget: Budget) -> Iterator[tuple[Future[Result], Budget]]:
-        """The whole question, solved in a thread, and a budget for its parts that ends when the whole question is answered.
+        """The whole question, solved in a thread, and a budget for its parts, which ends when the whole question is answered.
 
-        The thread runs in parallel, because the engine releases the interpreter lock; it is stopped when the parts end.
+        The thread runs in parallel, because the engine releases the interpreter lock; the thread is stopped when the parts end.
         """
         options = self.options.uncertified
         parts_over, whole_over = threading.Event(), threading.Event()
@@ -219,14 +219,14 @@ class Coordinator:
                 self.known.open.append(part)
 
     def _improve(self, witness: Witness) -> None:
-        """Records an answer if it improves on the best one."""
+        """Records an answer if the answer improves on the best answer so far."""
         if self.known.best is None or self._value(witness) > self._value(self.known.best):
             self.known.best = witness
             values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
             self._write("found", Part(), values=values)
 
     def _open_whole(self) -> None:
-        """Opens the parts of the whole question, or the whole as a single part if it cannot be split."""
+        """Opens the parts of the whole question, or the whole question as a single part if it cannot be split."""
         if not self._open_up(Part()):
             self.known.open.append(Part())
 
@@ -319,7 +319,7 @@ class Coordinator:
             known.lost = result.reason
 
     def _value(self, witness: Witness) -> Fraction:
-        """The value of an answer's objective, negated if it is minimised, so that a greater value is better."""
+        """The value of an answer's objective, negated if the objective is minimised, so that a greater value is better."""
         goal = self.query.objective
         if goal is None:
             return Fraction(0)

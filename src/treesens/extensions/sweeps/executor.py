@@ -35,7 +35,7 @@ class Executor:
 
     @property
     def remote(self) -> bool:
-        """True if workers may not see local files."""
+        """True if workers possibly have no access to local files."""
         return self.kind in {"dask", "ray"}
 
     def for_questions(self, count: int) -> Executor:
@@ -47,7 +47,7 @@ class Executor:
     ) -> Iterator[Outcome]:
         """The outcomes of all tasks from `take`, in order of completion.
 
-        `take` may be called from other threads, one at a time, and must not wait. Local processes call it again after every
+        `take` may be called from other threads, one at a time, and must not wait. Local executors call `take` again after every
         outcome, even after it has returned None. `limit` is the time for one question, in seconds. If `stop` is set, local
         questions are stopped immediately, and clusters start no new questions.
         """
@@ -72,7 +72,7 @@ INLINE = Executor("inline")
 
 
 def _on_cluster(take: Next, held: Mapping[str, Any], cluster: Cluster, patience: float) -> Iterator[Outcome]:
-    """The outcomes of all tasks on a cluster; `held` are references to their shipments."""
+    """The outcomes of all tasks on a cluster; `held` contains references to the shipments of the tasks."""
 
     def run(tasks: Iterator[Task]) -> Iterator[Outcome]:
         return cluster.run(((held[task.document], task) for task in tasks), patience)
@@ -97,7 +97,7 @@ def _on_cluster(take: Next, held: Mapping[str, Any], cluster: Cluster, patience:
 
 
 def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Outcome:
-    """Retries a question that was in flight when a worker died, with no other question in flight."""
+    """Retries a question that was in flight when a worker died; meanwhile no other question is in flight."""
     try:
         (outcome,) = list(run(iter([task])))
     except _crashes() as error:

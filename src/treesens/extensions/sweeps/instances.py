@@ -63,7 +63,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Instance:
-    """One question about one model, and its verdict if it is known."""
+    """One question about one model, and its verdict if the verdict is known."""
 
     model: str
     features: tuple[int | str, ...]
@@ -291,7 +291,7 @@ def _lines(path: Path, *, own: bool = False) -> list[str]:
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The records of an earlier run; lines that are not valid JSON are dropped, such as a line truncated by a kill."""
+    """The records of an earlier run; invalid lines, such as a line truncated by a kill, are dropped."""
     if not path.is_file():
         return []
     records = []

@@ -134,8 +134,8 @@ def on_processes(
 ) -> Iterator[Outcome]:
     """The outcomes of all tasks from `take`, which is called again after every outcome, even after it has returned None.
 
-    If a worker has died, or has not answered in `patience` seconds, its question is retried once; all others continue. If
-    the caller stops iterating, or shortly after `stop` is set, busy processes are killed.
+    If a worker has died, or has not answered in `patience` seconds, its question is retried once; all other workers continue.
+    If the caller stops iterating, or shortly after `stop` is set, busy processes are killed.
     """
     crew = _Crew(take, shipments, jobs, patience)
     last: float | None = None

@@ -1,8 +1,8 @@
 """The order of questions, and the answers that decide other questions.
 
-Questions with the highest level come first, then single features before sets, and features with many splits before others, so
-that important answers come early and decide most other questions. A pair found for a question is tried, and verified again, on
-every easier question; the answer `none` decides every harder question.
+Questions with the highest level come first; within a level, single features come before sets, and features with many splits
+come before others, so that important answers come early and decide most other questions. A pair found for a question is tried,
+and verified again, on every easier question; the answer `none` decides every harder question.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 from treesens.records.questions import Question
 
 MODELS_AT_A_TIME = 6
-"""Number of documents whose questions are interleaved; workers keep this many open."""
+"""Number of documents whose questions are interleaved; workers keep this number of documents open."""
 
 
 def order_questions(questions: Sequence[Question]) -> list[Question]:
@@ -81,7 +81,7 @@ class Plan:
                     self.helpers.setdefault(other, key)
 
     def none(self, key: str) -> list[str]:
-        """Closes and returns the open questions that a `none` for this question decides."""
+        """Closes and returns the open questions that the answer `none` to this question decides."""
         with self._lock:
             answered = self.questions[key]
             decided = [other for other in self._open_relatives(key) if self.questions[other].is_harder_than(answered)]

@@ -30,7 +30,7 @@ PROOFS = frozenset(str(proof) for proof in Proof)
 
 @dataclass(frozen=True)
 class Cut:
-    """The constraint that a feature's cell at a point is at least `cell` (`upper`), or below it. Missing is an upper cell."""
+    """Constrains a feature's cell at a point: at least `cell` if `upper`, otherwise below it. Missing is an upper cell."""
 
     point: int
     feature: int
@@ -158,7 +158,7 @@ class _Splits:
         return found
 
     def left(self, low: Int32Array, high: Int32Array) -> tuple[Int32Array, Int32Array, FloatArray]:
-        """The splits that a box reaches and that divide it, as three arrays: feature, first cell on the right, weight."""
+        """The splits that a box reaches and that divide the box, as three arrays: feature, first cell on the right, weight."""
         reached = np.zeros(len(self.feature), bool)
         reached[self.roots] = True
         found = []
@@ -216,7 +216,7 @@ def with_part_cut(tree: Any, part: Part, by: Any) -> Any:
 
 
 def checked_line(line: dict[str, Any]) -> dict[str, Any]:
-    """The line of a journal, unchanged. Raises ValueError if a part in it is not valid."""
+    """The line of a journal, unchanged. Raises ValueError if a part in the line is not valid."""
     cuts = line["part"]
     whole = isinstance(cuts, list) and all(
         isinstance(cut, list) and len(cut) == 4 and all(type(x) is int and x >= 0 for x in cut) for cut in cuts
@@ -232,7 +232,7 @@ def checked_line(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _are_points(values: Any) -> bool:
-    """True if there is a list of numbers (None if missing) for each point, all of the same length."""
+    """True for a list that holds, for each point, a list of numbers (None for missing values), all of one length."""
     if not isinstance(values, list) or not all(isinstance(point, list) for point in values):
         return False
     numbers = all(x is None or type(x) in (int, float) for point in values for x in point)

@@ -20,7 +20,7 @@ from treesens.records.questions import Question
 
 @dataclass
 class Summary:
-    """The result of a sweep: numbers of questions. `left` counts questions that were not started or not finished."""
+    """The result of a sweep: numbers of questions. `left` is the number of questions not started or not finished."""
 
     questions: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)

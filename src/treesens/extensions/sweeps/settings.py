@@ -1,4 +1,4 @@
-"""The settings of a sweep: the options of its questions, and its own."""
+"""The settings of a sweep: the options of its questions, and options of the sweep itself."""
 
 from __future__ import annotations
 

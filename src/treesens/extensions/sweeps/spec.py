@@ -33,7 +33,7 @@ margins = [0.5, 1.0, 1.5]"""
 
 _BLOCK = {
     "models": "paths or patterns, relative to this file",
-    "data": "a CSV or Parquet file: domains come from it, rows are tried first",
+    "data": "a CSV or Parquet file, which provides the domains, and whose rows are tried first",
     "label": "the column of `data` that is not an input",
     "features": '"all", or names: each alone',
     "pairs": '"all", or a list of pairs',
@@ -293,5 +293,5 @@ def _texts(block: dict[str, Any], key: str, place: _Place) -> list[str]:
 
 
 def documents(questions: Sequence[Question]) -> list[Document]:
-    """The documents of questions, each once."""
+    """The documents of questions, without repetition."""
     return list({q.document.digest: q.document for q in questions}.values())

@@ -1,5 +1,5 @@
 """Answers one question, or one part of it, in a worker process. Documents are opened once per process; only the most recently
-used documents are kept. The task for a part asks for an answer (with a known answer, for a better one) or for a certificate.
+used documents are kept. The task for a part asks for an answer, for one better than a known answer, or for a certificate.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Task:
     bare: bool = False
     """True for measurements: only the engine runs, without searches in rows of tables and without regions."""
     regions: bool = True
-    """True if pairs are returned with their region even without a table (with a table, they always are)."""
+    """True if pairs are returned with their region even without a table (with a table, regions are always returned)."""
     part: PartTask | None = None
     """The task for a part of the question; None for the whole question."""
 
@@ -95,7 +95,7 @@ class Outcome:
     record: dict[str, Any] = field(default_factory=dict)
     failure: str = ""
     own_fault: bool = False
-    """True if the failure is an internal error, not an error in the input or of a solver."""
+    """True if the failure is an internal error, not an error in the input or an error of a solver."""
     clipped: bool = False
     implied_by: str | None = None
     cpu: float = 0.0
@@ -132,7 +132,7 @@ def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = N
 
 
 def answer_tasks(parent: Parent) -> None:
-    """Runs in a local worker: answers tasks until it has been idle for some minutes."""
+    """Runs in a local worker: answers tasks until the worker has been idle for some minutes."""
     while (asked := parent.receive(IDLE_SECONDS)) is not None:
         parent.send(answer_task(*asked))
 
@@ -242,7 +242,7 @@ def _session(shipment: Shipment) -> Session:
 
 
 def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
-    """The syntax tree with new paths for its files; positions in the text stay those of the original."""
+    """The syntax tree with new paths for its files; positions in the text are those of the original tree."""
     from treesens.grammar.tree import ast
 
     def moved(item: ast.Declaration) -> ast.Declaration:
@@ -254,7 +254,7 @@ def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
 
 
 def resident() -> int:
-    """The memory of this process in bytes (its peak memory if the system does not report the current one)."""
+    """The memory of this process in bytes (the peak memory if the system does not report the current memory)."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
@@ -285,7 +285,7 @@ class PartTask:
 
 @dataclass(frozen=True)
 class Packed:
-    """A certificate for transport, or the reason why there is none; times are in seconds."""
+    """A certificate for transport, or the reason why no certificate exists; times are in seconds."""
 
     content: bytes = b""
     reason: str = ""
@@ -311,7 +311,7 @@ def answer_part(query: Query, task: PartTask, options: Options, budget: Budget) 
 
 
 def certify_part(query: Query, task: PartTask, budget: Budget) -> Packed:
-    """The certificate that a part has no answer, or the reason why there is none."""
+    """The certificate that a part has no answer, or the reason why no certificate exists."""
     asked, rows = part_of(query, task)
     try:
         made = refutation(asked, rows, budget=budget)

@@ -84,7 +84,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Property:
-    """A property, which is the conjunction of its assertions. Counterexamples satisfy it; if there are none, it is `unsat`."""
+    """A property: the conjunction of its assertions. Counterexamples satisfy the property; if none exist, it is `unsat`."""
 
     version: int
     inputs: Tensor

@@ -2,9 +2,9 @@
 
 LightGBM's evaluation (tree.h, gbdt_prediction.cpp, c_api.cpp of versions 2.3 to 4.7): float64; |x| <= 1e-35 is read as 0; x <=
 threshold goes left. A node's missing type determines the treatment of NaN: `None` reads NaN as 0, `Zero` sends NaN and every
-zero in the default direction, `NaN` sends only NaN in this direction. A category goes left iff its code, truncated, is in the
-node's bit set; NaN and unseen codes go right. Sums are float64 from 0 in the order of the trees; leaf values already include
-shrinkage and DART weights; random forests (`average_output`) divide by the number of rounds before the link.
+zero in the default direction, and `NaN` sends only NaN in this direction. A category goes left iff its code, truncated, is in
+the node's bit set; NaN and unseen codes go right. Sums are float64 from 0 in the order of the trees; leaf values already
+include shrinkage and DART weights; random forests (`average_output`) divide by the number of rounds before the link.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ _LINKS = {
 
 @dataclass(frozen=True, eq=False)
 class LightGBMTree:
-    """One tree: n - 1 inner nodes and n leaves. A child >= 0 is an inner node, any other child is the leaf ~child.
+    """One tree: n - 1 inner nodes and n leaves. A child >= 0 is an inner node, and any other child is the leaf ~child.
 
     `missing` holds the missing types, and `codes` holds the categories that go left at categorical nodes.
     """
@@ -64,8 +64,8 @@ class LightGBMTree:
 
 @dataclass(frozen=True)
 class LightGBMHeader:
-    """The header of a model file. `categories` holds each feature's known codes (None: ordered); `ranges` holds the least and
-    greatest values of an ordered feature in training (None: unknown).
+    """The header of a model file. `categories` holds each feature's known codes (None if ordered); `ranges` holds the least and
+    greatest values of an ordered feature in training (None if unknown).
     """
 
     version: str

@@ -112,7 +112,7 @@ class SklearnFrontend:
 
 
 def open_skops(data: bytes, place: str) -> Any:
-    """The estimator in a skops file; only plain data of known types is created from it."""
+    """The estimator in a skops file, from which only plain data of known types is created."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()

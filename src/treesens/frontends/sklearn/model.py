@@ -241,7 +241,7 @@ def _gradient_boosting(estimator: Any, place: str) -> Read:
 
 
 def _histogram_boosting(estimator: Any, place: str) -> Read:
-    """Reads histogram boosting: float64 thresholds, leaves already scaled, categories encoded by the model itself."""
+    """Reads histogram boosting: float64 thresholds, already scaled leaves, and categories that the model itself encodes."""
     preprocessor = estimator._preprocessor
     n = estimator.n_features_in_
     features = list(feature_tuple(names_of(estimator), place))

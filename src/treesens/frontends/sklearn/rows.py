@@ -1,4 +1,4 @@
-"""Converts rows of codes and numbers to the input of scikit-learn estimators: raw categories, names, errors as ModelError."""
+"""Converts rows of codes and numbers to the input of scikit-learn estimators, with raw categories, names, and ModelErrors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RowMaker:
     """`categories` holds the raw categories of coded columns; `names` is set if the estimator was fitted on a data frame.
 
     `marks` holds the mark of a missing value for each coded column, `None` or `NaN`: an encoder fitted with one mark treats the
-    other as an unknown category. Columns whose encoder was fitted with neither mark are not listed.
+    other mark as an unknown category. Columns whose encoder was fitted with neither mark are not listed.
     """
 
     categories: Mapping[int, Sequence[Any]]

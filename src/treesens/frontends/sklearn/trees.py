@@ -96,10 +96,10 @@ def histogram_nodes(
     nones: Collection[int],
     place: str,
 ) -> Nodes:
-    """The nodes of a TreePredictor. `columns` maps tree features to the user's, `known` lists the categories that may occur.
+    """The nodes of a TreePredictor. `columns` maps tree features to user features, and `known` lists the possible categories.
 
-    A category goes left if the node lists it, right if it is known but not listed; all other categories go in the direction of
-    NaN. In the columns `nones`, the last category is None, the missing value.
+    A category goes left if the node lists it, and right if it is known but not listed; all other categories go in the direction
+    of NaN. In the columns `nones`, the last category is None, the missing value.
     """
     nodes = predictor.nodes
     leaf = nodes["is_leaf"] != 0

@@ -30,7 +30,7 @@ def category_labels(model: Field, features: int) -> list[Labels | None]:
 
 
 def cut_names(model: Field) -> list[int]:
-    """The features whose category names XGBoost has truncated: in non-ASCII text it counts characters, not bytes."""
+    """The features whose category names XGBoost has truncated: in non-ASCII text XGBoost counts characters, not bytes."""
     cats = model.get("cats")
     found = []
     for f, encoding in enumerate(list(cats["enc"].items()) if cats else []):

@@ -6,7 +6,7 @@ negative and unknown categories go left; sums are float32, start from the base m
 adds weight * value, which is rounded before the addition.
 
 After early stopping, `Booster.predict` uses all trees of a file, and the scikit-learn wrapper uses the trees up to
-`best_iteration`. Accordingly, files and Boosters are read with all trees (and a note), wrappers with these first trees.
+`best_iteration`. Accordingly, files and Boosters are read with all trees (and a note), and wrappers with these first trees.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _declared(booster: Any, ensemble: Ensemble) -> dict[str, int]:
 
 
 def _best_iteration(root: Field) -> int | None:
-    """The best round of early stopping, counted from 0; None if the file states none."""
+    """The best round of early stopping, counted from 0; None if the file states no best round."""
     attributes = root["learner"].get("attributes")
     best = attributes.get("best_iteration") if attributes else None
     if best is None:

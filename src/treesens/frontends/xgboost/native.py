@@ -93,8 +93,8 @@ class NativeXGBoost:
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
         """The result of Booster.predict, and the class that XGBClassifier.predict derives from it (sklearn.py of XGBoost).
 
-        Of two classes, the second is predicted above 1/2, even if the prediction is the raw score of `binary:logitraw`.
-        `multi:softmax` returns the class itself.
+        With two classes, the second class is predicted if the result is above 1/2, even if the result is the raw score of
+        `binary:logitraw`. `multi:softmax` returns the class itself.
         """
         found = self._predict(rows).reshape(len(rows), -1)[:, self._columns]
         if not ensemble.classes:

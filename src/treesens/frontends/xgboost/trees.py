@@ -88,7 +88,7 @@ def read_trees(
     weight = home["weight_drop"].floats() if kind == "dart" or weights_in_model(booster) else np.ones(len(trees))
     if kind == "gbtree" and weights_in_model(booster) and version[:2] < [3, 4]:
         raise model["weight_drop"].error(
-            f"XGBoost {'.'.join(map(str, version))} does not use weights of trees here; 3.4 is the first that does",
+            f"XGBoost {'.'.join(map(str, version))} does not use weights of trees here; 3.4 is the first version that does",
             "load the model with the version that trained it and save it again",
         )
     if len(weight) != len(trees):
@@ -278,7 +278,7 @@ def _vector_leaves(
     outputs: int,
     version: list[int],
 ) -> NDArray[np.float64]:
-    """Leaf vectors (multi_output_tree): row numbers are in right_children, values in leaf_weights (3.1 and later)."""
+    """Leaf vectors (multi_output_tree): row numbers are in right_children, and values are in leaf_weights (3.1 and later)."""
     tree_of = np.searchsorted(offset, leaf_nodes, side="right") - 1
     value = np.zeros((len(leaf_nodes), outputs))
     for t, tree in enumerate(trees):

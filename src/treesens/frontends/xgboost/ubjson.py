@@ -78,7 +78,7 @@ class _Reader:
         raise self.error(f"unknown type marker {mark!r}")
 
     def header(self) -> tuple[bytes, int]:
-        """The type and count that a container states; b"" if it states no type, -1 if it states no count."""
+        """The type and count that a container states; b"" for an unstated type, and -1 for an unstated count."""
         kind, count = b"", -1
         if self.peek() == b"$":
             self.take(1)

@@ -99,7 +99,7 @@ def build(builder: TermBuilder, tree: Branch) -> ast.Formula:
 
 
 def _asked(builder: TermBuilder, function: Child, arguments: Child) -> tuple[ast.Name, ast.Name | None]:
-    """The point, and the named decision or None."""
+    """The point, and the named decision (None if no decision is named)."""
     point, *name = builder.parts(arguments) or [arguments]
     named = all(builder.rule(part) in ("bare", "word_as_name") for part in name)
     if str(function) != WORD or builder.rule(point) != "bare" or len(name) > 1 or not named:

@@ -35,7 +35,7 @@ def predicates() -> Mapping[str, Construct]:
 
 
 def predicate(word: str) -> Construct | None:
-    """The construct, built-in or of a plug-in, of a constraint that begins with a call of this word, or None."""
+    """The construct (built-in or from a plug-in) of constraints that begin with a call of this word, or None."""
     if word in functions():
         return predicates().get(word)
     return PLUGINS.get(word) if word in PLUGINS.names() else None

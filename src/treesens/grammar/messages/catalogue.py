@@ -101,7 +101,7 @@ S032 missing comparison
   a constraint needs a comparison
   add a comparison such as `>= 0.5`
 S033 name without a point
-  features belong to a point; a name without a point is a value or a point
+  features belong to a point; a name on its own is a value or a point, not a feature
   write `a.NAME` for the feature of point `a`
 S034 points compared
   points have no order; they can only be equal, possibly except for some features
@@ -308,7 +308,7 @@ E307 domain declared twice
   the feature has two declarations
   remove one
 E308 not one-hot
-  a feature of a `onehot` cannot be 0 or 1
+  the domain of a feature in a `onehot` does not contain both 0 and 1
   declare it `integer in [0, 1]`
 E309 constraints contradict
   no inputs satisfy the constraints, whatever the model is

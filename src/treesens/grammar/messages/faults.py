@@ -1,7 +1,7 @@
 """Turns the position at which the parser stopped into a message that names the mistake.
 
-The rules below are tried in order; each examines the unexpected token, the tokens before it, and the set of terminals that were
-expected. The first rule that recognises a mistake reports it; the last rule applies to every position.
+The rules below are tried in order; each rule examines the unexpected token, the tokens before it, and the set of terminals that
+were expected. The first rule that recognises a mistake reports it; the last rule applies to every position.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Stop:
 
     @property
     def span(self) -> Span:
-        """The location of the unexpected token; at the end, the position right after the last token."""
+        """The location of the unexpected token; at the end of the text, the position right after the last token."""
         token = self.token
         if token is not None:
             return span_of(self.source, token)

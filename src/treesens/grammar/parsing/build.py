@@ -68,7 +68,7 @@ class Builder(FormulaBuilder):
         return ast.Data(self.name(name), self._text(path), label, rows, span=self.span(tree))
 
     def _measure(self, tree: Branch) -> ast.Measure:
-        """A measure: its kind, and its table if it is learnt from a table."""
+        """A measure: its kind, and its table if the measure is learnt from a table."""
         name, body = branches(tree)
         kind, *data = branches(cast(Branch, body))
         word = self.span(kind).text
@@ -83,7 +83,7 @@ class Builder(FormulaBuilder):
         return ast.Measure(self.name(name), cast("ast.MeasureKind", word), table, span=self.span(tree))
 
     def _decision(self, tree: Branch) -> ast.Decision:
-        """A decision: its cases in their order, and the outcome if no case holds."""
+        """A decision: its cases in their order, and the outcome if no case applies."""
         name, points_tree, *cases, otherwise = branches(tree)
         points = self._points(cast(Branch, points_tree))
         if len(points) > 1:
@@ -173,7 +173,7 @@ class Builder(FormulaBuilder):
                 return self._sensitive(tree)
 
     def _points(self, tree: Branch) -> tuple[ast.Point, ...]:
-        """The points of a query: `a, b in M` assigns both points to M, `a in M, b in N` assigns each to its own model."""
+        """The points of a query: `a, b in M` assigns both points to M, and `a in M, b in N` assigns each to its own model."""
         found: list[ast.Point] = []
         for child in branches(tree):
             assert isinstance(child, Tree)

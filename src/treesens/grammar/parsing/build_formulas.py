@@ -61,7 +61,7 @@ class FormulaBuilder(TermBuilder):
         return ast.Comparison(left, cast(ast.Operator, str(operator)), right, span=span)
 
     def _suffixes(self, suffixes: list[Branch]) -> dict[str, Branch]:
-        """The suffixes `except`, `by factor` and `by margin` by rule, each at most once."""
+        """Maps each rule to its suffix (`except`, `by factor` or `by margin`); each suffix may appear at most once."""
         found: dict[str, Branch] = {}
         for suffix in suffixes:
             if suffix.data in found:

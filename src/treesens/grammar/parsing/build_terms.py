@@ -1,7 +1,7 @@
 """Converts parse trees to syntax nodes: names, numbers, sets and expressions.
 
-The grammar accepts any function with any arguments and a bare name anywhere in an expression; this module checks both, so that
-messages can name the expected arguments and the point to which a feature should belong.
+The grammar accepts any function with any arguments and a bare name anywhere in an expression; this module checks arguments and
+bare names, so that messages can name the expected arguments and the point to which a feature should belong.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def starts_line(tokens: list[Token], index: int) -> bool:
 
 
 def may_start(tokens: list[Token], index: int) -> bool:
-    """True if a conjunct may start with this token; `not` may, but `not in` continues a conjunct."""
+    """True if a conjunct may start with this token; `not` may start a conjunct, but `not in` continues a conjunct."""
     if tokens[index].type == "NOT":
         return index + 1 == len(tokens) or tokens[index + 1].type != "IN"
     return tokens[index].type in _STARTS

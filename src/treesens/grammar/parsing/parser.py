@@ -101,7 +101,7 @@ def parse(text: str, name: str = "<query>") -> ast.File:
 def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     """The tree of the readable parts; None if no part is readable. Mistakes go to `diagnostics`.
 
-    Editors use this for a file that is being edited; all other callers use `parse`.
+    Editors use this tree for a file that is being edited; all other callers use `parse`.
     """
     if not _is_text(source, diagnostics):
         return None

@@ -1,4 +1,4 @@
-"""Lark with the grammar of `sens.lark`, built on first use, since only commands that read questions need it.
+"""Lark with the grammar of `sens.lark`, built on first use, since only commands that read questions need Lark.
 
 The tables take 0.1 s to build and 0.015 s to load: they are cached in the user's cache directory, with a hash of the grammar
 and the versions of Lark and Python, which Lark checks. Without a writable directory, the tables are built each time.

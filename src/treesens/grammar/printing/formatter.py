@@ -1,9 +1,9 @@
 """`treesens fmt`: canonical spacing and indentation; the author's words, lines and comments are kept.
 
 The text is laid out token by token, so no token is lost. Declarations start at the margin; the sentence of a query is indented
-by two spaces, its constraints by four; continuation lines are indented by two more, plus two for every open bracket. At most
-one empty line separates two lines; the file has no empty lines at its beginning and end. A comment on its own line is indented
-like the following line.
+by two spaces, and its constraints by four spaces; a continuation line is indented by two more spaces, plus two spaces for every
+open bracket. At most one empty line separates two lines; the file has no empty lines at its beginning and end. A comment on its
+own line is indented like the following line.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _starts(tree: ast.File) -> frozenset[int]:
 
 
 def _tails(tree: ast.File) -> frozenset[int]:
-    """Offsets of the parts after the constraints, from the tree, since the previous word may be a name."""
+    """Offsets of the parts after the constraints, taken from the tree, because a preceding word may be a name."""
     parts: list[ast.Node | None] = []
     for query in tree.queries:
         match query.body:

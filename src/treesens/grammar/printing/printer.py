@@ -1,6 +1,6 @@
 """Syntax trees as canonical `.sens` text: `parse(to_text(tree)) == tree` for every tree that has a text.
 
-Declarations and queries are here, constraints in `print_terms.py`.
+This module prints declarations and queries; `print_terms.py` prints constraints.
 """
 
 from __future__ import annotations

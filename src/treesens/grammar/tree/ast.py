@@ -272,7 +272,7 @@ class Find(Node):
 class Count(Node):
     """`count rows of DATA as P[, Q] [in MODEL] such that CONSTRAINTS [expect ..]`
 
-    The number of rows that P can equal; with a second point, the number of rows for which some Q exists.
+    The number of rows that P can equal; with a second point, the number of rows for which a point Q exists.
     """
 
     data: Name

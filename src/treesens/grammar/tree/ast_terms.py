@@ -69,7 +69,7 @@ class ValueSet(Node):
 
 @node
 class Features(Node):
-    """One or more features after `except` or `to`, or in a `for each`; a parameter may represent several."""
+    """One or more features after `except` or `to`, or in a `for each`; a parameter may represent several features."""
 
     names: tuple[Name, ...]
 

@@ -1,7 +1,7 @@
 """Common parts of all syntax nodes: a source location, equality without the location, and a short text form.
 
 Nodes are frozen, slotted dataclasses, but comparison, hash, text form and immutability are implemented once here: Python
-compiles these methods for each dataclass separately, which for sixty classes takes longer than reading a file.
+compiles these methods for each dataclass separately; for sixty classes, this takes longer than reading a file.
 """
 
 from __future__ import annotations

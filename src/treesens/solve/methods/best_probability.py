@@ -1,8 +1,8 @@
 """The best sum of probabilities: a sequence of decisions ("is a given value reachable?") by bisection.
 
-An answer raises the reached value, and a refutation lowers the bound. The next value to decide is halfway between them, or
+An answer raises the reached value, and a refutation lowers the bound. The next value to decide is halfway between these two, or
 below a value left open, where answers are easier to find. Decisions use Kelley's cutting planes (`probability_rows.py`). A
-single probability is monotone in its score, which is optimised instead. The search for a sum starts from the best sum of
+single probability is monotone in its score, so the score is optimised instead. The search for a sum starts from the best sum of
 scores, nearly always a good answer. A bound on the difference of two scores bounds their sigmoids' difference.
 """
 
@@ -28,7 +28,7 @@ from treesens.values.relations import better_than
 _SHARE = 0.25
 """Maximum share of the remaining time for a decision."""
 _LESS = Fraction(1023, 1024)
-"""The share of the tolerance that is used, so that the tolerance holds despite rounding to doubles."""
+"""The share of the tolerance that is used, so that the tolerance is kept despite rounding to doubles."""
 _ENOUGH = 2
 """Number of consecutive proofs after which the reached value itself is tested."""
 _LEAST = 0.1

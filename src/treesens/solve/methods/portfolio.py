@@ -1,6 +1,6 @@
 """One search over cells, by one backend or by a portfolio.
 
-`auto` is the portfolio: the native engine first, then also the exact solvers, which race the engine in worker processes.
+`auto` is the portfolio: the native engine first, then the exact solvers, which race the engine in worker processes.
 
 The first proof or verified witness wins; the other runners are killed immediately. With an objective, the race continues until
 a runner proves optimality or time runs out, and the best witness of all runners is kept.
@@ -208,8 +208,8 @@ class _Race:
         return self._result()
 
     def _go_on(self, engine: EngineRun | None) -> None:
-        """Races the engine against the solvers. Compiling for the solvers and writing their models takes long; a Ctrl-C during
-        this time keeps the engine's answer.
+        """Races the engine against the solvers. Compiling for the solvers and writing their models takes a long time; a Ctrl-C
+        during this time keeps the engine's answer.
         """
         try:
             self._race_solvers(engine)
@@ -220,7 +220,7 @@ class _Race:
         self._clear_of_band()
 
     def _clear_of_band(self) -> None:
-        """Searches for an answer that the library confirms, if the engine's answer is valid only in exact arithmetic."""
+        """Searches for an answer valid in the library, if the engine's answer is valid only in exact arithmetic."""
         if self._decided() or self._stopped() or self._cleared or not self.ledger.best.wants_clearance:
             return
         self._cleared = True

@@ -118,7 +118,7 @@ class _Refinement:
 
     def _at_limit(self, goal: Objective) -> Result | None:
         """An optimal answer, at the limit that constraints or domains set for the objective, or None. Domains also limit a sum
-        over features; a limit that values approach but do not reach also counts.
+        over features; a limit that values approach but do not reach also counts as a limit.
         """
         limit, within = objective_range(self.query)[goal.maximize], [Fraction(0), Fraction(CLOSE) / 2]
         if goal.counts:
@@ -161,7 +161,7 @@ class _Refinement:
         """The answer after all cells without values have been excluded.
 
         Without `keep`, cells are excluded only in this search, since exclusions may depend on its additional constraints. A
-        search for answers better than a known one may keep them, since later searches only seek still better answers.
+        search for answers better than a known one may keep exclusions, since later searches only seek still better answers.
         """
         part = self.budget.within(seconds)
         cuts, proved = list(self.cuts), self.proved

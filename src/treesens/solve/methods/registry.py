@@ -24,7 +24,7 @@ from treesens.solve.options import Options
 METHODS: Final = (
     Method(
         name="contradiction",
-        questions="constraints on one sum that contradict each other; on the tree path also on one score of two points",
+        questions="constraints on one sum (on the tree path, also on one score of two points) that contradict each other",
         fits=lambda query, _: fits.contradicts_itself(query),
         proves="`none`",
         run="treesens.solve.methods.steps:state_contradiction",
@@ -35,7 +35,7 @@ METHODS: Final = (
         name="best probability",
         questions="the best sum of probabilities that is not linear in scores",
         fits=lambda query, _: fits.wants_probability(query),
-        proves="verdict and bound, by successive decisions about single values; a single probability by its score",
+        proves="verdict and bound, by successive decisions about single values; for a single probability, by its score",
         run="treesens.solve.methods.best_probability:search_best_probability",
         always=True,
     ),
@@ -43,7 +43,7 @@ METHODS: Final = (
         name="brief search, disjunction",
         questions=f"a disjunction of at most {MOST_CASES} alternatives, on the engine",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
-        proves="facts proved by the searches below: the first that fits is used",
+        proves="facts proved by the searches below: the first search that fits is used",
         run="treesens.solve.methods.steps:search_briefly",
         stage=Stage.STEP,
         share=0.5,
@@ -68,7 +68,7 @@ METHODS: Final = (
     ),
     Method(
         name="any answer",
-        questions="on the tree path, objectives over values with constraints that cells decide",
+        questions="on the tree path, objectives over values if cells decide the constraints",
         fits=lambda query, options: fits.on_trees(options) and fits.is_plain_but_for_values(query),
         proves="verdict, from the question without its objective; the searches below start from the answer",
         run="treesens.solve.methods.steps:search_any_answer",

@@ -1,7 +1,7 @@
 """Answers questions about scores by a brief search on the tree path, before anything is compiled.
 
 Most questions are decided in milliseconds; lowering and the passes would take nine tenths of the time. Questions that this
-short search leaves open, and answers that the library's arithmetic does not confirm, are passed to the compiled path.
+short search leaves open, and answers that are invalid in the library's arithmetic, are passed to the compiled path.
 
 In large models, the best value of a sum of scores is searched for here: the compiled path takes several times the time and
 memory. Smaller models still use the compiled path, since its passes pay off for them.

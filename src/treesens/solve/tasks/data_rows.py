@@ -48,7 +48,7 @@ _LEGAL: WeakKeyDictionary[Space, tuple[FloatArray, Int64Array]] = WeakKeyDiction
 
 
 def legal_rows(query: Query, rows: FloatArray) -> Int64Array:
-    """The indices of the rows that are legal inputs: all values are legal, and none is missing unless allowed."""
+    """The indices of the rows that are legal inputs: all values are legal, and a value is missing only if allowed."""
     kept = _LEGAL.get(query.space)
     if kept is not None and kept[0] is rows:
         return kept[1]
@@ -107,7 +107,7 @@ class EventRows:
         return places[np.lexsort((-clear, ~own))]
 
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
-        """Masks, bool[rows]: rows that, unchanged, satisfy the first or second point; None if only pairs can be judged."""
+        """Masks, bool[rows]: rows that, unchanged, fit the first or second point; None if only pairs can be judged."""
         question = self.question
         if question.high is None or question.low is None:
             return None

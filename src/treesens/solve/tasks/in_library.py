@@ -1,4 +1,4 @@
-"""Checks whether a `none` holds in the library's own arithmetic: `--confirm library`.
+"""Checks whether a `none` is valid in the library's own arithmetic: `--confirm library`.
 
 `none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
 numerical band may satisfy the bound in the library. The question is repeated, relaxed by the library's maximum rounding error:
@@ -39,11 +39,9 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
     if second.witness is None:
         return replace(joined, notes=(*first.notes, f"the library's arithmetic is open: {second.reason}"))
     if may_hold_in_library(query, second.witness.values):
-        reason = (
-            "numerical band: there are no such inputs in exact arithmetic, but the library's rounding may create some"
-        )
+        reason = "numerical band: exact arithmetic has no such inputs, but the library's rounding may create some"
         return replace(joined, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
-    note = "the library's arithmetic is open: inputs miss a bound by less than its error; a tried one misses it in the library"
+    note = "the library's arithmetic is open: inputs miss a bound by less than its error; a tried input fails in the library"
     return replace(joined, notes=(*first.notes, note))
 
 

@@ -2,7 +2,7 @@
 
 The native engine bounds the least slack of all score rows from above by messages between trees and features:
 
-    bound = sum over trees of their best leaves, messages added  >=  slack of every point.
+    bound = sum over trees of the value of the best leaf plus its messages >= slack of every point.
 
 With a cell or a leaf fixed, the same messages give bound - (best - chosen); if this is negative, no solution uses the cell or
 leaf. Source: a module. Target: the module with the facts "the feature is not in this cell" (p[k] false or true at the ends of a
@@ -78,7 +78,7 @@ class _Facts:
 
 
 def _facts_of_cells(module: Module, adapted: Adapted, allowed: BoolArray) -> _Facts:
-    """Facts for the module from `allowed`, bool[cells], the allowed cells of all engine variables, concatenated."""
+    """Facts for the module from `allowed`, bool[cells], which marks allowed cells, variable by variable."""
     start = indptr_of(adapted.problem.size)
     literals: list[int] = []
     holes: list[tuple[int, int]] = []

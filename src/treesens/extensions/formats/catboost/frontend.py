@@ -1,9 +1,9 @@
 """CatBoost models: Reads JSON files (catboost is not needed) and live CatBoost objects.
 
 How CatBoost evaluates (version 1.2): inputs are cast to float32; a split tests `x > border`, and in this reader inputs that
-satisfy it take the right child. NaN is below all borders or, if the feature's `nan_value_treatment` is `AsTrue`, above all
-borders. Trees are oblivious: split i gives bit i of the leaf's number. Sums are float64, from 0, in the order of the trees; the
-bias is added last. Trees identify categories by hashes; a file saved with its pool contains their names.
+satisfy the test take the right child. NaN is below all borders or, if the feature's `nan_value_treatment` is `AsTrue`, above
+all borders. Trees are oblivious: split i gives bit i of the leaf's number. Sums are float64, start at 0, and follow the order
+of the trees; the bias is added last. Trees identify categories by hashes; a file saved with its pool contains their names.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
         classes = (0, 1)  # a model trained on probabilities predicts 0 and 1
     kind = info["class_params"].get("class_label_type")
     if kind is not None and kind.value == "Integer" and not all(isinstance(c, int) for c in classes):
-        raise given.error("the classes are whole numbers, but one of their names is not")
+        raise given.error("the classes are whole numbers, but one of their names is not a whole number")
     if len(set(classes)) < len(classes):
         raise given.error("two classes have the same name")
     if len(classes) < 2 or (task is Task.BINARY) != (len(classes) == 2):

@@ -37,7 +37,7 @@ class NativeCatBoost:
             model.load_model(str(path), format="json")
         rounded = np.asarray(model.get_leaf_values())
         if rounded.shape != self._leaves.ravel().shape or not np.allclose(rounded, self._leaves.ravel(), rtol=1e-12):
-            raise ModelError("catboost reads different leaf values from the file", remedy="report this model, please")
+            raise ModelError("catboost's leaf values differ from those of the file", remedy="report this model, please")
         model.set_leaf_values(np.ascontiguousarray(self._leaves.ravel()))
         model.set_scale_and_bias(1.0, self._bias.tolist() if len(self._bias) > 1 else float(self._bias[0]))
         self._model = model

@@ -50,14 +50,14 @@ from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
 _LEAST = 2.0**-40
-"""The least ratio of class shares; above it, the error of the logarithm is far below the precision of probabilities."""
+"""The least ratio of class shares; above this ratio, the error of the logarithm is far below the precision of probabilities."""
 _DAMAGED = "save the model again with h2o"
 _SHARES = (
     "H2O divides the scores of the classes by their sum, which varies: use margins (the means over the trees) and "
     "classes instead of probabilities"
 )
 _TIES = (
-    "at a tie, H2O draws a class by a hash of the row, perhaps a class that is not among the best: `found` "
+    "at a tie, H2O picks a class by a hash of the row, perhaps a class that is not among the best: `found` "
     "excludes such ties, and `none` covers them"
 )
 _BOTH = (
@@ -306,7 +306,7 @@ def _features(mojo: Mojo, encoding: Encoding | None) -> tuple[tuple[Feature, ...
             notes.append(f"categories of `{names[column]}` have quotes or backslashes: use their codes")
         features[column] = as_categorical(features[column], len(labels), _labels(labels))
     if "calib_method" in mojo.info:
-        notes.append("questions use H2O's uncalibrated probabilities, not its additional calibrated ones (cal_p1)")
+        notes.append("questions use H2O's uncalibrated probabilities, not the calibrated probabilities (cal_p1)")
     return tuple(features), tuple(notes)
 
 

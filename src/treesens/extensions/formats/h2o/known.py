@@ -20,7 +20,7 @@ _MODEL = {
     ),
     **used("balance_classes", "default_threshold", "n_domains", "n_trees"),
     **optional("an unknown version", used("h2o_version")),
-    **optional("the classes and `binomial_double_trees` determine it", used("n_trees_per_class"), since="MOJO 1.1"),
+    **optional("determined by the classes and `binomial_double_trees`", used("n_trees_per_class"), since="MOJO 1.1"),
     **optional("a forest", used("distribution", "init_f")),
     **optional("a forest, or the usual link of the distribution", used("link_function")),
     **optional("boosted trees", used("binomial_double_trees")),

@@ -1,10 +1,10 @@
-"""The classes that H2O predicts at a tie, or chooses by the second class's share of the sum of two scores.
+"""The class that H2O predicts at a tie, or from the second class's share of the sum of two scores.
 
-If classes tie, h2o-genmodel 3.46 draws a class with a hash of the input (`GenModel.getPredictionMultinomial`). The function
+If classes tie, h2o-genmodel 3.46 picks a class by a hash of the input (`GenModel.getPredictionMultinomial`). The function
 iterates over the classes and keeps the best class so far. A class with an equal score is appended to a list that initially
-contains the first class and is never cleared. If several classes share the best score, a Java generator seeded with a hash of
-the row draws a class of the list; the weights are class shares in the data. So for the scores 0, 1/2 and 1/2 the first class
-may be predicted, and the second may not. The class depends on all digits of the row, also in columns on which no tree splits.
+contains the first class and is never cleared. If several classes share the best score, a Java generator, seeded with a hash of
+the row, draws a class of the list; the weights are class shares in the data. So for the scores 0, 1/2 and 1/2 the first class
+may be predicted, and the second may not. The class depends on every digit of the row, even in columns on which no tree splits.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _MULTIPLIER, _ADDED = 0x5DEECE66D, 0xB
 
 @dataclass(frozen=True)
 class HashedTies(Ties):
-    """`shares` are the shares of the classes in the data. `ones` maps the library's columns to features if the two differ: the
-    feature, the category for which the column is 1 (-1 for a number), and the number of categories.
+    """`shares` holds the class shares in the data. `ones` maps each column of the library, if columns and features differ, to
+    the feature, the category for which the column is 1 (-1 for a number), and the number of categories.
     """
 
     drawn: ClassVar[bool] = True
@@ -42,7 +42,7 @@ class HashedTies(Ties):
         return (Fraction(1),) * len(self.shares)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:
-        """The class with the best of `scores`, float64[classes], or one drawn by a hash of `row`, float64[features]."""
+        """The best class by `scores`, float64[classes]; ties are broken by a hash of `row`, float64[features]."""
         best, tied, listed = 0, 0, [0]
         for number in range(1, len(scores)):
             if scores[best] < scores[number]:
@@ -88,7 +88,7 @@ class HashedTies(Ties):
 class CutShares(Ties):
     """Predicts the second of two classes if the second score's share of the sum of both scores reaches a cut-off t.
 
-    An equivalent condition: (1 - t) times the second score is at least t times the first. `corrections` are the factors that
+    An equivalent condition: That is, (1 - t) * the second score >= t * the first score. `corrections` holds the factors that
     correct these scores for balanced classes. The share is rounded, so if its last digits decide, the class is undecided.
     """
 
@@ -102,12 +102,12 @@ class CutShares(Ties):
 
     @property
     def factors(self) -> tuple[Fraction, ...]:
-        """The factor of each class's score before the comparison."""
+        """The factor by which each class's score is multiplied before the comparison."""
         one, two = self.corrections
         return self.cut * one, (1 - self.cut) * two
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `Ties.choose`
-        """The class for `scores`, float64[2], independent of the row; the first class if both scores are 0."""
+        """The class for `scores`, float64[2], which does not depend on the row; the first class if both scores are 0."""
         one, two = (Fraction(float(score)) * weight for score, weight in zip(scores, self.factors, strict=True))
         return int(two >= one and two > 0)
 

@@ -1,15 +1,15 @@
 """Reads the trees of a MOJO from bytes; each node is followed by its left subtree and then by its right subtree.
 
-A node consists of its type (one byte: bits 0 to 5 and 6, 7 give the kinds of its children, bits 2 and 3 the kind of split), the
-column (two bytes; 65535: a leaf) and the direction of missing values (one byte). Then follow the split, a float32 or a set of
-categories, and, unless the left child is a leaf, the length of the left subtree. A number goes right if it is not below the
-float. A category goes right if it is in the set. A category beyond the range of the set, or not listed by the column, takes the
-branch of missing values (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
+A node consists of its type (one byte: bits 0, 1 and 4 to 7 give the kinds of its children, bits 2 and 3 the kind of split), the
+column (two bytes; 65535: a leaf) and the direction of missing values (one byte). The split (a float32 or a set of categories)
+follows, and then, unless the left child is a leaf, the length of the left subtree. A number goes right if it is not below the
+float. A category goes right if it is in the set. A category beyond the range of the set, or not listed by the column, goes to
+the branch of missing values (`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
 
 H2O may encode categories before the trees use them (`categorical_encoding="OneHotExplicit"`). A categorical column becomes one
-column per label, which is 1 for this label and 0 for all others, and a column `NAME.missing(NA)` for missing values; these
-columns follow the numeric columns (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label counts as missing, if the library
-accepts such labels. A threshold on such a column is therefore a set of categories.
+column per label, which is 1 for this label and 0 for all other labels, and a column `NAME.missing(NA)` for missing values;
+these columns follow the numeric columns (`OneHotEncoder` of h2o-genmodel 3.46). An unlisted label counts as missing, if the
+library accepts such labels. A threshold on such a column is therefore a set of categories.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Bytes:
 
 
 def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[float] = (1.0,)) -> Nodes:
-    """The tree of a file; `categories` are counts by column (0: number). A leaf adds `signs[k]` times its value to output k."""
+    """The tree of a file; `categories` holds counts by column (0: number). A leaf adds `signs[k]` * its value to output k."""
     source, growing = _Bytes(data, place), Growing(len(signs))
     waiting: list[_Open] = []
     below: list[tuple[_Open, bool]] = []  # the parent and the side of the next node

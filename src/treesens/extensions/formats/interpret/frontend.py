@@ -1,9 +1,9 @@
 """Explainable boosting machines: the JSON written by `to_json`, and live estimators of InterpretML.
 
 How InterpretML evaluates (interpret-core 0.6 and 0.7): a number is in bin k + 1 if k cuts are at most the number. Missing
-values are in bin 0, and categories unseen in training are in the last bin. A score is the intercept plus one number per term,
-added in float64 in the order of the terms. For two classes, the second is predicted if the score is above 0; for more classes,
-the first class with the greatest score (Nori, Jenkins, Koch and Caruana 2019).
+values are in bin 0, and categories that do not occur in training are in the last bin. A score is the intercept plus one number
+per term, added in float64 in the order of the terms. For two classes, the second is predicted if the score is above 0; for more
+classes, the first class with the greatest score (Nori, Jenkins, Koch and Caruana 2019).
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _objective(output: Field, outputs: int) -> tuple[Task, Link, tuple[str | int
 
 
 def _features(fields: Field) -> tuple[list[list[Axis]], list[str], dict[int, list[Any]]]:
-    """The bins of each feature per level (level k is for terms of k + 1 features), names, and category labels."""
+    """The bins of each feature per level (terms of k + 1 features use level k), the names, and the category labels."""
     axes: list[list[Axis]] = []
     names: list[str] = []
     labels: dict[int, list[Any]] = {}
@@ -208,7 +208,7 @@ def _bins(level: Field) -> dict[str, int]:
 
 
 def _plain(names: list[str]) -> list[Any]:
-    """The categories as numbers, if all texts are written as the library writes numbers; it identifies categories by text."""
+    """The categories as numbers, if all texts have the library's number format; the library identifies categories by text."""
     if names and all(_WHOLE.fullmatch(name) for name in names):
         return [int(name) for name in names]
     return list(names)

@@ -32,14 +32,14 @@ class Way(Enum):
     SUM = "added one after the other, then divided by the number of members"
     AVERAGE = "the average over a stack of tables"
     ROWS = "the average of each row"
-    LINEAR = "a product with coefficients, and an intercept"
-    DECISION = "a product with coefficients, and an intercept, of a classifier"
-    MATRIX = "a product of all predictions with a matrix of coefficients, and intercepts: a score for each class"
-    SPARSE = "products of non-zero predictions, added one after the other, then an intercept"
+    LINEAR = "a product with coefficients, plus an intercept"
+    DECISION = "a classifier's product with coefficients, plus an intercept"
+    MATRIX = "all predictions multiplied by a matrix of coefficients, plus intercepts: a score for each class"
+    SPARSE = "products of coefficients and non-zero predictions, added one after the other, then an intercept"
     SINGLE = "products with coefficients that are added to an intercept one after the other, in float32"
     COUNT = "votes for the classes that the members predict, counted one after the other; the first of the best classes wins"
     COUNT_FIRST = "votes as in COUNT; among the best classes, the class that received a vote first wins"
-    COMPARE = "each class's calibrated score divided by the sum of all scores; the first of the best wins"
+    COMPARE = "each class's calibrated score divided by the sum of all scores; the first of the best classes wins"
 
     @property
     def counts(self) -> bool:
@@ -54,8 +54,8 @@ class Way(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Weighted(Blend):
-    """A weighted mean of `members`. `weights` are the library's factors, or None for a plain mean; `shares` are the exact
-    weights as written (3/10 for 0.3).
+    """A weighted mean of `members`. `weights` holds the library's factors, or is None for a plain mean; `shares` holds the
+    exact weights as written (3/10 for 0.3).
     """
 
     members: tuple[Ensemble, ...]
@@ -83,7 +83,7 @@ class Weighted(Blend):
         return own
 
     def _scores_of_classes(self, reached: NDArray[np.int32]) -> FloatArray:
-        """The scores of all classes, one per member: sums over shared predictions, which the library computes together."""
+        """The scores of all classes, one class per member: sums over shared predictions, computed together by the library."""
         inner = [members_of(member) for member in self.members]
         own = inner[0]._margins_of_members(self.members[0], reached[:, : self.trees[0][1]])
         columns = np.concatenate([m.probabilities(o) for m, o in zip(inner[0].members, own, strict=True)], axis=1)

@@ -1,4 +1,4 @@
-"""Probabilities that are functions of the score, fitted after training (`calibration.py`)."""
+"""Probabilities that are functions of the score; the functions are fitted after training (`calibration.py`)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Calibrations, which are functions from a model's score to a probability: Platt's sigmoid, isotonic functions, and odds.
 
-Sigmoid (Platt, *Probabilistic outputs for support vector machines*, 1999): p = 1 / (1 + exp(slope * f + intercept)) with a
-negative slope. Isotonic: the piecewise linear function through the knots, constant before the first and after the last knot.
-Odds: the odds of a model that was trained on other class shares are multiplied by a factor (Elkan, *The foundations of
-cost-sensitive learning*, 2001). All are non-decreasing and continuous in f, the model's margin or its uncalibrated probability.
+Sigmoid (Platt, *Probabilistic outputs for support vector machines*, 1999): p = 1 / (1 + exp(slope * f + intercept)) with slope
+< 0. Isotonic: the piecewise linear function through the knots, constant before the first and after the last knot. Odds: the
+odds of a model that was trained on other class shares are multiplied by a factor (Elkan, *The foundations of cost-sensitive
+learning*, 2001). All three are non-decreasing and continuous in f, the model's margin or its uncalibrated probability.
 
 Thus p >= c holds from a certain score on, and p > c above a certain score; `least_margin` returns this score exactly. For the
 sigmoid, the condition is f >= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; on a
@@ -36,7 +36,7 @@ class Sigmoid:
     of_probability: bool = False
 
     def after(self, scores: NDArray[Any]) -> FloatArray:
-        """The probabilities for f, in float64 like the library's."""
+        """The probabilities for f, in float64 as in the library."""
         with np.errstate(over="ignore"):
             return np.asarray(1 / (1 + np.exp(self.slope * scores.astype(np.float64) + self.intercept)))
 
@@ -52,7 +52,7 @@ class Isotonic:
 
     @cached_property
     def exact(self) -> tuple[list[Fraction], list[Fraction]]:
-        """Scores and values of the knots as exact numbers; the values are those written (0.3, not the double below 0.3)."""
+        """Scores and values of the knots as exact numbers; the values are as written (0.3, not the double below 0.3)."""
         return [Fraction(s) for s in self.scores], [Fraction(repr(v)) for v in self.values]
 
     def after(self, scores: NDArray[Any]) -> FloatArray:
@@ -88,7 +88,7 @@ Calibration: TypeAlias = Learnt | Odds
 
 def least_margin(calibration: Calibration, probability: Fraction, *, strict: bool) -> LogRational | bool:
     """The margin from which p >= `probability` holds, or, if `strict`, above which p > `probability` holds. True if every
-    margin satisfies the comparison, False if none does.
+    margin satisfies the comparison, False if no margin does.
     """
     match calibration:
         case Sigmoid():

@@ -3,7 +3,7 @@
 Each term is a non-decreasing function of one score (`curves.py`), or a share of a softmax. An input at which the sum is too
 small is excluded by a row: each function is at most a line on the range of its score, and the sum of the lines must reach the
 bound. A line may be too far above a convex part of a function. In that case the line covers only a part of the range, and the
-row is required only if every score is inside its part.
+row is enforced only if every score is inside its part.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def curves_of(row: ProbabilitySum) -> list[Linear]:
 
 
 def first_row(row: ProbabilitySum) -> Constraint:
-    """A linear row that a sum implies; lines touch functions at one share of all ranges, at which the sum reaches the bound."""
+    """A linear row implied by a sum; lines touch functions at the same share of each range, where the sum reaches the bound."""
     best = [_range(term, 1.0) for term in curves_of(row)]
     if _total(row, [r[0] for r in best], 1.0) < float(row.bound) - ROUNDING * _size(row):
         return AnyOf(())
@@ -104,7 +104,7 @@ def first_row(row: ProbabilitySum) -> Constraint:
 
 
 def cut_off(row: ProbabilitySum, scores: Scores) -> Constraint | None:
-    """A constraint that the sum implies and `scores` violate; None if lines are not close enough to the functions."""
+    """A constraint that the sum implies and that `scores` violate; None if lines are not close enough to the functions."""
     terms = curves_of(row)
     at = [float(term.arguments(scores)[0]) for term in terms]
     for halving in range(_HALVINGS + 1):

@@ -1,11 +1,11 @@
 """Values of calibrated probabilities, which are non-decreasing functions of one score, and lines above these functions.
 
 At one input, the value is a rational number, a share 1 / (1 + e**v), or a sigmoid of a probability. Over all inputs, lines
-bound the term (`least_constant`) and yield linear rows for a sum: for a slope b >= 0, the least a with f(s) <= a + b s. On a
-piece [u, v] f(s) - b s is at most f(v) - b u, since f is non-decreasing. If f is smooth on the piece, f(s) - b s is also at
-most the greater of its values at the ends plus a second-derivative term. Repeatedly halving the pieces that exceed the best
-value converges to the maximum from above, so the row is valid at any time (Piyavskii, U.S.S.R. Comput. Math. Math. Phys. 12,
-1972; with derivatives Breiman and Cutler, Mathematical Programming 58, 1993).
+bound the term (`least_constant`) and yield linear rows for a sum: for a slope b >= 0, the constant is the least a with f(s) <=
+a + b s for all s. On a piece [u, v] f(s) - b s is at most f(v) - b u, since f is non-decreasing. If f is smooth on the piece,
+f(s) - b s is also at most the greater of its values at the ends plus a second-derivative term. Repeatedly halving the pieces
+that exceed the best value converges to the maximum from above, so the row is valid at any time (Piyavskii, U.S.S.R. Comput.
+Math. Math. Phys. 12, 1972; with derivatives Breiman and Cutler, Mathematical Programming 58, 1993).
 """
 
 from __future__ import annotations

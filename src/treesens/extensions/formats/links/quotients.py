@@ -7,7 +7,7 @@ above the mean, and decreases in each score whose w_c is below the mean.
 Over a box of scores, let q be the quotient; U the sum of all f_c, which is between L and H; and M the sum of (w_c - t) f_c for
 any number t. Since q - t = M / U, q - t is at most M / H if M <= 0, and at most M / L otherwise; it never exceeds the greatest
 quotient on the box minus t. A line in M above these bounds is a sum of functions of one score each; rows of scores bound such
-sums (`curve_sums.py`). A line for a part of the box yields a row that is required only if every score is inside the part.
+sums (`curve_sums.py`). A line for a part of the box yields a row that is enforced only if every score is inside the part.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Quotient(Summand):
         return np.min(means, axis=0), np.max(means, axis=0)
 
     def better(self, arguments: Sequence[Fraction], name: str) -> list[AtLeast]:
-        """Rows; each better input satisfies one of them: a part is better or, if its weight is in between, different."""
+        """Rows such that each better input satisfies one: a part is better or, if its weight is not extreme, different."""
         sides = []
         for weight, part, place in zip(self.own, self.parts, arguments, strict=True):
             if weight > min(self.own):
@@ -179,7 +179,7 @@ def mean_bounds(
 ) -> tuple[Fraction, Fraction]:
     """The least and the greatest mean of `weights` with coefficients between `low` and `high`; if all are 0, the plain mean.
 
-    At the maximum, all weights above a threshold have their greatest coefficient, and all weights below it their least.
+    At the maximum, all weights above a threshold have their greatest coefficient, and all weights below it have their least.
     """
     order = sorted(range(len(weights)), key=weights.__getitem__)
     means = []
@@ -233,7 +233,7 @@ def _most_of(term: Summand) -> Fraction:
 
 
 def cut_off_quotients(row: ProbabilitySum, scores: Scores) -> Constraint | None:
-    """A constraint that the sum implies and `scores` violate; None if lines are not close enough to the quotients.
+    """A constraint that the sum implies and that `scores` violate; None if lines are not close enough to the quotients.
 
     The range of a score is limited first in the direction that increases the term, and then on both sides.
     """
@@ -338,7 +338,7 @@ def _with_lines(
 def line_above(
     weights: Sequence[Fraction], low: Sequence[Fraction], high: Sequence[Fraction], grid: int
 ) -> tuple[Fraction, Fraction]:
-    """Numbers a >= 0 and b with M / U <= a M + b, where M is the sum of weight * f, U the sum of f, and each f is between
+    """Numbers a >= 0 and b with M / U <= a M + b, where M is the sum of weight * f, U is the sum of f, and each f is between
     `low` and `high`.
     """
     most = mean_bounds(weights, low, high)[1]

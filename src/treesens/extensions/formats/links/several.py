@@ -164,7 +164,7 @@ class Compared(Votes):
 
     compares_members = True
     least_lead = Fraction(2.0**-40)
-    """The least relative lead: if all scores are near the smallest double, exponents near 745 make last digits wrong."""
+    """The least relative lead: if all scores are near the smallest double, exponents near 745 make the last digits wrong."""
     several = "compares the calibrated scores of its classes"
     lacks = "the model compares the calibrated scores of its classes, and has neither probabilities nor margins"
     inside, instead = "the model inside", "calibrate one class against the others"
@@ -221,7 +221,7 @@ def score_of_class(place: ScorePlace, number: int, factor: Fraction = Fraction(1
 
 
 def _formula(table: BoolArray, members: Sequence[ScorePlace], of_member: OfMember) -> Pending:
-    """A formula over the members' classes that is true exactly where `table` is; `table` must not be constant."""
+    """A formula over the members' classes that is true exactly where `table` is true; `table` must not be constant."""
     parts: list[Pending] = []
     for rest in {left.tobytes(): left for left in table if left.any()}.values():
         allowed = [bool(left[rest].all()) for left in table]

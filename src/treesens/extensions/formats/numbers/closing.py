@@ -33,7 +33,7 @@ def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, Feat
 
 
 def values_of(spec: FeatureSpec) -> FloatArray | None:
-    """All values of a domain, float64[n] ascending; None if there are more than MOST_VALUES, as in a real interval."""
+    """All values of a domain, float64[n], ascending; None if there are more than MOST_VALUES, as in a real interval."""
     domain = spec.domain
     if isinstance(domain, ValueDomain):
         return domain.values if len(domain.values) <= MOST_VALUES else None

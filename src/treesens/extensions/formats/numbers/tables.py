@@ -112,8 +112,8 @@ def _tree(
 def table_of_feature(
     axis: Axis, values: FloatArray, missing: float, features: tuple[Feature, ...], place: str
 ) -> Ensemble:
-    """A model of one tree over one feature, with `values`, float64[bins], in the bins of `axis`, and `missing` for a missing
-    value (NaN if the library makes no prediction in that case).
+    """A model of one tree over one feature; `values`, float64[bins], holds the values in the bins of `axis`, and `missing` is
+    the value for a missing value (NaN if the library makes no prediction in that case).
     """
     missing = 0.0 if np.isnan(missing) else missing
     nodes = term_tree([axis], np.concatenate([[missing], values])[:, None])

@@ -1,8 +1,8 @@
 """ONNX models with one TreeEnsembleClassifier or TreeEnsembleRegressor, read with onnx and evaluated in onnxruntime for replay.
 
 How onnxruntime evaluates (tree_ensemble_common.h, tree_ensemble_aggregator.h): float32 inputs are compared with float32 values
-as the mode of each node specifies; NaN takes the false branch unless missing_value_tracks_true is set. Scores are added to 0 in
-float32, in the order of the trees, and optionally averaged; then base_values are added, and the transform is applied.
+as the mode of each node specifies; NaN goes to the false branch unless missing_value_tracks_true is set. Scores are added to 0
+in float32, in the order of the trees, and optionally averaged; then base_values are added, and the transform is applied.
 """
 
 from __future__ import annotations

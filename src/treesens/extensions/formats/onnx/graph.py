@@ -26,7 +26,7 @@ _REMEDY = "convert the tree model alone"
 
 @dataclass(frozen=True)
 class Behind:
-    """The values after the trees. `scores` names values with a score per output; `maps` are the outputs of a ZipMap."""
+    """The values after the trees. `scores` lists the values with a score per output; `maps` lists the outputs of a ZipMap."""
 
     scores: frozenset[str]
     maps: frozenset[str]

@@ -37,7 +37,7 @@ def open_session(data: bytes) -> Any:
 
 
 def run_session(session: Any, rows: NDArray[np.float64], outputs: list[str] | None = None) -> list[Any]:
-    """The session's `outputs` (None: all) for `rows`, [n, features], cast to float32. Raises ModelError for refused rows."""
+    """The session's `outputs` (all if None) for `rows`, [n, features], cast to float32. Raises ModelError for refused rows."""
     with np.errstate(over="ignore"):
         x = np.asarray(rows, dtype=np.float64).astype(np.float32)
     try:
@@ -97,7 +97,7 @@ class NativeONNX:
         return run_session(self._sessions[transformed], rows)
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Scores before the transform, float32[rows, n_outputs]; if two classes have one score, only the second column."""
+        """Scores before the transform, float32[rows, n_outputs]; for two classes that share a score, only the second column."""
         found = np.asarray(self._run(rows, transformed=False)[-1]).reshape(len(rows), -1)
         return found[:, -1:] if self._outputs == 1 else found
 
@@ -125,7 +125,7 @@ def graph_scores(data: bytes, row: NDArray[np.float64]) -> list[float] | None:
 
 
 def score_output(data: bytes) -> tuple[str, tuple[str | int, ...]]:
-    """The first output of a graph with the scores of its trees, and the classes if the output is a map of a ZipMap.
+    """The first graph output that holds the scores of the trees, and the classes if the output is a map of a ZipMap.
 
     Raises ModelError if no output has the scores.
     """

@@ -3,7 +3,7 @@ products and quotients with constants.
 
 onnxruntime computes in float32: a Scaler computes (x - offset) * scale, an Imputer replaces NaN by a constant (scaler.cc,
 imputer.cc, element_wise_ops.cc). If factors are positive, these operators are monotone, so a threshold after them is a
-threshold on the input: the greatest float32 that they map to at most the threshold, found by bisection in their arithmetic.
+threshold on the input: the greatest float32 whose image is at most the threshold, found by bisection in their arithmetic.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
 
 
 def longest(graph: Any, nodes: Sequence[Any]) -> int:
-    """The maximum number of constants of an operator. An input without a declared width has this many columns."""
+    """The maximum number of constants of an operator. An input without a declared width is taken to have this many columns."""
     lists = [len(attribute.floats) for node in nodes for attribute in node.attribute]
     named = {name for node in nodes for name in node.input}
     dims = [int(dim) for value in graph.initializer if value.name in named for dim in value.dims[-1:]]

@@ -120,7 +120,7 @@ def _regressor(a: Attributes, transform: str, base: NDArray[np.float64]) -> Read
 
 
 def _many_classes(a: Attributes, classes: tuple[str | int, ...], link: Link, base: NDArray[np.float64]) -> Read:
-    """Reads one score per class; the label is the first class of greatest score among classes with a weight or a base."""
+    """Reads one score per class; the label is the first class with the greatest score among classes with a weight or a base."""
     nodes, output, given = _nodes(a, "class", len(classes))
     # A class without weights has no score, so it is not predicted even if all other scores are negative.
     if not len(base) and not given.all() and not (a.floats("class_weights") > 0).all():
@@ -167,7 +167,7 @@ def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, ba
 
 
 def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
-    """Reads two classes of which the second has its own score: it is predicted if this score is above 0.
+    """Reads two classes of which the second has its own score: the second class is predicted if its score is above 0.
 
     If the first class has no weights and no weight is negative, the second score is compared with 1/2.
     """

@@ -49,7 +49,7 @@ class Column:
 class Number:
     """A continuous field: the function `value(x)` of column float64s, which is non-decreasing or, if `falls`, non-increasing.
 
-    `missing` replaces a missing value; if it is NaN, the value stays missing.
+    `missing` replaces a missing value; if `missing` is NaN, the value stays missing.
     """
 
     column: Column
@@ -245,7 +245,7 @@ def _filled(found: Field | float, text: str | None, at: Element) -> Field | floa
 
 
 def _indicator(fields: Fields, element: Element, bound: Mapping[str, Field | float]) -> Field:
-    """The field that is 1 for one category and 0 for all others."""
+    """The field that is 1 for one category and 0 for all other categories."""
     name, value = element.require("field"), element.require("value")
     found = bound[name] if name in bound else fields.find(name, element)
     if not isinstance(found, Category | Bins) or found.kind in NUMBERS:

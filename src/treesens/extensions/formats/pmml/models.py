@@ -66,8 +66,8 @@ class Slope:
 class Sum:
     """The sum scale * (sum of trees) / average + base, computed in a single float type; one value per output.
 
-    `model` is the element of the sum or, for a regression, of the model that contains its `table`. If `first`, the base is
-    added before the trees.
+    `model` is the element of the sum or, for a regression, the element of the model that contains the regression's `table`. If
+    `first`, the base is added before the trees.
     """
 
     trees: tuple[Grown, ...]
@@ -83,7 +83,7 @@ class Sum:
     handed_on: str = ""
     """The field in which a model in a chain passes its sum to later models."""
     slopes: tuple[Slope, ...] = ()
-    """Coefficients of numbers; the order in which the products are added to the trees is unspecified."""
+    """Coefficients of numeric features; the order in which their products are added to the sum of the trees is unspecified."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Read:
     classes: tuple[str, ...] = ()
     width: int = 1
     chosen_from_half: bool = False
-    """True if the second of two classes is predicted if its rounded probability is at least 1/2."""
+    """True if the second of two classes is predicted when its rounded probability is at least 1/2."""
     ballots: tuple[tuple[Element, float], ...] = ()
     """Trees whose scores are votes, with the weights of the votes; the sum adds up the votes for each class."""
     voters: tuple[Voter, ...] = ()
@@ -436,7 +436,7 @@ def _is_empty(table: Element) -> bool:
 
 
 def _table(table: Element, model: Element, fields: Fields, context: _Context) -> Sum:
-    """The sum of a table: the sum of an earlier model, or coefficients of categories and numbers."""
+    """The sum of a table: either the sum of an earlier model, or coefficients of categories and numbers."""
     table.only("NumericPredictor", "CategoricalPredictor")
     intercept = number_in(table, "intercept", context.arithmetic)
     numeric = list(table.each("NumericPredictor"))
@@ -512,7 +512,7 @@ def accumulation_of(sums: Sequence[Sum], at: Element) -> Accumulation:
     context, first, scaled, average, rounded = kinds.pop()
     if rounded:
         if first or scaled or average != 1:
-            raise at.error("scores that are rounded after more steps than a sum are not supported", _EXPORT)
+            raise at.error("scores that are rounded after a sum with further steps are not supported", _EXPORT)
         return Accumulation.FLOAT64_BASE_LAST_ROUNDED
     if context == "float":
         if first or average != 1:

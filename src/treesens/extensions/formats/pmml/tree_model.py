@@ -48,7 +48,7 @@ class _Node:
 
 
 class Grown(NamedTuple):
-    """A binary tree, and the columns that must not be missing if a prediction is to exist."""
+    """A binary tree, and the columns whose values must not be missing for a prediction to exist."""
 
     nodes: Nodes
     unpredicted: frozenset[int]
@@ -98,7 +98,7 @@ def _read_node(element: Element, fields: Fields, score: Score, defaults: bool, p
 
 
 class _Walk:
-    """The rules by which PMML finds the node of an input, expressed as continuations of the grower."""
+    """The rules by which PMML selects the node of an input, written as continuations of the grower."""
 
     def __init__(self, grower: Grower, strategy: str, last: bool) -> None:
         self.grower, self.strategy, self.last = grower, strategy, last
@@ -168,7 +168,7 @@ def number_in(element: Element, name: str, context: str) -> float:
 
 
 def class_score(labels: list[str]) -> Score:
-    """A `Score` reading probabilities in the order of `labels`: a node's probabilities, or its records' shares."""
+    """A `Score` that reads probabilities in the order of `labels`: a node's probabilities, or its records' shares."""
 
     def score(node: Element) -> Sequence[float] | None:
         found = list(node.each("ScoreDistribution"))

@@ -1,8 +1,8 @@
 """Converts PMML trees to binary trees; a PMML node has any number of children, each with a predicate.
 
 A node's children are tested in order, and the first child whose predicate is true is taken. `missingValueStrategy` handles
-unknown predicates, and `noTrueChildStrategy` nodes without a true child (PMML 4.4, TreeModel). The binary tree splits on one
-column at a time and tracks the remaining cells on each path, so that no split is repeated.
+unknown predicates, and `noTrueChildStrategy` handles nodes without a true child (PMML 4.4, TreeModel). The binary tree splits
+on one column at a time and tracks the remaining cells on each path, so that no split is repeated.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from treesens.extensions.formats.pmml.xml import Element
 def labels_of(trees: Sequence[Element], *, voting: bool = False) -> list[str]:
     """The classes of distributions, in order of first appearance; if shares are equal, the first class wins.
 
-    If `voting`, classes that occur only in scores follow. Raises ModelError for fewer than two classes.
+    If `voting`, classes that occur only in scores are appended. Raises ModelError for fewer than two classes.
     """
     shared: dict[str, None] = {}
     scored: dict[str, None] = {}

@@ -74,7 +74,7 @@ class Element:
 
 
 def parse(data: bytes, place: str) -> Element:
-    """The root of a document. Raises ModelError, with the line, for invalid XML and for XML features no model needs."""
+    """The root of a document. Raises ModelError, with the line, for invalid XML and for XML features that no model needs."""
     reader = _Reader(place)
     try:
         reader.parser.Parse(data, True)

@@ -1,4 +1,4 @@
-"""Scorecard bins as written by people and optbinning: intervals, comparisons, lists of categories, `Missing`."""
+"""Scorecard bins as people and optbinning write them: intervals, comparisons, lists of categories, `Missing`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Reads scorecards from CSV: each line contains a feature, a bin and its points, as in optbinning's `Scorecard.table()`.
 
-The score is the sum of the points of the bins that contain the input, in float64, in the order of the features, with the cuts
-as written. optbinning prints its cuts with two decimals, but scores with all digits: if all cuts have the same number of
-decimals, a note warns that they may be rounded (Siddiqi, Intelligent Credit Scoring, 2017).
+The score is the sum of the points of the bins that contain the input, added in float64 in the order of the features; the cuts
+are used as written. optbinning prints its cuts with two decimals, but scores with all digits: if all cuts have the same number
+of decimals, a note warns that the cuts may be rounded (Siddiqi, Intelligent Credit Scoring, 2017).
 """
 
 from __future__ import annotations

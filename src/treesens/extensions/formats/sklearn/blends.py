@@ -280,7 +280,7 @@ def _over_all(model: LoadedModel, used: NDArray[np.int64], names: Sequence[str])
     if np.array_equal(used, np.arange(len(names))):
         return model
     if e.open_features:
-        message = "an inner linear model uses only some columns (max_features, or columns drawn twice)"
+        message = "an inner linear model uses only some columns (max_features, or repeated columns)"
         raise ModelError(message, place=e.source.path, remedy="bag it over all columns, or pass its models one by one")
     features = [replace(e.features[0], name=name, categories=0, labels=None) for name in names]
     for own, f in zip(e.features, used.tolist(), strict=True):
@@ -303,7 +303,7 @@ def stack_of_classes(
     """The ensemble of a stack with one score for each class; the members' probabilities are sums of leaves.
 
     The last model computes class k's score as b_k + the sum over members i and classes j of w_kij p_ij. The probability p_ij of
-    a forest is a sum of leaves; thus the score of class k is, too: an ensemble with one output over the columns (i, j).
+    a forest is a sum of leaves; thus class k's score is such a sum: an ensemble with one output over the columns (i, j).
     """
     check_finite(final, place)
     weights, intercepts = np.asarray(final.coef_, np.float64), np.ravel(final.intercept_).astype(np.float64)

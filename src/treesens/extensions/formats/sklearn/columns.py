@@ -1,4 +1,4 @@
-"""Follows the preprocessing of single columns of a table: monotone functions of numbers, and images of categories.
+"""Traces the preprocessing of single columns of a table: monotone functions of numbers, and images of categories.
 
 Every column that the model uses is computed from a single column of the table. Steps that combine columns, and functions that
 are not monotone, are rejected, and the error states the cause.
@@ -31,10 +31,10 @@ def _same(x: Float64) -> Float64:
 class Column:
     """A column of a table, after the steps so far.
 
-    `source` is its index in the table. `present` is a non-decreasing function of the column's numbers. `images`, [n + 1], are
-    the codes of the `categories`, and finally the code of all other values; `missing` is the image of NaN. `filled` replaces
-    missing raw values before they are encoded. If `present` has few values, `levels` lists them in ascending order; `picks`
-    holds the values of the column at the levels if these values are not ascending, as for a one-hot bin.
+    `source` is the column's index in the table. `present` is a non-decreasing function of the column's numbers. `images`, [n +
+    1], holds the codes of the `categories`, followed by the code of all other values; `missing` is the image of NaN. `filled`
+    replaces missing raw values before they are encoded. If `present` has few values, `levels` lists them in ascending order;
+    `picks` holds the values of the column at the levels if these values are not ascending, as for a one-hot bin.
     """
 
     source: int
@@ -315,8 +315,8 @@ def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
-_MIXED = ("the step combines several columns", "pass only the model after it, over the columns that this step outputs")
-_SPREAD = ("it converts one column to several columns that are not step functions", _MIXED[1])
+_MIXED = ("the step combines several columns", "pass only the model after this step, over the step's outputs")
+_SPREAD = ("the step converts one column to several columns that are not step functions", _MIXED[1])
 _DIGITS = (
     "the last digits are not monotone, and differ between processors",
     "trees do not need powers or quantiles: remove the step, or use KBinsDiscretizer(encode='ordinal')",
@@ -373,7 +373,7 @@ def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble
 
 
 def add_mark(marks: dict[int, str], column: int, mark: str, place: str) -> None:
-    """Records the missing mark of a column. Raises ModelError if another step or model has a different mark."""
+    """Records the marker of missing values in a column. Raises ModelError if another step or model has a different marker."""
     if marks.setdefault(column, mark) != mark:
         message = f"one reader of column {column} uses None for missing values, and another uses NaN"
         raise ModelError(message, place=place, remedy=NAN_ALONE)

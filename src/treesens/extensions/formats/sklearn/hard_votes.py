@@ -1,4 +1,4 @@
-"""Reads `VotingClassifier(voting="hard")`, which predicts the class with the most votes, and at a tie the first such class.
+"""Reads `VotingClassifier(voting="hard")`, which predicts the class with the most votes, or the first such class at a tie.
 
 Votes of single trees are sums of leaves: each leaf votes for one class. Other members keep separate scores, and the class is a
 formula over the classes that the members predict (`binder/classes.py`).

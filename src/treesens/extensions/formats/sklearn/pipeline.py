@@ -125,7 +125,7 @@ def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, .
 
 
 def _marks(columns: Sequence[Column], place: str) -> dict[int, str]:
-    """The missing marks of columns for which a step accepts only None or only NaN."""
+    """The markers of missing values in columns for which a step accepts only None or only NaN."""
     result: dict[int, str] = {}
     for column in columns:
         if column.mark is not None:

@@ -1,4 +1,4 @@
-"""The service "compositions": reads scikit-learn estimators that are more than the trees of one ensemble."""
+"""The service "compositions": reads scikit-learn estimators that consist of more than the trees of one ensemble."""
 
 from __future__ import annotations
 

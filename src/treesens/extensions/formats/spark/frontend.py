@@ -6,10 +6,10 @@ their sum, these numbers are the probabilities of a tree, or the votes of the tr
 class with the most votes. The forest's probabilities are the votes divided by their sum, which equals the number of trees up to
 rounding; here, votes are divided by the number of trees, like the sum of leaves in a regression forest.
 
-Boosted trees sum leaves times weights with the `ddot` of a linear algebra library. The machine determines the library and its
-order of additions: Java uses four parallel sums with fused products; native libraries use other orders. Here each product is
-rounded, and sums have a fixed order; sums in any other order are within the numerical band (`Accumulation.FLOAT64_ANY_ORDER`).
-The second of two classes is predicted if the sum is above 0; its probability is the sigmoid of the margin, here twice the sum.
+For boosted trees, leaves * weights are added with the `ddot` of a linear algebra library. The machine determines the library
+and its order of additions: Java uses four parallel sums with fused products; native libraries use other orders. Here products
+are rounded, and sums have one order; sums in other orders are within the band of `Accumulation.FLOAT64_ANY_ORDER`. The second
+of two classes is predicted if the sum is above 0; its probability is the sigmoid of the margin, here twice the sum.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _COLUMNS, _LATER_COLUMNS = ("treeID", "metadata", "weights"), ("_1", "_2", "_3")
 """The columns of the table of trees, followed by their names in Spark 4.3."""
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
-_ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is supported; compare both on your rows"
+_ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is supported; compare both models on your rows"
 _BOOSTED = (
     "Spark adds up boosted trees in an order that depends on the machine: results within rounding are open; margins of "
     "two classes are log-odds, twice the raw predictions of Spark"
 )
 _DIVIDED = (
-    "classes are those of `transform`: the greatest probability over its threshold; `predict` of a single tree "
+    "classes are those of `transform`: the greatest ratio of probability to threshold; `predict` of a single tree "
     "ignores the thresholds"
 )
 _CUT = (
@@ -95,12 +95,12 @@ class Thresholds(Ties):
     values: tuple[float, ...]
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `Ties.choose`
-        """The class for the probabilities `scores`, float64[classes], independent of the row."""
+        """The class for the probabilities `scores`, float64[classes], which does not depend on the row."""
         return int(np.argmax(np.asarray(scores, np.float64) / np.asarray(self.values)))
 
     @cached_property
     def factors(self) -> tuple[Fraction, ...]:
-        """The factor of each class's score before the comparison."""
+        """The factor by which each class's score is multiplied before the comparison."""
         return tuple(1 / Fraction(value) for value in self.values)
 
     @property
@@ -286,7 +286,7 @@ def _loaded(
 def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
     """For each column of the table, the index of a number of the vector; for each such number, the index of its column.
 
-    Numbers from one column are merged if all of them encode the column's labels in the same way, or all equal the column.
+    Numbers from one column are merged if all of them encode the column's labels in the same way, or if all equal the column.
     """
     first: dict[object, int] = {}
     which: list[int] = []

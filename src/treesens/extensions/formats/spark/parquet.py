@@ -1,4 +1,4 @@
-"""Reads Parquet tables written by Spark with pyarrow, in a separate process, because a damaged file may crash it."""
+"""Reads Spark's Parquet tables with pyarrow, in a separate process, because a damaged file may crash the process."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ The supported stages are `StringIndexerModel` (a label becomes its number), `Vec
 `VectorIndexerModel` (some numbers of a vector become categories), `OneHotEncoderModel` (numbers of labels become a vector of
 zeros with a single 1), `VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, `Bucketizer`, scalers
 (`StandardScalerModel`, `MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes).
-Depending on `handleInvalid`, unknown and missing labels and numbers get a further category or remain NaN in the vector
+Depending on `handleInvalid`, unknown and missing labels and numbers are given a further category or remain NaN in the vector
 (`keep`), or rows that contain them have no prediction (`error`, `skip`).
 """
 
@@ -69,7 +69,7 @@ class Stage:
         return self.kind in _WITH_DATA
 
     def setting(self, name: str) -> Field | None:
-        """The value of a setting; if it is not set, the default."""
+        """The value of a setting, or the default value if the setting is not set."""
         return self.metadata["paramMap"].get(name) or self.metadata["defaultParamMap"].get(name)
 
     def text(self, name: str) -> str:
@@ -115,9 +115,9 @@ class Stage:
 class Slot:
     """A number in the feature vector: the column of the table, and the rule that computes the number from the column.
 
-    `labels` are the values of the column in code order, or None for an unchanged number. Other values get the next code if
+    `labels` holds the values of the column in code order, or is None for an unchanged number. Other values get the next code if
     `kept`, and otherwise have no prediction. If `values_only`, missing values have no prediction. The number is the code or, if
-    `ones` is given, 1 for the codes in `ones` and 0 for others. Finally, `steps` are applied.
+    `ones` is given, 1 for the codes in `ones` and 0 for other codes. Finally, `steps` are applied.
     """
 
     column: str
@@ -146,7 +146,7 @@ class Slot:
 
 @dataclass
 class Flow:
-    """The outputs of the stages before a model: `scalars` have one number per row, `vectors` have several."""
+    """The outputs of the stages before a model: `scalars` hold one number per row, and `vectors` hold several numbers."""
 
     scalars: dict[str, Slot] = field(default_factory=dict)
     vectors: dict[str, list[Slot]] = field(default_factory=dict)
@@ -157,7 +157,7 @@ class Flow:
 
 
 def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
-    """The stages of a pipeline in order, including nested pipelines' stages, and its folder; a model alone is one stage.
+    """The stages of a pipeline in order, including nested pipelines' stages, and the root folder; a model alone is one stage.
 
     For a parameter search, only the best model is read.
     """
@@ -188,7 +188,7 @@ def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
 
 
 def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
-    """The outputs of the stages for the columns of a table; `tables` are the tables of the stages, by folder."""
+    """The outputs of the stages for the columns of a table; `tables` holds the tables of the stages, by folder."""
     flow = Flow()
     for stage in stages:
         match stage.kind:

@@ -1,10 +1,10 @@
-"""Steps before trees: monotone functions of a number, in Spark's arithmetic (3 and 4); splits are moved before them.
+"""Steps before trees: monotone functions of a number, in Spark's arithmetic (3 and 4); splits are moved before these steps.
 
 Scalers multiply by a rounded quotient: `StandardScalerModel` (x - mean) * (1 / deviation), `MaxAbsScalerModel` x * (1 /
 largest), `MinMaxScalerModel` (x - least) * (width / range) + min. Java fuses no operations.
 
-A split after such steps is a split on the number. A split on buckets, some of which go left and some right, becomes several
-successive splits. The subtrees are copied for each run of buckets, because every node of a tree has one parent.
+A split after such steps is equivalent to a split on the number. A split on buckets, some of which go left and some right,
+becomes several successive splits. The subtrees are copied for each run of buckets, because every node of a tree has one parent.
 """
 
 from __future__ import annotations

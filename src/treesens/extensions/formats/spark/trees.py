@@ -68,7 +68,7 @@ class _Table:
 
 
 def grow(columns: Columns, place: str, *, trees: int | None, classes: int) -> Grown:
-    """The trees of a table: `trees` trees, or a single tree (None); each leaf has `classes` values, or one value (0).
+    """The trees of a table: `trees` is their number (None: a single tree); each leaf has `classes` values (0: one value).
 
     Raises ModelError, with the place, for trees that Spark cannot read or that make no prediction in Spark.
     """
@@ -131,7 +131,7 @@ def _table(columns: Columns, place: str, trees: int | None) -> _Table:
 
 
 def _misplaced(start: NDArray[np.int64], inner: NDArray[np.bool_], right: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True for nodes, [N], whose right child does not come immediately after their left subtree."""
+    """True for nodes, [N], whose right child does not immediately follow their left subtree."""
     size, wrong = [1] * len(inner), np.zeros(len(inner), np.bool_)
     beginning, to, branches = start.tolist(), right.tolist(), inner.tolist()
     for node in range(len(size) - 1, -1, -1):
@@ -203,9 +203,9 @@ def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np
 
 
 def by_labels(nodes: Nodes, slots: Sequence[Slot], features: Sequence[int], place: str) -> Nodes:
-    """The nodes over the columns of a table; `features` are the column numbers, by position in the feature vector.
+    """The nodes over the columns of a table; `features` holds the column numbers, by position in the feature vector.
 
-    Splits on numbers that encode labels become sets of labels. Unlisted and missing labels have the code after the last.
+    Splits on numbers that encode labels become label sets. Unlisted and missing labels have the code after the last label's.
     """
     sets, default_left = dict(nodes.left_sets), nodes.default_left.copy()
     named = np.isin(nodes.feature, [number for number, slot in enumerate(slots) if slot.labels is not None])
@@ -233,7 +233,7 @@ def _in_set(listed: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[n
 
 
 def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[int, Runs], place: str) -> Nodes:
-    """The nodes, with splits `at` on the column of `slot`. A set of buckets may need several cuts, added to `runs`."""
+    """The nodes, with splits `at` moved before the steps of `slot`. A set of buckets may need several cuts, added to `runs`."""
     for step in slot.steps:
         if not step.rises:
             raise ModelError(

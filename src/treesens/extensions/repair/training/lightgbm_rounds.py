@@ -49,7 +49,7 @@ class _Trainer:
         self._factors = given or [1.0] * len(self.names)
 
     def asked(self) -> frozenset[str]:
-        """The features that the last round's trees split on."""
+        """The features on which the last round's trees split."""
         last = self.booster.dump_model(num_iteration=1, start_iteration=self.booster.current_iteration() - 1)
         found: set[str] = set()
         todo = [tree["tree_structure"] for tree in last["tree_info"]]

@@ -73,7 +73,7 @@ class Trainer(Protocol):
     """A booster in training, after a round."""
 
     def asked(self) -> frozenset[str]:
-        """The features that the last round's trees split on."""
+        """The features on which the last round's trees split."""
         ...
 
     def model(self) -> Any:

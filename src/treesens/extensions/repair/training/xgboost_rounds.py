@@ -64,7 +64,7 @@ class _Trainer:
         self._before, self._rounds = self.booster.save_raw("ubj"), self.booster.num_boosted_rounds()
 
     def asked(self) -> frozenset[str]:
-        """The features that the last round's trees split on."""
+        """The features on which the last round's trees split."""
         last = self.booster.num_boosted_rounds() - 1
         return frozenset(self.booster[last : last + 1].get_fscore())
 

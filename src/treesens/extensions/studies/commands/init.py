@@ -1,4 +1,4 @@
-"""`treesens init`: writes first files for a model, to be read, changed and kept next to it."""
+"""`treesens init`: writes initial files for a model, which are to be read, changed and kept next to the model."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _REASON_COLUMNS = ("row", "decision", "suffice", "rank", "code", "phrase", "feat
 
 
 class ReasonsOutputs(Outputs):
-    """Outputs of `treesens reasons`: a line per denial, the number with insufficient reasons, and a file for letters."""
+    """Outputs of `treesens reasons`: a line per denial, how many denials have insufficient reasons, and a file for letters."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Prints a line per denial."""

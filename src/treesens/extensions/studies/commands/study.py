@@ -161,8 +161,8 @@ def _without_the_rest(found: Found[Any], proved: Collection[int]) -> Found[Any]:
 
 
 def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> _Certified:
-    """Writes certificates, and the manifest of their claims. The answer survives a failure or an interruption here, unless the
-    answer requires certificates.
+    """Writes certificates, and the manifest of their claims. The answer is kept after a failure or an interruption here, unless
+    the answer requires certificates.
     """
     folder = getattr(asked.options, "certificates", None)
     if folder is None or not study.certifies:

@@ -115,7 +115,7 @@ def rows_of(text: str, flag: str = "--rows") -> list[int]:
 
 
 def _pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
-    """Settings per feature, given as NAME=WORDS and separated by commas."""
+    """Settings per feature, in the form NAME=WORDS and separated by commas."""
     found: dict[str, str] = {}
     for part in (part for text in texts for part in split(text)):
         name, equals, words = (word.strip() for word in part.rpartition("="))
@@ -126,7 +126,7 @@ def _pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
 
 
 def budgets_of(texts: Sequence[str], flag: str) -> dict[str, int]:
-    """The permitted number of rows that flip for each feature, given as NAME=ROWS."""
+    """The permitted number of rows that flip for each feature, in the form NAME=ROWS."""
     found = {}
     for name, words in _pairs(texts, flag, "sex=0,age=10").items():
         if not _is_row(words):
@@ -160,7 +160,7 @@ def sizes_of(texts: list[str], flag: str) -> tuple[str, ...]:
 
 
 def number_of(text: str, flag: str) -> Fraction:
-    """The exact number that a text states. Raises UsageError if it is not a number, or outside the range of float64."""
+    """The exact number that a text states. Raises UsageError if the text is not a number, or outside the range of float64."""
     try:
         number = fraction_of(text)
         float(number)

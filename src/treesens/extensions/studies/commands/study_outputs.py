@@ -72,7 +72,7 @@ class Outputs:
 
 
 def say_favourable(document: dict[str, Any]) -> None:
-    """Prints the first line of studies about a favourable decision: it names the favourable class."""
+    """Prints the first line of studies about a favourable decision; the line names the favourable class."""
     if "favourable" in document:
         say_wrapped(f"favourable: class {document['favourable']}")
 

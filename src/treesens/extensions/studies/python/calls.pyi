@@ -109,8 +109,8 @@ def diff(
     of every raw score is reached by an input and bounded by a proof. The table `data` defines the domain and the rows to
     compare. `label`, the column of labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`).
     Gaps (in probability, or as `margin` in raw score) add the appearing and disappearing sensitivities to features (or sets in
-    `vary`); `decision`, a `.sens` file, adds the changes of outcomes. `time_limit` limits every search, and `set_limit` every
-    set of features and model, both in seconds. A largest difference may differ from its bound by the relative `tolerance`.
+    `vary`); `decision`, a `.sens` file, adds the changes of outcomes. `time_limit` limits every search, and `set_limit` limits
+    every set of features and model (in seconds). A largest difference may differ from its bound by the relative `tolerance`.
     Raises UsageError for models with different kinds of scores. Ctrl-C returns the results so far.
     """
 
@@ -136,8 +136,8 @@ def gap(
 ) -> Gap:
     """The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair
     and bounded by a proof. With `data`, the domains are the ranges of its columns. A search ends when the bound is within
-    `close` of the value, or after `time_limit` seconds per set. `typical`, a percentage, restricts the question to inputs
-    typical of the rows.
+    `close` of the value, or after `time_limit` seconds per set. `typical`, a percentage, restricts the question to inputs that
+    are typical of the rows.
     """
 
 def groups(
@@ -257,8 +257,8 @@ def robust(
     seed: int = 0,
 ) -> Robustness:
     """The distance of rows (default: all) of `data` to another class, as in `treesens robust`: reached by a verified input, and
-    bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`, every other
-    class has a separate distance. `time_limit` limits each question, in seconds. Ctrl-C returns the results so far.
+    bounded by a proof. `range` is the domain of numeric features (default: the ranges of the columns); with `targeted`, every
+    other class has a separate distance. `time_limit` limits each question, in seconds. Ctrl-C returns the results so far.
     """
 
 def sets(
@@ -279,9 +279,9 @@ def sets(
     seed: int = 0,
 ) -> Sets:
     """The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal sets that can, each
-    with a verified pair, and all maximal sets that cannot, each with a proof. `vary` are the features whose sets are tried
-    (default: all features that the model uses); the search stops after `most` sets that flip. `time_limit` limits each set, in
-    seconds. Ctrl-C returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    with a verified pair, and all maximal sets that cannot, each with a proof. `vary` names the features whose sets are tried
+    (default: all that the model uses); the search stops after `most` sets that flip. `time_limit` limits each set, in seconds.
+    Ctrl-C returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """
 
 def shape(
@@ -300,10 +300,10 @@ def shape(
     jobs: int = 1,
     seed: int = 0,
 ) -> StudyResult:
-    """The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides: `increasing`,
-    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
-    For a direction declared by the model or claimed by `increasing` or `decreasing`, `holds` is True (proved), False (a pair)
-    or None (open). `time_limit` limits each feature and score, in seconds. Ctrl-C returns the results so far.
+    """The features in which the score of a model rises or falls, with all others equal, as `treesens shape` decides:
+    `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
+    proved bounds. For a direction declared by the model or claimed by `increasing` or `decreasing`, `holds` is True (proved),
+    False (a pair) or None (open). `time_limit` limits each feature and score, in seconds. Ctrl-C returns the results so far.
     """
 
 def why(
@@ -327,9 +327,9 @@ def why(
 ) -> Reasons:
     """Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
     decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
-    `most` is the number of smallest reasons. Features of `without` are not used in reasons and changes. Changes keep features
-    of `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
-    "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
-    TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` limits each row, and
-    again each distance, in seconds. Ctrl-C returns the results so far.
+    `most` is the number of smallest reasons. Features of `without` are not used in reasons and changes. All changes keep
+    features of `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing":
+    ["own", "rent"]}). `also` adds the box in which the class is kept, the distance to another class (linf), the cheapest change
+    (l1), and TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` limits each
+    row, and again each distance, in seconds. Ctrl-C returns the results so far.
     """

@@ -36,7 +36,7 @@ class Audit(StudyResult):
     run: Run = field(repr=False)
     options: AuditOptions = field(repr=False)
     inputs: tuple[Path, ...] = field(repr=False)
-    """The files read by the audit, which no report overwrites."""
+    """The files that the audit has read, which no report overwrites."""
     told: dict[str, Any] = field(repr=False)
     """Further facts for a report: `warnings` and `assumed`, as the command prints them with --json."""
 
@@ -121,7 +121,7 @@ class Audit(StudyResult):
 
     def plot(self, what: Literal["swing", "flips"] = "swing", *, axes: Any = None) -> Any:
         """A matplotlib plot: the largest `swing` of every set of features with its proved bound, or the share of rows that flip
-        (`flips`) over the gaps. Returns the axes; by default, new axes are created. Raises UsageError without matplotlib.
+        (`flips`) against the gaps. Returns the axes; by default, new axes are created. Raises UsageError without matplotlib.
         """
         from treesens.extensions.studies.report.audit_table import gap_of, rows_that_flip, swing_units
         from treesens.extensions.studies.report.plots import curves_plot, parts_plot, values_plot

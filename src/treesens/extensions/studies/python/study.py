@@ -1,4 +1,4 @@
-"""The Python call of a study, made from its declaration: its signature, its docstring, and the type stub `calls.pyi`."""
+"""The Python call of a study: its signature, its docstring and the type stub `calls.pyi`, all made from the declaration."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def signature_of(study: Study[Any, Any]) -> inspect.Signature:
 
 
 def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
-    """The Python call of a study, which checks the options once and, on Ctrl-C, returns the results so far."""
+    """The Python call of a study; the call checks the options once and, on Ctrl-C, returns the results so far."""
     signature = signature_of(study)
     checked = typed(_ask)
 

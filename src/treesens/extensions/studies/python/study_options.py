@@ -167,7 +167,7 @@ def _permission(name: str, given: Any) -> Permission:
 
 
 def sets_of(vary: Any) -> list[list[str]]:
-    """Sets of features as lists of names; a single name is a set of its own."""
+    """Sets of features as lists of names; a single name means a set with one feature."""
     groups = [vary] if isinstance(vary, str) or not isinstance(vary, Iterable) else vary
     found = [[group] if isinstance(group, str) or not isinstance(group, Iterable) else list(group) for group in groups]
     for name in (name for group in found for name in group):
@@ -178,7 +178,7 @@ def sets_of(vary: Any) -> list[list[str]]:
 
 
 def numbers_of(given: Any) -> list[str]:
-    """Numbers as the language writes them. Raises UsageError for values that are not finite numbers."""
+    """Numbers in the notation of the language. Raises UsageError for values that are not finite numbers."""
     if isinstance(given, str):
         raise UsageError(f"{given!r:.60} is a text", remedy="pass a number, e.g. gap=0.1, or a list: gap=[0.1, 0.2]")
     try:

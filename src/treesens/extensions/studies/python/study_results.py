@@ -74,11 +74,11 @@ class Columns(ABC):
 
 
 class Records(Columns):
-    """A study whose columns have one line per record; `records` are the records that its command prints with --json."""
+    """A study whose columns have one line per record; `records` holds the records that the command prints with --json."""
 
     records: list[dict[str, Any]]
     _asked: tuple[str, Any]
-    """The name of the study, and `Found.result`, which its picture needs."""
+    """The name of the study, and `Found.result`, which the picture of the study needs."""
 
     def _by(self, called: Called) -> Self:
         """The same result, linked to its study."""
@@ -112,7 +112,7 @@ class Pictured(Records):
 
 @dataclass(frozen=True, eq=False)
 class StudyResult(Records):
-    """The result of a study; `records` are the records that its command prints with --json."""
+    """The result of a study; `records` holds the records that the command prints with --json."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The facts of an audit that a reader needs to assess and to reproduce it, as one record."""
+"""The facts of an audit that a reader needs to assess and to reproduce the audit, as one record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treesens.records.answers import label_of
 from treesens.records.plain import SCHEMA_VERSION
 
 _PROXIES = 5.0
-"""Time limit in seconds for the search for proxies of one protected feature, which follows all answers."""
+"""Time limit in seconds for the search for proxies of one protected feature, which starts after all answers."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Audit:
     query: Query | None = None
     """The first query; all queries share its domain."""
     questions: dict[tuple[object, ...], ResolvedQuestion] = field(default_factory=dict)
-    """The questions by the keys of their records, if one score decides."""
+    """The questions by the keys of their records, if a single score determines the decision."""
     declared: set[str] = field(default_factory=set)
     """Features with a declared domain."""
     mending: list[dict[str, Any]] | None = None
@@ -142,7 +142,7 @@ _LISTED = 24
 def domain_records(query: Query, declared: set[str]) -> list[dict[str, Any]]:
     """A record for each feature: its kind, its range or values, a flag for missing values, and the source of its domain.
 
-    `declared` are the features with a declared domain; the others range over the data.
+    `declared` names the features with a declared domain; the domains of other features come from the data.
     """
     result = []
     for name, domain, grid in zip(query.space.names, query.space.domains, query.space.grid, strict=True):
@@ -203,7 +203,7 @@ def proxies(table: Table, of: str) -> list[Proxy]:
 
 
 def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
-    """The fraction, in [0, 1], of the entropy of `target` that `column` explains; both are int64[rows], codes from 0."""
+    """The fraction, in [0, 1], of the entropy of `target` that `column` explains; both hold codes from 0, int64[rows]."""
     rows, width = len(target), int(column.max(initial=0)) + 1
     # Only pairs that occur are counted, because two columns with many texts have billions of possible pairs.
     of_target, of_column, of_both = (
@@ -226,7 +226,7 @@ def _entropy(counts: Int64Array) -> float:
 
 
 def _codes(column: Column) -> Int64Array:
-    """A column as codes from 0: numbers with many values are cut into bins, and missing numbers have a separate code."""
+    """A column as codes from 0: many distinct numbers are cut into bins, and missing numbers have a separate code."""
     if column.dtype == object:
         names = {value: code for code, value in enumerate(dict.fromkeys(column.tolist()))}
         return np.array([names[value] for value in column.tolist()], np.int64)

@@ -150,7 +150,7 @@ def check_command(certificates: list[dict[str, Any]], model: str) -> str:
 
 
 def seen(value: Any) -> Any:
-    """A text in which characters that reorder or hide text are made visible; the caller escapes it for HTML."""
+    """A text in which characters that reorder or hide text are made visible; the caller escapes the result for HTML."""
     return visible(value, lines=True) if type(value) is str else value
 
 

@@ -30,7 +30,7 @@ COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
 
 
 def gap_of(record: dict[str, Any]) -> str:
-    """The gap of a record as text, or the decision that it is about."""
+    """The gap of a record as text, or the decision that the record is about."""
     if "decision" in record:
         return f"decision {record['decision']}"
     return f"gap {record['gap']:g}" if "gap" in record else f"margin {record['margin']:g}"
@@ -42,7 +42,7 @@ def varied_of(record: dict[str, Any]) -> str:
 
 
 def proxy_words(proxy: dict[str, Any]) -> str:
-    """A sentence on a protected feature's proxy: the entropy share it explains in the table and its swing in the model."""
+    """A sentence on a proxy of a protected feature: the share of the feature's entropy that it explains, and its swing."""
     swing = largest_words(swing_of_record(proxy))
     return (
         f"{proxy['feature']} explains {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"
@@ -65,7 +65,7 @@ def swing_units(records: Sequence[dict[str, Any]]) -> str:
 
 
 def rows_that_flip(record: dict[str, Any]) -> str:
-    """The number of rows that flip, or the known bounds on it."""
+    """The number of rows that flip, or the known bounds on this number."""
     return largest_words(rows_of_record(record))
 
 

@@ -33,7 +33,7 @@ def grouped(records: Sequence[Record], names: Names | None = None) -> list[dict[
 
 
 def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
-    """The findings, a sentence each; protected features come first."""
+    """The findings, one sentence for each; protected features come first."""
     lines = [_protected_line(group) for group in groups if group["records"][0].get("protected")]
     lines += _not_audited(groups, facts)
     for gap in dict.fromkeys(gap_of(r) for group in groups for r in group["records"]):
@@ -135,7 +135,7 @@ def shapes(groups: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
-    """The first sentence of a page: the effect of the protected features (or of all audited ones) at the first gap."""
+    """The first sentence of a page: the effect of the protected features (or of all audited features) at the first gap."""
     of = [group for group in groups if group["records"][0].get("protected")] or list(groups)
     if not of:
         return ""

@@ -11,7 +11,7 @@ from treesens.visible import visible
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#7f7f7f", "#bcbd22", "#e377c2")
 DASHES = ("", ' stroke-dasharray="7 4"', ' stroke-dasharray="2 3"')
 _LOWEST = 1e-4
-"""Smallest value on a logarithmic axis: smaller values are drawn as this value."""
+"""Smallest value on a logarithmic axis: smaller values are drawn at this value."""
 
 
 def curves_svg(
@@ -22,7 +22,7 @@ def curves_svg(
     unit: str = "",
     logarithmic: bool = True,
 ) -> str:
-    """Draws the n-th smallest value of every series over n. `across` labels the axis of n; `unit` is written after values."""
+    """Plots the n-th smallest value of each series against n. `across` labels the axis of n; `unit` is written after values."""
     width, left, right, top, bottom = 760, 70, 190, 40, 50
     height = max(460, top + bottom + 18 * len(series))
     ordered = {name: sorted(values) for name, values in series.items()}

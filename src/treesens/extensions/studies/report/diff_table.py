@@ -87,7 +87,7 @@ def _show_sensitivities(records: list[dict[str, Any]]) -> None:
 
 
 def diff_html(record: Mapping[str, Any]) -> str:
-    """The comparison as HTML: the verdict, changed rows, the largest differences, and sensitivities, the protected first."""
+    """The comparison as HTML: the verdict, changed rows, largest differences, and sensitivities, protected features first."""
     bound = (
         ""
         if record["bound"] is None

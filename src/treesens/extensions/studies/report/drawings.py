@@ -19,7 +19,7 @@ _WIDTH = 420
 """Width of the scale of the bars."""
 _BAR_LINE = 22
 _WORDS = 190
-"""Width of the text to the right of a bar, which states the share."""
+"""Width of the text that states the share, to the right of a bar."""
 _TOP = 26
 _LEAST = 1e-7
 _TICKS = (1e-6, 1e-4, 1e-2, 1.0)
@@ -66,7 +66,7 @@ def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
 
 
 def strength_of(share: float) -> float:
-    """The darkness, 0 to 1, that shows a share of the rows: logarithmic, because even one row in many thousands counts."""
+    """The darkness, 0 to 1, that shows a share of the rows: logarithmic, because even one row in many thousands matters."""
     return 0.0 if share == 0 else max(0.08, 1 + math.log10(share) / 5)
 
 

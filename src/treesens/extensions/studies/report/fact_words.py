@@ -10,7 +10,7 @@ from treesens.extensions.studies.largest import Largest, Status, swing_of_record
 
 
 def largest_words(known: Largest, digits: int = 4) -> str:
-    """`5.869`, `at least 2.445, at most 13.6`, `not audited`, ..: the exact value, or the known bounds on it."""
+    """`5.869`, `at least 2.445, at most 13.6`, `not audited`, ..: the exact value, or the known bounds on this value."""
     match known.status:
         case Status.PROVED:
             return rounded(known.value, digits, ROUND_HALF_EVEN)
@@ -55,7 +55,7 @@ def rarity(share: dict[str, Any]) -> str:
 
 
 def who_of(share: dict[str, Any]) -> list[str]:
-    """Sentences about affected inputs, one for every statement that separates them from all inputs."""
+    """Sentences about affected inputs, one for every statement that distinguishes affected inputs from all inputs."""
     parts = [(100 * one["concerned"], one["words"].replace("`", ""), 100 * one["all"]) for one in share["who"]]
     return [
         f"{part:.0f} % of affected inputs have {words} ({everybody:.0f} % of all)" for part, words, everybody in parts
@@ -73,6 +73,6 @@ def typical_of(record: dict[str, Any]) -> str:
 
 
 def share_of(record: dict[str, Any]) -> str:
-    """The share in an audit record: the estimate if any, otherwise the proved interval; empty unless requested."""
+    """The share in an audit record: the estimate if it exists, otherwise the proved interval; empty unless requested."""
     share = record.get("share")
     return "" if share is None else estimated(share) or interval(share)

@@ -1,7 +1,7 @@
 """An audit as a section of a model card, in Markdown. Two marks enclose the section, so that the next audit can replace it.
 
-Model cards: Mitchell et al., Model Cards for Model Reporting, FAT* 2019; the section belongs to their quantitative analyses
-and caveats.
+Model cards: Mitchell et al., Model Cards for Model Reporting, FAT* 2019; the section belongs to the card's quantitative
+analyses and caveats.
 """
 
 from __future__ import annotations

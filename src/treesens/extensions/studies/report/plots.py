@@ -45,7 +45,7 @@ def parts_plot(
     words: Mapping[str, str] | None = None,
     first: Collection[str] = (),
 ) -> Any:
-    """Draws a bar for each name, whose length is the name's share of a whole, and writes `words`, if given, at the ends of the
+    """For each name, draws a bar whose length is the name's share of a whole, and writes `words`, if given, at the ends of the
     bars. Names in `first` are on top, then the greatest shares. Returns the axes; by default, new axes are created.
     """
     ordered = sorted(parts, key=lambda name: (name in first, parts[name]))
@@ -71,14 +71,14 @@ def reasons_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = 
 
 
 def certified_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """Draws the certified share of the rows over the radius, from `treesens robust`; wrongly predicted rows do not count."""
+    """Plots the certified share of rows against the radius, from `treesens robust`; no wrongly predicted row is certified."""
     del records
     unit = "certified accuracy" if result.labelled else "share of the rows that is certified"
     return curves_plot({"proved": result.curve()}, "radius", unit, axes, steps=True)
 
 
 def prices_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
-    """Draws the growth of the loss over the promised size, from the records of `treesens repair`: a curve per table of rows."""
+    """Plots the growth of the loss against the promised size, from records of `treesens repair`: a curve per table of rows."""
     del result
     proved = [record for record in records if record["proved"]]
     axes = new_picture(axes, 4.5)
@@ -124,8 +124,8 @@ def curves_plot(
     *,
     steps: bool = False,
 ) -> Any:
-    """Draws a curve of points per name, with `steps` if a value holds up to the next point; returns the matplotlib axes, which
-    are new by default.
+    """Draws a curve through the points of each name, as steps with `steps` (each value is then kept up to the next point);
+    returns the matplotlib axes; by default, new axes are created.
     """
     axes = new_picture(axes, max(4.5, _LINE * len(curves)))
     ends = {}
@@ -148,7 +148,7 @@ def curves_plot(
 
 
 _LEGEND = 5
-"""Maximum number of curves with a legend; with more, each name is drawn at its curve's end, as a legend would cover them."""
+"""Maximum number of curves with a legend, which would cover more curves; with more, names are drawn at the curves' ends."""
 _COLOURS = 10
 _LINE = 0.24
 """Height in inches of a name next to the picture."""

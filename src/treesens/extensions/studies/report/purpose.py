@@ -30,7 +30,7 @@ FIELDS = {
 """Keys of the file, in the order of the page, with their labels on the page."""
 
 LISTS = ("limitations", "sign_off")
-"""Keys with several lines: limitations in addition to those of the method, and the roles that sign."""
+"""Keys with several lines: limitations beyond those of the method, and the roles of the people who sign."""
 
 SIGNERS = ("Prepared by", "Validated by", "Approved by")
 

@@ -125,7 +125,7 @@ def show_curve(curve: Sequence[tuple[float, float]], *, labelled: bool) -> None:
 
 
 def show_sets(record: dict[str, Any]) -> None:
-    """Prints one line per set: its verdict, and a mark for proved minimality (maximality)."""
+    """Prints one line per set: its verdict, and a mark for a proof that the set is minimal (or maximal)."""
     table = Table(box=None, pad_edge=False)
     table.add_column("features")
     table.add_column(classes_of(record) or "answer")

@@ -50,7 +50,7 @@ def sweep_options(function: Function) -> Function:
 @click.option("--jobs", "-j", type=Whole(min=1), help="Processes here. Default: one per core.")
 @click.option("--executor", help="local, dask://HOST:8786, ray or ray://HOST:10001. Default: local.")
 @sweep_options
-@click.option("--no-share", is_flag=True, help="Solve every question; no answer decides an easier or harder one.")
+@click.option("--no-share", is_flag=True, help="Solve every question; no answer is used for other questions.")
 @trust_option
 @click.option("--report", type=OutputFile(), help="Write a table of all answers (CSV).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per question on standard output.")
