@@ -7,15 +7,18 @@ exception, crash, missing licence or limit is never a verdict. `solve/conclude.p
 from __future__ import annotations
 
 import abc
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import ClassVar, Final
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
 
 from treesens.backends.text.formats import variable_names
 from treesens.compiler.base.arrays import BoolArray, Int32Array
+from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.packages import is_installed
 from treesens.compiler.base.plugins import Registry
 from treesens.compiler.base.tolerance import EXACT, Tolerance
@@ -153,6 +156,10 @@ class Backend(abc.ABC):
     """Distributions whose versions affect an answer; their versions are part of a journal's keys."""
     modules: ClassVar[tuple[str, ...]] = ()
     """Modules that `solve` imports: they are loaded before worker processes are forked."""
+    options: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The solver's own options, as text by name; `name` contains them, e.g. `highs{presolve=off}`."""
+    reserved: ClassVar[frozenset[str]] = frozenset()
+    """Options of the solver that treesens sets, and options that would change the meaning of `infeasible` or of a bound."""
 
     @abc.abstractmethod
     def available(self) -> str | None:
@@ -172,6 +179,37 @@ class Backend(abc.ABC):
     def exact_precision(self) -> int:
         """The highest `precision` that changes the output."""
         return 0
+
+    def fresh(self) -> Any:
+        """A solver without a model, in a worker process: `configure` tries the options on it."""
+        raise BackendError(f"the backend `{self.name.partition('{')[0]}` has no options", remedy="omit the braces")
+
+    def known_options(self, solver: Any) -> Mapping[str, type]:
+        """The solver's own list of its options, with the type of each value (bool, int, float or str)."""
+        return {}
+
+    def set_option(self, solver: Any, name: str, value: bool | int | float | str) -> bool:
+        """Sets one option; False, or any exception, if the solver rejects the value."""
+        return False
+
+    def configure(self, solver: Any) -> None:
+        """Sets `options` on a solver. Raises BackendError for an unknown or reserved name, and for a rejected value."""
+        known = self.known_options(solver) if self.options else {}
+        solver_name = self.name.partition("{")[0]
+        for name, text in self.options.items():
+            if name in self.reserved:
+                raise BackendError(
+                    f"`{name}` of {solver_name} is set by treesens",
+                    remedy="omit it; see the options of `treesens check`",
+                )
+            if name not in known:
+                raise BackendError(f"{solver_name} has no option `{name}`", remedy=did_you_mean(name, known))
+            try:
+                accepted = self.set_option(solver, name, typed_option(text, known[name]))
+            except Exception as error:
+                raise BackendError(f"{solver_name} rejects {name}={text}: {error}", remedy=_SEE) from error
+            if not accepted:
+                raise BackendError(f"{solver_name} rejects {name}={text}", remedy=_SEE)
 
 
 class InProcessBackend(Backend):
@@ -210,12 +248,53 @@ BACKENDS: Final = Registry(
 )
 
 
+_SEE = "see the solver's documentation of this option"
+_SPEC = re.compile(r"\s*([^{}]*[^{}\s])\s*\{([^{}]*)\}\s*")
+_OPTION = re.compile(r"\s*([\w./-]+)\s*=\s*([\w.+-]+)\s*")
+
+
+def split_options(text: str) -> tuple[str, dict[str, str]]:
+    """The name and the solver's options in a text such as `highs{presolve=off,mip_max_nodes=100}`. Raises BackendError."""
+    match = _SPEC.fullmatch(text)
+    if match is None:
+        return text, {}
+    options: dict[str, str] = {}
+    for part in match[2].split(","):
+        pair = _OPTION.fullmatch(part)
+        if pair is None or pair[1] in options:
+            what = f"repeats `{pair[1]}`" if pair else f"contains `{{{part.strip()}}}`, which is not OPTION=VALUE"
+            raise BackendError(f"the backend `{text[:80]}` {what}", remedy="write e.g. highs{presolve=off}")
+        options[pair[1]] = pair[2]
+    return match[1], options
+
+
+def typed_option(text: str, kind: type) -> bool | int | float | str:
+    """The value of an option: `kind` is bool, int, float or str. Raises ValueError."""
+    if kind is bool:
+        words = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+        if text.lower() not in words:
+            raise ValueError("true or false is expected")
+        return words[text.lower()]
+    value: int | float | str = kind(text)
+    return value
+
+
 def get_backend(name: str) -> Backend:
-    """An instance of a backend by name; raises `BackendError` for an unknown name."""
-    made = BACKENDS.get(name)()
+    """An instance of a backend by its name, or by its name with the solver's own options: `highs{presolve=off}`.
+
+    Raises `BackendError` for an unknown name and for text that is not OPTION=VALUE; `worker.check_options` asks the solver.
+    """
+    plain, options = split_options(name)
+    made = BACKENDS.get(plain)()
     if not isinstance(made, Backend):
-        raise BackendError(f"the plug-in backend `{name}` is not a subclass of treesens.backends.base.Backend")
-    return made
+        raise BackendError(f"the plug-in backend `{plain}` is not a subclass of treesens.backends.base.Backend")
+    if not options:
+        return made
+    kind = type(made)
+    spec = ",".join(f"{option}={value}" for option, value in options.items())
+    names = {"name": f"{kind.name}{{{spec}}}", "options": MappingProxyType(options), "__module__": kind.__module__}
+    steered: Backend = type(kind.__name__, (kind,), names)()
+    return steered
 
 
 def packages_of(name: str) -> tuple[str, ...]:
@@ -224,7 +303,7 @@ def packages_of(name: str) -> tuple[str, ...]:
         packages = get_backend(name).packages
     except BackendError:
         packages = ()
-    owner = BACKENDS.owner(name)
+    owner = BACKENDS.owner(name.partition("{")[0])
     return packages if owner is None else (owner, *packages)
 
 

@@ -20,8 +20,9 @@ from treesens.compiler.base import child as processes
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import Flag
 from treesens.compiler.base.child import Child, Parent, Value, wait_for_news
-from treesens.errors import TreesensError
+from treesens.errors import BackendError, TreesensError
 
+_CHECK_SECONDS = 30.0
 _GRACE_SECONDS = 2.0
 """Grace period in seconds after the time limit, during which a solver may still return its bound."""
 
@@ -52,6 +53,34 @@ def solve(parent: Parent, backend: str, artifact: Artifact, limits: Limits, scra
         return get_backend(backend).solve(artifact, limits, on_incumbent)
     except MemoryError:
         return RawOutcome(Termination.MEMORY, detail="out of memory")
+    except BackendError as error:
+        return RawOutcome(Termination.UNSUPPORTED, detail=str(error))
+
+
+def reason_against(_parent: Parent, backend: str) -> tuple[str, str | None] | None:
+    """The child's side of `check_options`: the message and the remedy of a rejected option, or None."""
+    steered = get_backend(backend)
+    try:
+        steered.configure(steered.fresh())
+    except BackendError as error:
+        return error.message, error.remedy
+    return None
+
+
+def check_options(backend: str) -> None:
+    """Raises BackendError if a backend is unknown, or if its solver rejects an option, e.g. of `highs{presolve=off}`.
+
+    Only the solver knows its options, so a child process asks the solver. A missing solver accepts all options.
+    """
+    steered = get_backend(backend)
+    if not steered.options or steered.available() is not None:
+        return
+    try:
+        rejected = processes.run(reason_against, backend, seconds=_CHECK_SECONDS, loads=modules_of(backend))
+    except processes.NoValue as reason:
+        raise BackendError(f"the options of `{backend[:80]}` cannot be checked: {reason}") from None
+    if rejected is not None:
+        raise BackendError(rejected[0], remedy=rejected[1])
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -219,8 +220,8 @@ def _decorated(function: Any, *options: Option) -> Any:
 
 
 def split(text: str | None) -> list[str]:
-    """The parts of a comma-separated list."""
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
+    """The parts of a comma-separated list; commas in braces, as in `highs{presolve=off,threads=1}`, do not separate parts."""
+    return [part.strip() for part in re.split(r",(?![^{]*\})", text or "") if part.strip()]
 
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))

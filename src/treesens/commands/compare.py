@@ -71,7 +71,8 @@ def command(
     """Run the questions of FILE on many backends and pipelines. A contradiction between verdicts is an error (exit code 6), and
     both sides are shown. Witnesses are replayed in the library itself.
     """
-    from treesens.backends.base import BACKENDS, get_backend
+    from treesens.backends.base import BACKENDS
+    from treesens.backends.worker import check_options
     from treesens.compiler.pipeline import Pipeline
     from treesens.frontends.registry import libraries_of
     from treesens.records.answers import envelope, record
@@ -79,7 +80,7 @@ def command(
 
     names = BACKENDS.names() if backends == "all" else [BACKENDS.canonical(n) for n in split(backends)]
     for name in names:
-        get_backend(name)
+        check_options(name)
     # Opinions that depend on the same engine are compared with each other only on request.
     given = click.get_current_context().get_parameter_source("pipeline") is not ParameterSource.DEFAULT
     texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [

@@ -15,7 +15,7 @@ from treesens.backends.base import BACKENDS, Backend, get_backend
 from treesens.commands.common import EXPECTED, INTERNAL
 from treesens.errors import TreesensError
 from treesens.records.installation import LIBRARIES, package_version, solver_packages
-from treesens.report.terminal import say, say_json, say_wrapped
+from treesens.report.terminal import console, say, say_json, say_wrapped
 
 if TYPE_CHECKING:
     from treesens.frontends.base import Frontend
@@ -39,8 +39,11 @@ _PACKAGES = (
 
 @click.command("doctor")
 @click.option("--solve", is_flag=True, help="Solve a feasible, an infeasible and an optimal case with each backend.")
+@click.option(
+    "--backends", "matrix", is_flag=True, help="Show the form in which each backend receives each kind of block and op."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def command(solve: bool, as_json: bool) -> int:
+def command(solve: bool, matrix: bool, as_json: bool) -> int:
     """Check which solvers and libraries work here.
 
     Exit codes: 0 if the default set of solvers works, otherwise 6.
@@ -61,6 +64,8 @@ def command(solve: bool, as_json: bool) -> int:
     facts["default_set_works"] = works
     if as_json:
         say_json(facts)
+    elif matrix:
+        _show_forms(backends)
     else:
         _show(facts)
     return EXPECTED if works else INTERNAL
@@ -83,11 +88,25 @@ def _engine() -> str | None:
 
 
 def _backend(name: str, solve: bool) -> dict[str, Any]:
-    facts: dict[str, Any] = {"name": name, "available": False, "reason": None, "proof": None, "solved": None}
+    from treesens.compiler.ir import Bool
+    from treesens.compiler.ir.text import KINDS
+    from treesens.report.explain import form_of
+
+    facts: dict[str, Any] = {
+        "name": name,
+        "available": False,
+        "reason": None,
+        "proof": None,
+        "solved": None,
+        "forms": {},
+    }
     try:
         backend = get_backend(name)
         facts["reason"] = backend.available()
         facts["proof"] = backend.capabilities.proof.value
+        own = backend.capabilities.rewrites
+        forms = {kind.__name__: form_of(kind.__name__, backend) for kind in KINDS if kind is not Bool}
+        facts["forms"] = {kind: "native" if form is None else own.get(kind, "rows") for kind, form in forms.items()}
     except (TreesensError, ImportError) as error:
         facts["reason"] = str(error)
     facts["available"] = facts["reason"] is None
@@ -95,6 +114,25 @@ def _backend(name: str, solve: bool) -> dict[str, Any]:
         facts |= _solved(backend)
     facts["works"] = facts["available"] and facts["solved"] is not False
     return facts
+
+
+def _show_forms(backends: list[dict[str, Any]]) -> None:
+    """The matrix of kinds and backends: native, as integer rows, or in a form of the backend's own, which a note states."""
+    from treesens.report.tables import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    for header in ("", *(one["name"] for one in backends)):
+        table.add_column(header)
+    forms = [one["forms"] for one in backends if one["forms"]]
+    notes = list(dict.fromkeys(text for form in forms for text in form.values() if text not in {"native", "rows"}))
+    for kind in forms[0]:
+        cells = [one["forms"].get(kind, "-") for one in backends]
+        table.add_row(kind, *(f"({notes.index(cell) + 1})" if cell in notes else cell for cell in cells))
+    table.add_row("proof", *(one["proof"] or "-" for one in backends))
+    table.print_fitted(console())
+    say("rows: integer rows of docs/encodings.md")
+    for number, text in enumerate(notes, 1):
+        say_wrapped(f"({number}) {text}", 4)
 
 
 def _solved(backend: Backend) -> dict[str, Any]:

@@ -64,12 +64,12 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 def check_solver(name: str, value: Any, kind: kinds.Solver = kinds.Solver()) -> None:  # noqa: B008 (frozen)
     """Raises UsageError, or BackendError for an unknown backend."""
-    from treesens.backends.base import get_backend
+    from treesens.backends.worker import check_options
 
     if not isinstance(value, str):
         raise UsageError(f"`{name}` is {_shown(value)}", remedy='pass the name of a backend as a text, e.g. "native"')
     if value != "auto" and not (kind.or_library and value == "library"):
-        get_backend(value)
+        check_options(value)
 
 
 def check_pipeline(name: str, value: Any) -> None:

@@ -180,21 +180,27 @@ def row_formulas() -> dict[str, str]:
     return dict(_FORMULA.findall(rows.__doc__ or ""))
 
 
+def form_of(kind: str, backend: Backend) -> str | None:
+    """The form in which a backend receives a kind of block or op (a class name); None if it supports the kind directly."""
+    capabilities = backend.capabilities
+    if kind in capabilities.native_ops or (kind in _BLOCKS and capabilities.native_ops):
+        return None
+    return capabilities.rewrites.get(kind) or row_formulas().get(_BLOCKS.get(kind, kind), "rows")
+
+
 def legalisation(module: Module, backend: Backend) -> dict[str, Any]:
     """The forms that a backend supports directly, the rewriting of all other forms, and the rounding."""
-    known = row_formulas()
-    capabilities = backend.capabilities
     counts: dict[str, int] = {}
     for node in (*module.blocks, *module.ops):
         if not isinstance(node, Bool):
             counts[type(node).__name__] = counts.get(type(node).__name__, 0) + 1
     takes, rewritten = [], []
     for kind, count in counts.items():
-        if kind in capabilities.native_ops or (kind in _BLOCKS and capabilities.native_ops):
+        formula = form_of(kind, backend)
+        if formula is None:
             takes.append(kind)
-            continue
-        formula = capabilities.rewrites.get(kind) or known.get(_BLOCKS.get(kind, kind), "rows")
-        rewritten.append({"kind": kind, "nodes": count, "becomes": formula})
+        else:
+            rewritten.append({"kind": kind, "nodes": count, "becomes": formula})
     artifact = backend.emit(module)
     return {
         "backend": backend.name,
@@ -203,7 +209,7 @@ def legalisation(module: Module, backend: Backend) -> dict[str, Any]:
         "takes": takes,
         "rewritten": rewritten,
         "rounding": rounding_text(artifact, backend),
-        "proof": capabilities.proof.value,
+        "proof": backend.capabilities.proof.value,
     }
 
 

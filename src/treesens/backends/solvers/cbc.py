@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
@@ -13,9 +14,29 @@ class CbcBackend(MilpBackend):
     name: ClassVar[str] = "cbc"
     packages: ClassVar[tuple[str, ...]] = ("mip",)
     modules: ClassVar[tuple[str, ...]] = ("mip", "mip.cbc")
+    reserved: ClassVar[frozenset[str]] = frozenset({
+        "verbose", "threads", "seed", "infeas_tol", "integer_tol", "max_mip_gap", "max_mip_gap_abs", "max_seconds",
+        "max_solutions", "cutoff", "sense", "objective_const", "name"
+    })  # fmt: skip
 
     def available(self) -> str | None:
         return missing_module("mip", "cbc")
+
+    def fresh(self) -> Any:
+        import mip
+
+        return mip.Model(solver_name=mip.CBC)
+
+    def known_options(self, solver: Any) -> Mapping[str, type]:
+        """The properties of python-mip's model that can be set to a number."""
+        names = (name for name, found in vars(type(solver)).items() if isinstance(found, property) and found.fset)
+        found = ((name, getattr(solver, name)) for name in names if name not in {"start", "objective"})
+        return {name: int if hasattr(value, "value") else type(value) for name, value in found}
+
+    def set_option(self, solver: Any, name: str, value: bool | int | float | str) -> bool:
+        kind = type(getattr(solver, name))
+        setattr(solver, name, kind(value))
+        return True
 
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         import mip
@@ -23,7 +44,7 @@ class CbcBackend(MilpBackend):
         if (answered := self.at_start(artifact, limits)) is not None:
             return answered
         real = artifact.optimises
-        model = mip.Model(solver_name=mip.CBC)
+        model = self.fresh()
         model.verbose = 0
         with mps_file(artifact) as path:
             model.read(str(path))
@@ -33,6 +54,7 @@ class CbcBackend(MilpBackend):
         model.integer_tol = max(INTEGRALITY, 1e-9)
         model.max_mip_gap = limits.relative_gap(artifact, INTEGRALITY)
         model.max_mip_gap_abs = max(limits.tolerance.absolute, INTEGRALITY)
+        self.configure(model)
         if artifact.warm_start is not None:
             model.start = [(model.vars[i], float(x)) for i, x in enumerate(artifact.warm_start)]
         started = time.monotonic()

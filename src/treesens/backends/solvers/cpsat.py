@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import inf, isfinite, nextafter
 from typing import Any, ClassVar
@@ -29,6 +30,11 @@ class CpSatBackend(Backend):
     name: ClassVar[str] = "cpsat"
     packages: ClassVar[tuple[str, ...]] = ("ortools",)
     modules: ClassVar[tuple[str, ...]] = ("ortools.sat.python.cp_model",)
+    reserved: ClassVar[frozenset[str]] = frozenset({
+        "max_time_in_seconds", "max_deterministic_time", "num_workers", "num_search_workers", "random_seed",
+        "relative_gap_limit", "absolute_gap_limit", "stop_after_first_solution", "stop_after_presolve",
+        "enumerate_all_solutions", "fix_variables_to_their_hinted_value"
+    })  # fmt: skip
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
         warm_start=True,
@@ -38,6 +44,17 @@ class CpSatBackend(Backend):
 
     def available(self) -> str | None:
         return missing_module("ortools")
+
+    def fresh(self) -> Any:
+        from ortools.sat.python import cp_model
+
+        return cp_model.CpSolver()
+
+    def known_options(self, solver: Any) -> Mapping[str, type]:
+        return dict.fromkeys((name for name in dir(solver.parameters) if not name.startswith("_")), str)
+
+    def set_option(self, solver: Any, name: str, value: bool | int | float | str) -> bool:
+        return parsed(solver.parameters, f"{name}: {value}")
 
     def exact_precision(self) -> int:
         return 1
@@ -51,7 +68,7 @@ class CpSatBackend(Backend):
         model = _model_of(artifact.text)
         if model is None:
             return RawOutcome(Termination.CRASH, detail="CP-SAT cannot read the emitted model")
-        solver = cp_model.CpSolver()
+        solver = self.fresh()
         solver.parameters.max_time_in_seconds = limits.seconds
         solver.parameters.num_workers = limits.threads
         solver.parameters.random_seed = limits.seed
@@ -65,6 +82,7 @@ class CpSatBackend(Backend):
         solver.parameters.stop_after_first_solution = artifact.surrogate
         # Presolve (mainly its probing) takes longer than deciding (docs/encodings.md).
         solver.parameters.cp_model_presolve = artifact.optimises
+        self.configure(solver)
         variables = [model.get_bool_var_from_proto_index(v) for v in range(artifact.variables)]
 
         if artifact.warm_start is not None:
@@ -119,17 +137,25 @@ def _model_of(text: str) -> Any:
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
-    if hasattr(model.proto, "parse_text_format"):
-        return model if model.proto.parse_text_format(text) else None
-    # Before OR-tools 9.15 the model is a protobuf message, and its variables are stored separately.
+    if not parsed(model.proto, text):
+        return None
+    if not hasattr(model.proto, "parse_text_format"):
+        model.rebuild_var_and_constant_map()  # before OR-tools 9.15, variables are stored separately
+    return model
+
+
+def parsed(message: Any, text: str) -> bool:
+    """Reads a text into a message of OR-tools; False if the text does not parse."""
+    if hasattr(message, "parse_text_format"):
+        return bool(message.parse_text_format(text))
+    # Before OR-tools 9.15, messages are those of protobuf.
     from google.protobuf import text_format
 
     try:
-        text_format.Parse(text, model.proto)
+        text_format.Merge(text, message)
     except text_format.ParseError:
-        return None
-    model.rebuild_var_and_constant_map()
-    return model
+        return False
+    return True
 
 
 def _bound(told: float, artifact: Artifact) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
@@ -16,9 +17,25 @@ class GurobiBackend(MilpBackend):
     name: ClassVar[str] = "gurobi"
     packages: ClassVar[tuple[str, ...]] = ("gurobipy",)
     modules: ClassVar[tuple[str, ...]] = ("gurobipy",)
+    reserved: ClassVar[frozenset[str]] = frozenset({
+        "OutputFlag", "TimeLimit", "Threads", "Seed", "FeasibilityTol", "IntFeasTol", "SoftMemLimit", "MemLimit",
+        "SolutionLimit", "Cutoff", "BestObjStop", "BestBdStop"
+    })  # fmt: skip
 
     def available(self) -> str | None:
         return missing_module("gurobipy", "gurobi")
+
+    def fresh(self) -> Any:
+        import gurobipy as grb
+
+        return grb.Model(env=grb.Env(params={"OutputFlag": 0}))
+
+    def known_options(self, solver: Any) -> Mapping[str, type]:
+        return {name: type_of for name in self.options if (type_of := _type_of(solver, name)) is not None}
+
+    def set_option(self, solver: Any, name: str, value: bool | int | float | str) -> bool:
+        solver.setParam(name, value)
+        return True
 
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         import gurobipy as grb
@@ -37,8 +54,7 @@ class GurobiBackend(MilpBackend):
                 return RawOutcome(Termination.LICENCE, detail=str(error))
             return RawOutcome(Termination.CRASH, detail=str(error))
 
-    @staticmethod
-    def _solve(model: object, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None) -> RawOutcome:
+    def _solve(self, model: object, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None) -> RawOutcome:
         import gurobipy as grb
 
         assert isinstance(model, grb.Model)
@@ -52,6 +68,7 @@ class GurobiBackend(MilpBackend):
             model.Params.SoftMemLimit = limits.memory / 1e9
         if not real:
             model.Params.SolutionLimit = 1
+        self.configure(model)
         columns = model.getVars()
         if artifact.warm_start is not None:
             for column, value in zip(columns, artifact.warm_start, strict=False):  # an empty module has one idle column
@@ -73,6 +90,12 @@ class GurobiBackend(MilpBackend):
             grb.GRB.MEM_LIMIT: Termination.MEMORY,
         }.get(status, Termination.UNKNOWN)
         return RawOutcome(termination, assignment, bound, f"status {status}", {"nodes": float(model.NodeCount)})
+
+
+def _type_of(model: Any, name: str) -> type | None:
+    """The type of a parameter's value; None if Gurobi has no such parameter. Gurobi itself ignores case."""
+    info = model.getParamInfo(name)
+    return info[1] if info is not None else None
 
 
 BACKEND = GurobiBackend

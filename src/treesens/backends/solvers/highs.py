@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
@@ -12,17 +13,46 @@ class HighsBackend(MilpBackend):
     name: ClassVar[str] = "highs"
     packages: ClassVar[tuple[str, ...]] = ("highspy",)
     modules: ClassVar[tuple[str, ...]] = ("highspy",)
+    reserved: ClassVar[frozenset[str]] = frozenset({
+        "output_flag", "time_limit", "threads", "random_seed", "primal_feasibility_tolerance",
+        "mip_feasibility_tolerance", "mip_abs_gap", "mip_rel_gap", "mip_max_improving_sols", "objective_bound",
+        "objective_target"
+    })  # fmt: skip
 
     def available(self) -> str | None:
         return missing_module("highspy")
+
+    def fresh(self) -> Any:
+        import highspy
+
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        return highs
+
+    def known_options(self, solver: Any) -> Mapping[str, type]:
+        import highspy
+
+        types = {
+            highspy.HighsOptionType.kBool: bool,
+            highspy.HighsOptionType.kInt: int,
+            highspy.HighsOptionType.kDouble: float,
+            highspy.HighsOptionType.kString: str,
+        }
+        names = (name for name in dir(solver.getOptions()) if not name.startswith("_"))
+        found = ((name, *solver.getOptionType(name)) for name in names)
+        return {name: types[kind] for name, status, kind in found if status == highspy.HighsStatus.kOk}
+
+    def set_option(self, solver: Any, name: str, value: bool | int | float | str) -> bool:
+        import highspy
+
+        return bool(solver.setOptionValue(name, value) == highspy.HighsStatus.kOk)
 
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         import highspy
 
         if (answered := self.at_start(artifact, limits)) is not None:
             return answered
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
+        highs = self.fresh()
         highs.setOptionValue("time_limit", limits.seconds)
         highs.setOptionValue("threads", limits.threads)
         highs.setOptionValue("random_seed", limits.seed)
@@ -32,6 +62,7 @@ class HighsBackend(MilpBackend):
         highs.setOptionValue("mip_rel_gap", limits.relative_gap(artifact, INTEGRALITY))
         if not artifact.optimises:
             highs.setOptionValue("mip_max_improving_sols", 1)
+        self.configure(highs)
         with mps_file(artifact) as path:
             if highs.readModel(str(path)) == highspy.HighsStatus.kError:
                 return RawOutcome(Termination.CRASH, detail="HiGHS cannot read the emitted model")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, MilpBackend, mps_file, round_values, upper_bound
@@ -11,19 +12,33 @@ from treesens.backends.milp import FEASIBILITY, MilpBackend, mps_file, round_val
 class ScipBackend(MilpBackend):
     name: ClassVar[str] = "scip"
     packages: ClassVar[tuple[str, ...]] = ("pyscipopt",)
+    reserved: ClassVar[frozenset[str]] = frozenset({
+        "limits/time", "limits/memory", "limits/solutions", "numerics/feastol", "randomization/randomseedshift"
+    })  # fmt: skip
     modules: ClassVar[tuple[str, ...]] = ("pyscipopt",)
 
     def available(self) -> str | None:
         return missing_module("pyscipopt", "scip")
 
-    def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
+    def fresh(self) -> Any:
         from pyscipopt import Model
 
+        model = Model()
+        model.hideOutput()
+        return model
+
+    def known_options(self, solver: Any) -> Mapping[str, type]:
+        return {name: type(value) for name, value in solver.getParams().items()}
+
+    def set_option(self, solver: Any, name: str, value: bool | int | float | str) -> bool:
+        solver.setParam(name, value)
+        return True
+
+    def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         if (answered := self.at_start(artifact, limits)) is not None:
             return answered
         real = artifact.optimises
-        model = Model()
-        model.hideOutput()
+        model = self.fresh()
         with mps_file(artifact) as path:
             model.readProblem(str(path))
         model.setParam("limits/time", limits.seconds)
@@ -33,6 +48,7 @@ class ScipBackend(MilpBackend):
             model.setParam("limits/memory", limits.memory / 1e6)
         if not real:
             model.setParam("limits/solutions", 1)
+        self.configure(model)
         if artifact.warm_start is not None:
             start = model.createSol()
             by_name = {v.name: v for v in model.getVars()}

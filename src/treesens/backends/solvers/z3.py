@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Z3Backend(Backend):
     name: ClassVar[str] = "z3"
     packages: ClassVar[tuple[str, ...]] = ("z3-solver",)
     modules: ClassVar[tuple[str, ...]] = ("z3",)
+    reserved: ClassVar[frozenset[str]] = frozenset({"timeout", "random_seed"})
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
         warm_start=True,
@@ -34,6 +36,22 @@ class Z3Backend(Backend):
 
     def available(self) -> str | None:
         return missing_module("z3", package="z3-solver")
+
+    def fresh(self) -> Any:
+        import z3
+
+        return z3.Solver()
+
+    def known_options(self, solver: Any) -> Mapping[str, type]:
+        """The options of z3's solver or optimiser; names of the two differ."""
+        found = solver.param_descrs()
+        kinds = {0: int, 1: bool, 2: float}  # Z3_param_kind: uint, bool, double; all others are names
+        names = (found.get_name(i) for i in range(found.size()))
+        return {name: kinds.get(found.get_kind(name), str) for name in names}
+
+    def set_option(self, solver: Any, name: str, value: bool | int | float | str) -> bool:
+        solver.set(name, value)
+        return True
 
     def emit(self, module: Module, *, precision: int = 0) -> Artifact:
         return write_smt2(module, precision=precision)
@@ -46,6 +64,7 @@ class Z3Backend(Backend):
         solver.set("timeout", int(limits.seconds * 1000))
         if not optimise:
             solver.set("random_seed", limits.seed)
+        self.configure(solver)
         solver.from_string(artifact.text)
         answer = z3.unknown
         if artifact.warm_start is not None and not optimise:

@@ -10,7 +10,7 @@ integer. Restricting adds no solution. With d = 0 both forms equal the row.
 
 MILP solvers receive rows of doubles, relaxed by more than the maximum combined effect of rounding and tolerances
 (`float_rows`). A coefficient c * 2**-s is rounded to the nearest double, so the error of the whole row is at most 2**-53 * sum
-|c| 2**-s. Each row is relaxed by this error plus `MARGIN` times the row's scale; this product exceeds the primal feasibility
+|c| 2**-s. Each row is relaxed by 8 times this error, plus `MARGIN` times the row's scale, which exceeds the primal feasibility
 tolerance set by the backends (1e-6 at most). Points that satisfy the exact row then satisfy the written row with a margin. If
 the solver's own arithmetic is sound, a written model that is infeasible proves the question infeasible (proof: tolerance). From
 precision 1 on, rows are tightened by the same amount instead, so that points accepted by the solver pass exact replay.
@@ -83,7 +83,7 @@ def _narrow(values: IntegerArray) -> IntegerArray:
 
 MARGIN = 2e-6
 EXACT_BITS = 20
-"""Integer rows with sums below 2**20 are written unchanged: a solver's tolerance is far below one unit."""
+"""Rows of integers below 2**20 are written unchanged: a solver's tolerance is far below one unit."""
 LARGEST_BITS = 10
 """In all other rows, coefficients are below 2**10."""
 

@@ -75,7 +75,7 @@ def run(
     reason = tested.available()
     if reason is not None:
         return Report(tested.name, (Check("available", Outcome.OPEN, reason),), BackendError)
-    here = isinstance(tested, InProcessBackend) or tested.name not in BACKENDS.names()
+    here = isinstance(tested, InProcessBackend) or tested.name.partition("{")[0] not in BACKENDS.names()
     apart = not here if isolated is None else isolated
     wanted = None if only is None else set(only)
     checks = [

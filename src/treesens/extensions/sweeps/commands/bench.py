@@ -66,7 +66,8 @@ def command(
     """Run INSTANCES (JSON lines: model, feature or features, margin or gap, optionally the known verdict) and check every
     verdict against the other verdicts and the known verdict. A second run continues from the journal next to the results.
     """
-    from treesens.backends.base import BACKENDS, get_backend
+    from treesens.backends.base import BACKENDS
+    from treesens.backends.worker import check_options
     from treesens.compiler.pipeline import Pipeline
     from treesens.extensions.sweeps.executor import INLINE, Executor
     from treesens.extensions.sweeps.instances import Setting, contradictions, read_instances, read_records, run
@@ -78,7 +79,7 @@ def command(
     texts = [text.strip() for text in pipelines.split(";") if text.strip()]
     for name in names:
         if name != "auto":
-            get_backend(name)
+            check_options(name)
     for text in texts:
         Pipeline.parse(text)
     listed = read_instances(instances)
