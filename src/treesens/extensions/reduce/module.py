@@ -18,7 +18,7 @@ from treesens.compiler.ir.rewrite import Substitution, substitute
 from treesens.compiler.ir.text import print_module
 from treesens.compiler.ir.verifier import verify
 from treesens.errors import IRError
-from treesens.extensions.reduce.ddmin import Files, Level
+from treesens.extensions.reduce.ddmin import Files, Level, Subject
 
 _FIELDS: Final[Mapping[type[Any], tuple[tuple[str, ...], tuple[str, ...]]]] = {
     LeafImplies: (("leaves", "literals"), ()),
@@ -33,13 +33,10 @@ _FIELDS: Final[Mapping[type[Any], tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """A module in the file `name`."""
+class Rows(Subject):
+    """A module."""
 
-    name: str
     module: Module
-    linked: Mapping[str, Path]
-    notes: tuple[str, ...] = ()
 
     @cached_property
     def _text(self) -> str | None:
@@ -127,4 +124,4 @@ def _without(op: Any, rows: Sequence[int]) -> Op:
 
 def read_rows(file: Path) -> Rows:
     """The subject of a `.sir` file. Raises IRError with the line or the rule."""
-    return Rows(file.name, read_module(file), {})
+    return Rows(file.name, {}, (), read_module(file))

@@ -1,13 +1,12 @@
 """Simplifications of the syntax tree of a `.sens` file.
 
-An edit names a field by its path from the root. Edits depend on the types of fields and not on the language, so that they
-cover every construct: an optional part is deleted, a formula or a term is replaced by one of its operands, an interval by one
-of its ends, a number by a shorter one. A result without a valid text is not a candidate.
+An edit is the path of a field from the root with the new value of the field; None deletes. Edits depend on the types of fields
+and not on the language, so that they cover every construct. A result without a valid text is not a candidate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -18,7 +17,6 @@ from treesens.grammar.tree.node import Node
 Path: TypeAlias = tuple[tuple[str, int], ...]
 """Fields and positions from the root; the position in a field that is not a tuple is -1."""
 Edit: TypeAlias = tuple[Path, object]
-"""A path with the new value of the field; None deletes."""
 
 _OPERATIONS = (ast.Not, ast.And, ast.Or, ast.Implies, ast.Negate, ast.Absolute, ast.Sum, ast.Product, ast.Quotient)
 
@@ -35,32 +33,18 @@ def places(node: Node, path: Path = ()) -> Iterator[tuple[Path, Node, bool]]:
 
 
 def edited(node: Any, edits: Mapping[Path, object], path: Path = ()) -> Any:
-    """A tree after edits; edits below an edited field are ignored."""
+    """A tree after edits; edits below a replaced node have no effect."""
     changes: dict[str, object] = {}
-    for name in (field.name for field in fields(node) if field.name != "span"):
+    for name in node.__match_args__:
         value = getattr(node, name)
-        items = enumerate(value) if isinstance(value, tuple) else [(-1, value)]
-        parts = []
-        for at, part in items:
-            here = (*path, (name, at))
-            parts.append(
-                edits[here] if here in edits else edited(part, edits, here) if isinstance(part, Node) else part
-            )
-        if isinstance(value, tuple):
-            kept = tuple(part for part in parts if part is not None)
-            changes |= {name: kept} if len(kept) < len(value) or any(map(_differ, kept, value)) else {}
-        elif _differ(parts[0], value):
-            changes[name] = parts[0]
+        parts = value if isinstance(value, tuple) else (value,)
+        new = []
+        for at, part in enumerate(parts):
+            here = (*path, (name, at if isinstance(value, tuple) else -1))
+            new.append(edits[here] if here in edits else edited(part, edits, here) if isinstance(part, Node) else part)
+        if any(one is not other for one, other in zip(new, parts, strict=True)):
+            changes[name] = tuple(one for one in new if one is not None) if isinstance(value, tuple) else new[0]
     return replace(node, **changes) if changes else node
-
-
-def _differ(new: object, old: object) -> bool:
-    return new is not old
-
-
-def depth_of(file: ast.File) -> int:
-    """The length of the longest path."""
-    return max((len(path) for path, _, _ in places(file)), default=0)
 
 
 def deletions(file: ast.File, depth: int) -> list[Edit]:
@@ -70,29 +54,18 @@ def deletions(file: ast.File, depth: int) -> list[Edit]:
 
 def operands(file: ast.File, depth: int) -> list[Edit]:
     """Replacements of the operations at a depth by one of their operands."""
-    return [
-        (path, part)
-        for path, node, _ in places(file)
-        if len(path) == depth and isinstance(node, _OPERATIONS)
-        for below, part, _ in places(node)
-        if len(below) == 1
-    ]
+    found = ((path, node) for path, node, _ in places(file) if len(path) == depth and isinstance(node, _OPERATIONS))
+    return [(path, part) for path, node in found for below, part, _ in places(node) if len(below) == 1]
 
 
-def shorter(file: ast.File) -> list[Edit]:
-    """Replacements of intervals by one of their ends, of numbers by shorter ones, and of flags by False."""
+def shorter_values(file: ast.File) -> list[Edit]:
+    """Replacements of intervals by one of their ends, and of numbers by 0 or a number with one or two digits."""
     found: list[Edit] = []
     for path, node, _ in places(file):
         match node:
             case ast.Interval(ast.Number() as low, ast.Number() as high, False, False) if low != high:
                 found += [(path, replace(node, high=low)), (path, replace(node, low=high))]
             case ast.Number(value):
-                found += [(path, replace(node, value=number)) for number in _shorter(value)]
-        found += [((*path, (f.name, -1)), False) for f in fields(node) if getattr(node, f.name) is True]
+                numbers = Fraction(0), Fraction(f"{float(value):.0e}"), Fraction(f"{float(value):.1e}")
+                found += [(path, replace(node, value=one)) for one in numbers if len(str(one)) < len(str(value))]
     return found
-
-
-def _shorter(value: Fraction) -> Sequence[Fraction]:
-    """0, and the number with one and two significant digits, as far as these are shorter."""
-    rounded = [Fraction(0), *(Fraction(f"{float(value):.{digits}e}") for digits in (0, 1))]
-    return [one for one in dict.fromkeys(rounded) if len(str(one)) < len(str(value))]

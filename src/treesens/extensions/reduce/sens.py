@@ -1,157 +1,132 @@
-"""The subject `FILE.sens`: the questions with their models and tables, in a folder of their own."""
+"""The subject of a `.sens` file: its questions, and the models whose trees can be edited."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path, PurePath
 from typing import Any
 
-from treesens.compiler.base.diagnostics import DiagnosticsError
+from treesens.compiler.base.diagnostics import DiagnosticsError, did_you_mean
 from treesens.errors import ModelError, UsageError
-from treesens.extensions.reduce import question
-from treesens.extensions.reduce.ddmin import Files, Level
-from treesens.extensions.reduce.trees import DIGITS, XGBoostModel, read_trees
+from treesens.extensions.reduce.ddmin import Files, Level, Subject
+from treesens.extensions.reduce.question import Edit, deletions, edited, operands, places, shorter_values
+from treesens.extensions.reduce.trees import XGBoostModel, read_trees
 from treesens.frontends.meaning import FILE
 from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse, read
 from treesens.grammar.printing.printer import to_text
 from treesens.grammar.tree import ast
 
+_CONSTRAINTS = (ast.PointsEqual, ast.PointIsRow, ast.ClassIs, ast.Comparison, ast.Predicate)
+
 
 @dataclass(frozen=True, eq=False)
-class Questions:
-    """A `.sens` file and the models whose trees are reduced, by the path in the file. `name` is the name of the file.
+class Questions(Subject):
+    """The syntax tree of a file, and the models by the names of their files."""
 
-    `linked` are all other files: paths in the candidate's folder with the paths of the originals.
-    """
-
-    name: str
     file: ast.File
     models: Mapping[str, XGBoostModel]
-    linked: Mapping[str, Path]
-    notes: tuple[str, ...] = field(default=())
 
     @cached_property
     def text(self) -> str | None:
-        """The canonical text, or None if the tree has none: it does not parse, for example for want of a constraint."""
+        """The canonical text; None if the tree has none, or a text that does not parse."""
         try:
             text = to_text(self.file)
-            return text if parse(text).declarations else None
+            parse(text)
         except (ValueError, DiagnosticsError):
             return None
+        return text
+
+    @cached_property
+    def kept(self) -> dict[str, XGBoostModel]:
+        """The models that the file still declares."""
+        named = {declaration.path.value for declaration in self.file.declarations if isinstance(declaration, ast.Model)}
+        return {name: model for name, model in self.models.items() if name in named}
 
     def files(self) -> Files | None:
         if self.text is None:
             return None
-        models = {path: model.content for path, model in self.models.items() if path in self.paths}
-        return {**models, self.name: self.text.encode()}
-
-    @cached_property
-    def paths(self) -> set[str]:
-        """The paths of the models and tables that the file still declares."""
-        return {d.path.value for d in self.file.declarations if isinstance(d, ast.Model | ast.Data)}
+        return {**{name: model.content for name, model in self.kept.items()}, self.name: self.text.encode()}
 
     def sizes(self) -> dict[str, int]:
-        kept = [model for path, model in self.models.items() if path in self.paths]
-        constraints = sum(isinstance(node, _CONSTRAINTS) for _, node, _ in question.places(self.file))
-        return {
-            "declarations": len(self.file.declarations),
-            "constraints": constraints,
-            "trees": sum(len(model.trees) for model in kept),
-            "leaves": sum(model.leaves for model in kept),
-            "features": sum(len(model.features) for model in kept),
-        }
+        constraints = sum(isinstance(node, _CONSTRAINTS) for _, node, _ in places(self.file))
+        sizes = {"declarations": len(self.file.declarations), "constraints": constraints}
+        counts = [model.sizes() for model in self.kept.values()]
+        return sizes | {part: sum(count[part] for count in counts) for part in ("trees", "leaves", "features")}
 
     def levels(self) -> Sequence[Level]:
-        return list(self._levels())
+        depths = range(1, max((len(path) for path, _, _ in places(self.file)), default=0) + 1)
+        return [
+            Level("queries", Questions._queries, Questions._edited),
+            *(_of_model(name, model.coarse()) for name, model in self.kept.items()),
+            *(
+                Level("parts", partial(_at, edits, d), Questions._edited)
+                for d in depths
+                for edits in (deletions, operands)
+            ),
+            Level("values", lambda subject: shorter_values(subject.file), Questions._edited),
+            *(_of_model(name, level) for name, model in self.kept.items() for level in model.fine()),
+        ]
 
-    def _levels(self) -> Iterator[Level]:
-        yield Level("queries", lambda c: [e for e in question.deletions(c.file, 1) if c.is_query(e)], Questions._edited)
-        for path in self.models:
-            yield _of_model(path, "trees", lambda m: [n for n, _ in m.trees], XGBoostModel.without_trees)
-        for depth in range(1, question.depth_of(self.file) + 1):
-            yield Level("declarations and constraints", partial(_at, question.deletions, depth), Questions._edited)
-            yield Level("operands", partial(_at, question.operands, depth), Questions._edited)
-        yield Level("values", lambda c: question.shorter(c.file), Questions._edited)
-        for path, model in self.models.items():
-            for depth in range(model.depth + 1):
-                for side in ("left", "right"):
-                    hoist = partial(XGBoostModel.hoisted, side=side)
-                    yield _of_model(path, "subtrees", partial(XGBoostModel.splits, depth=depth), hoist)
-            yield _of_model(path, "features", lambda m: m.unused, XGBoostModel.without_features)
-            for digits in DIGITS:
-                long = partial(XGBoostModel.long_numbers, digits=digits)
-                yield _of_model(path, "digits", long, partial(XGBoostModel.rounded, digits=digits))
+    def _queries(self) -> list[Edit]:
+        return [
+            edit for edit in deletions(self.file, 1) if isinstance(self.file.declarations[edit[0][0][1]], ast.Query)
+        ]
 
-    def is_query(self, edit: question.Edit) -> bool:
-        """True if an edit of a declaration deletes a query."""
-        return isinstance(self.file.declarations[edit[0][0][1]], ast.Query)
-
-    def _edited(self, edits: Sequence[question.Edit]) -> Questions:
-        return replace(self, file=question.edited(self.file, dict(edits)))
+    def _edited(self, edits: Sequence[Edit]) -> Questions:
+        return replace(self, file=edited(self.file, dict(edits)))
 
 
-_CONSTRAINTS = (ast.PointsEqual, ast.PointIsRow, ast.ClassIs, ast.Comparison, ast.Predicate)
+def _at(edits: Callable[[ast.File, int], list[Edit]], depth: int, subject: Questions) -> list[Edit]:
+    return edits(subject.file, depth)
 
 
-def _at(edits: Any, depth: int, candidate: Questions) -> list[question.Edit]:
-    found: list[question.Edit] = edits(candidate.file, depth)
-    return found
-
-
-def _of_model(path: str, name: str, edits: Any, applied: Any) -> Level:
+def _of_model(name: str, level: Level) -> Level:
     """A level of one model as a level of the questions."""
 
-    def change(candidate: Questions, chosen: Sequence[Any]) -> Questions:
-        return replace(candidate, models={**candidate.models, path: applied(candidate.models[path], chosen)})
+    def applied(subject: Questions, edits: Sequence[Any]) -> Questions:
+        return replace(subject, models={**subject.models, name: level.applied(subject.models[name], edits)})
 
-    return Level(name, lambda c: edits(c.models[path]) if path in c.paths else [], change)
+    return Level(level.name, lambda subject: level.edits(subject.kept[name]) if name in subject.kept else (), applied)
 
 
-def read_questions(file: Path, names: Sequence[str], *, trust_pickle: bool) -> Questions:
-    """The subject of a file, with the named queries only (all without names). All models and tables are in the candidate's
-    folder, under the last names of their paths.
-
-    Raises DiagnosticsError if the file does not parse, and UsageError for an unknown query.
+def read_questions(file: Path, queries: Sequence[str], *, trust_pickle: bool) -> Questions:
+    """The subject of a file, limited to the named queries if there are names. Models and tables get the last names of their
+    paths. Raises DiagnosticsError if the file does not parse, and UsageError for an unknown query.
     """
-    tree = read(file)
-    known = [query.name.text for query in tree.queries]
-    wanted = {name.partition("[")[0] for name in names}
-    if unknown := wanted - set(known):
-        raise UsageError(f"no query `{min(unknown)}` in the file", remedy=f"queries: {', '.join(known)}")
-    name = "questions.sens" if str(file) == "-" else file.name
-    notes: list[str] = []
+    tree, name = read(file), "questions.sens" if str(file) == "-" else file.name
+    wanted, known = {query.partition("[")[0] for query in queries}, [query.name.text for query in tree.queries]
+    for query in wanted - set(known):
+        raise UsageError(f"no query `{query}` in the file", remedy=did_you_mean(query, known))
     models: dict[str, XGBoostModel] = {}
     linked: dict[str, Path] = {}
+    notes: list[str] = []
     declarations: list[ast.Declaration] = []
-    for declaration in tree.declarations:
-        if isinstance(declaration, ast.Query) and wanted and declaration.name.text not in wanted:
-            continue
-        if isinstance(declaration, ast.Model | ast.Data):
-            original = file.parent / declaration.path.value
-            path = _beside(declaration.path.value, {name, *linked, *models})
-            declarations.append(replace(declaration, path=replace(declaration.path, value=path)))
+    for one in tree.declarations:
+        if isinstance(one, ast.Model | ast.Data):
+            original = file.parent / one.path.value
+            path = _unused(PurePath(one.path.value).name, {name, *linked, *models})
+            declarations.append(replace(one, path=replace(one.path, value=path)))
             linked[path] = original
-            if isinstance(declaration, ast.Model):
+            if isinstance(one, ast.Model):
                 try:
-                    form = declaration.format.text if declaration.format else None
-                    loaded = load(original, form, trust_pickle=trust_pickle)
-                    models[path] = read_trees(loaded, original.read_bytes())
+                    form = one.format.text if one.format else None
+                    models[path] = read_trees(load(original, form, trust_pickle=trust_pickle), original)
                     del linked[path]
-                    meaning = [original.with_name(name) for name in (f"{original.stem}.{FILE}", FILE)]
-                    linked |= {f"{PurePath(path).stem}.{FILE}": one for one in meaning[::-1] if one.is_file()}
                 except ModelError as error:
                     notes.append(str(error))
-        else:
-            declarations.append(declaration)
-    return Questions(name, ast.File(tuple(declarations)), models, linked, tuple(notes))
+            for meaning in (FILE, f"{original.stem}.{FILE}"):
+                if original.with_name(meaning).is_file():
+                    linked[f"{PurePath(path).stem}.{FILE}"] = original.with_name(meaning)
+        elif not (isinstance(one, ast.Query) and wanted) or one.name.text in wanted:
+            declarations.append(one)
+    return Questions(name, linked, notes, ast.File(tuple(declarations)), models)
 
 
-def _beside(path: str, taken: set[str]) -> str:
-    """The name of a file in the candidate's folder: the last name of its path, unless it is taken."""
-    name = PurePath(path).name
+def _unused(name: str, taken: set[str]) -> str:
+    """A file name that is not taken."""
     name = "file" if name in ("", "..") else name
     while name in taken:
         name = f"other-{name}"
