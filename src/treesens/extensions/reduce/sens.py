@@ -60,7 +60,7 @@ class Questions(Subject):
         depths = range(1, max((len(path) for path, _, _ in places(self.file)), default=0) + 1)
         return [
             Level("queries", Questions._queries, Questions._edited),
-            *(_of_model(name, model.coarse()) for name, model in self.kept.items()),
+            *(_of_model(name, level) for name, model in self.kept.items() for level in model.coarse()),
             *(
                 Level("parts", partial(_at, edits, d), Questions._edited)
                 for d in depths

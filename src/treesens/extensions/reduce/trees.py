@@ -128,8 +128,14 @@ class XGBoostModel:
         change_chosen: Callable[[Part], Part] = lambda part: change(part) if part.node in chosen else part  # noqa: E731
         return replace(self, trees=tuple((number, root.changed(change_chosen)) for number, root in self.trees))
 
-    def coarse(self) -> Level:
-        return Level("trees", lambda model: [number for number, _ in model.trees], XGBoostModel.without_trees)
+    def coarse(self) -> Iterator[Level]:
+        """Levels of whole trees; leaves of -1, 0 and 1 often allow fewer trees, and are tried for all trees at once."""
+        trees = Level("trees", lambda model: [number for number, _ in model.trees], XGBoostModel.without_trees)
+        yield from (
+            trees,
+            Level("signs", lambda model: [_long_leaves(model)][: bool(_long_leaves(model))], _signs),
+            trees,
+        )
 
     def fine(self) -> Iterator[Level]:
         """Levels below whole trees: a child replaces its parent, from the roots down; then features and numbers."""
@@ -149,6 +155,14 @@ def _splits(model: XGBoostModel, depth: int) -> list[int]:
 
 def _hoisted(model: XGBoostModel, nodes: Sequence[int], side: str) -> XGBoostModel:
     return model._changed(nodes, lambda part: getattr(part, side) or part)
+
+
+def _long_leaves(model: XGBoostModel) -> list[int]:
+    return [part.node for part in model.parts if part.left is None and part.value not in (-1, 0, 1)]
+
+
+def _signs(model: XGBoostModel, edits: Sequence[list[int]]) -> XGBoostModel:
+    return _shortened(model, edits[0], 1)
 
 
 def _longer(model: XGBoostModel, form: int) -> list[int]:
