@@ -92,6 +92,10 @@ COMMAND_LINES: Final = {
         "treesens.extensions.sweeps.commands.bench:command",
         "Run a list of instances on chosen backends.",
     ),
+    "reduce": (
+        "treesens.extensions.reduce.command:command",
+        "Reduce a question and its model to a small example of the same fault.",
+    ),
     "verify": ("treesens.extensions.certify.command:command", "Check certificates in a separate process."),
     "vnnlib": (
         "treesens.extensions.vnnlib.command:command",

@@ -14,6 +14,7 @@ OURS = {"compiler/base/child.py", "compiler/base/fork_server.py"}
 FOREIGN = {
     "backends/solvers/pb.py": "a pseudo-Boolean solver",
     "extensions/certify/command.py": "the checker, a distribution of its own",
+    "extensions/reduce/predicates.py": "a predicate of the user",
     "extensions/studies/report/pdf.py": "a browser",
 }
 """Modules that run programs of others."""

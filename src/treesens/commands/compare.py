@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -122,6 +123,8 @@ def command(
     for text in disagreements:
         say(text, err=True)
     if disagreements:
+        words = ["reduce", str(file), "--keep", "disagreement", "-b", ",".join(names), "--pipelines", ";".join(texts)]
+        say(f"a small example: {shlex.join(['treesens', *words])}", err=True)
         return INTERNAL
     if interruption.happened:
         return INTERRUPTED

@@ -1,0 +1,1 @@
+"""`treesens reduce`: the smallest question and model that still show a fault."""
