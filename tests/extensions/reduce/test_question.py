@@ -27,7 +27,7 @@ def weight(file: ast.File) -> tuple[int, int, int]:
     """Nodes, ends of intervals that differ, and digits."""
     nodes = [node for _, node, _ in places(file)]
     wide = sum(isinstance(node, ast.Interval) and node.low != node.high for node in nodes)
-    return len(nodes), wide, sum(len(str(node.value)) for node in nodes if isinstance(node, ast.Number))
+    return len(nodes), wide, sum(len(f"{float(node.value):.12g}") for node in nodes if isinstance(node, ast.Number))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

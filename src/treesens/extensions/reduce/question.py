@@ -68,5 +68,7 @@ def shorter_values(file: ast.File) -> list[Edit]:
                 found += [(path, replace(node, high=low)), (path, replace(node, low=high))]
             case ast.Number(value):
                 numbers = Fraction(0), Fraction(f"{float(value):.0e}"), Fraction(f"{float(value):.1e}")
-                found += [(path, replace(node, value=one)) for one in numbers if len(decimal(one)) < len(decimal(value))]
+                found += [
+                    (path, replace(node, value=one)) for one in numbers if len(decimal(one)) < len(decimal(value))
+                ]
     return found
