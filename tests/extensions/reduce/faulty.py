@@ -12,7 +12,7 @@ import numpy as np
 
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination
 from treesens.backends.solvers.cpsat import CpSatBackend
-from treesens.compiler.ir import LeafImplies, Linear, Membership, Module
+from treesens.compiler.ir import LeafSum, Linear, Membership, Module
 from treesens.compiler.ir.module import ExactlyOne, Order
 from treesens.compiler.ir.text import parse_module, print_module
 from treesens.compiler.passes.base import PassResult, Relation
@@ -129,7 +129,7 @@ class Refuses:
     relation: ClassVar[Relation] = Relation.EQUIVALENT
 
     def run(self, module: Module) -> PassResult:
-        if any(len(op.leaves) for op in module.ops_of(LeafImplies)) and has_feature(module, "d"):
+        if any(len(op.leaves) for op in module.ops_of(LeafSum)) and has_feature(module, "d"):
             raise IRError("planted")
         return PassResult(module)
 

@@ -139,6 +139,7 @@ def command(
 
 def _settings(several: bool, backends: str | None, pipelines: str | None, timeout: float) -> list[Options]:
     """The options of every backend with every pipeline, which share the time of a candidate."""
+    from treesens.backends.base import get_backend
     from treesens.commands.compare import command as compare
     from treesens.compiler.pipeline import Pipeline
     from treesens.solve.options import Options
@@ -147,6 +148,8 @@ def _settings(several: bool, backends: str | None, pipelines: str | None, timeou
     names = common.split(backends) or (common.split(default) if several else ["auto"])
     texts = [text.strip() for text in (pipelines or "").split(";") if text.strip()]
     texts = texts or ["independent" if several else "default"]
+    for name in set(names) - {"auto"}:
+        get_backend(name)
     for text in texts:
         Pipeline.parse(text)
     return [Options(name, text, timeout / len(names) / len(texts)) for text, name in product(texts, names)]

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import Node
 
@@ -67,5 +68,7 @@ def shorter_values(file: ast.File) -> list[Edit]:
                 found += [(path, replace(node, high=low)), (path, replace(node, low=high))]
             case ast.Number(value):
                 numbers = Fraction(0), Fraction(f"{float(value):.0e}"), Fraction(f"{float(value):.1e}")
-                found += [(path, replace(node, value=one)) for one in numbers if len(str(one)) < len(str(value))]
+                found += [
+                    (path, replace(node, value=one)) for one in numbers if len(decimal(one)) < len(decimal(value))
+                ]
     return found
