@@ -134,8 +134,11 @@ def test_a_surrogate_has_no_value_and_no_bound() -> None:
 def test_a_value_beyond_doubles_is_left_out() -> None:
     huge = GOAL.replace("3,-5", f"big:{10**400},-5")
     result = answered(ts.ir.parse(HEAD + huge + "op const literals=0\n"), backend="z3", pipeline="kant")
+    assert result.verdict is Verdict.FOUND
+    assert result.solution is not None
+    assert result.solution.value == 10**400 - 5 + 1
     assert result.objective is None
-    assert (result.verdict is Verdict.FOUND) == bool(result.notes)
+    assert "beyond the range of doubles" in result.notes[0]
 
 
 # --- facts that prove nothing -----------------------------------------------------------------------------------------------
