@@ -33,6 +33,7 @@ __all__ = [
     "gap",
     "groups",
     "info",
+    "ir",
     "learn_rules",
     "load",
     "query",
@@ -52,8 +53,8 @@ _CORE = {"Answer", "Answers", "Explanation", "check", "check_text", "explain", "
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name == "errors":
-        return import_module("treesens.errors")
+    if name in {"errors", "ir"}:
+        return import_module(f"treesens.{name}")
     if name == "session":
         return import_module("treesens.python.questions").session
     if name in _CORE:

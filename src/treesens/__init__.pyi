@@ -1,4 +1,5 @@
 from treesens import errors as errors
+from treesens import ir as ir
 from treesens.extensions import builder
 from treesens.extensions.builder.sensitivity import sensitivity as sensitivity
 from treesens.extensions.repair.swing_budget import SwingBudget as SwingBudget

@@ -236,7 +236,7 @@ def test_a_legend_says_what_every_variable_of_the_text_is(folder: Path) -> None:
 
 
 def test_a_text_says_that_its_objective_only_guides(folder: Path) -> None:
-    words = "The objective only guides: its value has no meaning"
+    words = "The objective only guides the search: its value has no meaning"
     for target, mark in (("lp", "\\"), ("mps", "*")):
         for pipeline, guided in (("ensense", True), ("kant", False)):
             done = run(folder, "emit", "q.sens", "--to", target, "-p", pipeline)
@@ -246,7 +246,7 @@ def test_a_text_says_that_its_objective_only_guides(folder: Path) -> None:
 
 def test_opt_shows_the_module_before_the_first_pass(folder: Path) -> None:
     shown = run(folder, "opt", "q.sens", "-p", "kant", "--print-ir-after", "lower", "--full").stdout
-    assert shown.startswith('; after lower\nmodule "q"')
+    assert shown.startswith('; after lower\nsir 1\nmodule "q"')
     last = run(folder, "opt", "q.sens", "-p", "kant", "--full").stdout
     assert shown.split("\n", 1)[1].strip() == last.strip()  # kant has no passes
     every = run(folder, "opt", "q.sens", "-p", "share-copies", "--print-ir-after", "all").stdout
@@ -269,7 +269,7 @@ def test_emitted_sir_goes_through_opt(folder: Path) -> None:
     run(folder, "emit", "q.sens", "--to", "sir", "--pipeline", "kant", "-o", "q.sir")
     done = run(folder, "opt", "q.sir", "-p", "default", "--verify-each", "--check-each", "brute", "--full")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith('module "q"')
+    assert done.stdout.startswith('sir 1\nmodule "q"')
 
 
 def test_compare_agrees(folder: Path) -> None:

@@ -66,7 +66,7 @@ def read_sweep(path: Path) -> None:
 def read_module(path: Path) -> None:
     """As `opt` does, then the engine's own reading of it."""
     from treesens.backends.text.smt2 import write_smt2
-    from treesens.commands.opt import read_module as read
+    from treesens.compiler.ir.files import read_module as read
     from treesens.compiler.pipeline import Pipeline
 
     module = Pipeline.parse("default").run(read(path)).module

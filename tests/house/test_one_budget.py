@@ -34,6 +34,7 @@ BEGUN = {
     "commands/check.py": 1,
     "extensions/sweeps/service.py": 1,
     "commands/compare.py": 1,
+    "commands/modules.py": 1,
     "python/questions.py": 2,
     "extensions/vnnlib/property.py": 1,
     "extensions/sweeps/worker.py": 1,

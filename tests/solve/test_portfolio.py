@@ -106,7 +106,7 @@ def test_solvers_go_on_where_the_engine_has_no_memory_and_leave_nothing_behind(m
 def test_only_an_answer_of_the_engine_ends_the_race(memory: int | None, over: bool) -> None:
     (query,) = questions(1)
     backend = NativeBackend()
-    artifact = emit(compile_query(query, "native"), backend, Options())
+    artifact = emit(compile_query(query, "native").module, backend, Options())
     run = EngineRun(backend, artifact, Limits(20, memory)).start()
     assert run.over.wait(180)
     assert run.is_set() == over
@@ -117,7 +117,7 @@ def test_only_an_answer_of_the_engine_ends_the_race(memory: int | None, over: bo
 def test_an_interruption_is_told_when_the_engine_has_come_back() -> None:
     """A `join` that was interrupted had let the thread pass for ended: no outcome, and an abort at the end of the process."""
     (query,) = questions(1)
-    artifact = emit(compile_query(query, "native"), NativeBackend(), Options())
+    artifact = emit(compile_query(query, "native").module, NativeBackend(), Options())
 
     class Slow(NativeBackend):
         def solve(self, *args: Any, **options: Any) -> RawOutcome:
@@ -137,7 +137,7 @@ def test_an_interruption_is_told_when_the_engine_has_come_back() -> None:
 def test_an_engine_that_does_not_come_back_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portfolio, "_COMES_BACK", 0.1)
     (query,) = questions(1)
-    artifact = emit(compile_query(query, "native"), NativeBackend(), Options())
+    artifact = emit(compile_query(query, "native").module, NativeBackend(), Options())
     released = threading.Event()
 
     class Stuck(NativeBackend):
@@ -202,7 +202,7 @@ def test_a_proof_of_none_beside_a_verified_witness_is_an_error_of_ours() -> None
     """A planted error: the engine's own outcome, and then one that proves the contrary."""
     query = next(query for query in questions(20) if oracle(query)[0])
     compilation, backend, ledger = compile_query(query, "native"), NativeBackend(), Ledger(Options())
-    artifact = emit(compilation, backend, Options())
+    artifact = emit(compilation.module, backend, Options())
     found = ledger.record_facts(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {})
     assert found is not None
     assert found.verdict is Verdict.FOUND
@@ -217,10 +217,10 @@ def test_a_proof_of_none_beside_a_verified_witness_is_an_error_of_ours() -> None
 def test_what_a_solver_misses_within_its_tolerances_stands() -> None:
     query = next(query for query in questions(20) if oracle(query)[0])
     compilation, backend, ledger = compile_query(query, "native"), NativeBackend(), Ledger(Options())
-    artifact = emit(compilation, backend, Options())
+    artifact = emit(compilation.module, backend, Options())
     found = ledger.record_facts(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {})
     rounding = get_backend("highs")
-    written = emit(compile_query(query, "default"), rounding, Options())
+    written = emit(compile_query(query, "default").module, rounding, Options())
     planted = RawOutcome(Termination.INFEASIBLE)
     assert ledger.record_facts(compilation, rounding, written, planted, {}, earlier=found) is None
-    assert "a witness is verified" in ledger.attempts[-1].detail
+    assert "a verified witness exists" in ledger.attempts[-1].detail

@@ -35,6 +35,7 @@ from treesens.commands.common import (
     trust_option,
     write_output,
 )
+from treesens.commands.modules import are_modules, check_modules
 from treesens.commands.outputs import OutputFile, journal_option, open_journal
 from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
 from treesens.compiler.base.option_kinds import Door
@@ -125,7 +126,8 @@ def command(
     **documents: Path | None,
 ) -> int:
     """Answer the questions of FILE: found (with a verified pair), none (with the proof), or unknown (with the reason). Several
-    files, each NAME.sens, are answered one after another; query names are allowed with a single file only.
+    files, each NAME.sens, are answered one after another; query names are allowed with a single file only. FILE may also be a
+    module, NAME.sir (docs/ir.md).
 
     Exit codes: 0 all expectations hold, 10 a violated expectation with a verified witness, 5 inconclusive, 1 usage, 2 a file
     does not parse or type-check, 130 interrupted.
@@ -134,6 +136,8 @@ def command(
     from treesens.records.plain import SCHEMA_VERSION
 
     files, names = files_and_queries(file, queries)
+    if are_modules(files, names):
+        return check_modules(files, options, as_json=as_json, quiet=quiet)
     options = replace(options, regions=as_json)
     certificates = checked_folder(options.certificates, options.require_certificate)
     whole = workers is None and on is None and jobs == 1
@@ -173,7 +177,7 @@ def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], t
     """The files of a command line, and the query names after them. Raises UsageError for names after several files."""
     files, names = [first], []
     for text in others:
-        if text.endswith(".sens"):
+        if text.endswith((".sens", ".sir")):
             files.append(Path(text))
         else:
             names.append(text)

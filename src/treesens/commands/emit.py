@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from treesens.backends.text.formats import FORMATS, PLUGINS, format_named, variable_names
-from treesens.binder.file import ResolvedQuestion
 from treesens.commands.common import (
     Pieces,
     Whole,
@@ -22,14 +22,26 @@ from treesens.commands.common import (
     option_like,
     trust_option,
 )
+from treesens.commands.modules import are_modules
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, make_folder, will_write, write_atomically
+from treesens.compiler.ir.files import read_module
 from treesens.errors import UsageError
 from treesens.report.terminal import say
 
 if TYPE_CHECKING:
     from treesens.backends.base import Artifact
     from treesens.compiler.ir import Module
+    from treesens.compiler.query.query import Query
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module to write, with the question that it belongs to; None for a module from a file."""
+
+    name: str
+    compiled: Callable[[], Module]
+    query: Query | None = None
 
 
 class Target(click.Choice[str]):
@@ -65,15 +77,25 @@ def command(
     pipeline: str,
     precision: int,
 ) -> int:
-    """Write the questions of FILE in a solver's format (or as IR, sir)."""
+    """Write the questions of FILE, or the module NAME.sir, in a solver's format (or as IR, sir)."""
     from treesens.backends.text.value import legend as make_legend
     from treesens.backends.text.value import with_value
     from treesens.compiler.ir.text import print_module
-    from treesens.compiler.pipeline import compile_query
+    from treesens.compiler.pipeline import Pipeline, compile_query
     from treesens.compiler.query.probabilities import names_probabilities
 
-    loaded = load_file(file, queries, trust_pickle=trust_pickle)
-    asked = chosen(loaded, queries)
+    def compiled_module(query: Query) -> Module:
+        return compile_query(query, pipeline).module
+
+    steps = Pipeline.parse(pipeline)
+    loaded, asked = None, list[Source]()
+    if are_modules([file], queries, "target", "output", "force", "precision"):
+        module = read_module(file)
+        asked = [Source(module.name, lambda: steps.run(module).module)]
+    else:
+        loaded = load_file(file, queries, trust_pickle=trust_pickle)
+        for bound in chosen(loaded, queries):
+            asked.append(Source(bound.name, partial(compiled_module, bound.query), bound.query))
     if len(asked) > 1 and output is None:
         raise UsageError(
             f"{len(asked)} questions and one standard output",
@@ -83,43 +105,45 @@ def command(
         check_writable(output)
     if legend and output is None:
         raise UsageError("a legend requires an output file", remedy="pass a file with --output")
-    paths = files_of([bound.name for bound in asked], output, target, force=force)
+    paths = files_of([source.name for source in asked], output, target, force=force)
     legends = {name: path.with_name(f"{path.name}.legend.tsv") for name, path in paths.items() if legend}
     for beside in legends.values():
         will_write(beside, derived=True, force=force)
     if output is not None and len(asked) > 1:
         make_folder(output)
 
-    def written(bound: ResolvedQuestion) -> tuple[str, Module, list[str]]:
-        module = compile_query(bound.query, pipeline).module
+    def written(source: Source) -> tuple[str, Module, list[str]]:
+        module = source.compiled()
         if target == "sir":
             return print_module(module, full=True), module, variable_names(target, module.variables)
         place, _, name = format_named(target).writer.partition(":")
         write: Callable[..., Artifact] = getattr(import_module(place), name)
         artifact = write(module, precision=precision)
-        return with_value(module, artifact, bound.query.objective), module, artifact.names
+        goal = None if source.query is None else source.query.objective
+        return with_value(module, artifact, goal), module, artifact.names
 
     pieces = Pieces(time_limit)
-    for bound in asked:
-        done = pieces.done(bound.name, partial(written, bound))
+    for source in asked:
+        name, query = source.name, source.query
+        done = pieces.done(name, partial(written, source))
         if done is None:
             continue
         text, module, names = done
-        if names_probabilities(bound.query.constraints):
+        if query is not None and names_probabilities(query.constraints):
             words = "nonlinear probabilities are replaced by implied rows"
-            say(f"note: {bound.name}: {words}: a relaxation, for which only `infeasible` is conclusive", err=True)
-        path = paths.get(bound.name)
+            say(f"note: {name}: {words}: a relaxation, for which only `infeasible` is conclusive", err=True)
+        path = paths.get(name)
         if path is None:
             say(text, nl=False)
             continue
         write_atomically(path, text)
         say(f"wrote {path} ({len(text):,} characters)", err=True)
-        if bound.name in legends:
-            meanings = pieces.done(f"the legend of {bound.name}", partial(make_legend, module, bound.query, names))
+        if name in legends and query is not None:
+            meanings = pieces.done(f"the legend of {name}", partial(make_legend, module, query, names))
             if meanings is not None:
-                write_atomically(legends[bound.name], meanings)
-                say(f"wrote {legends[bound.name]} ({meanings.count(chr(10)) - 1:,} variables)", err=True)
-    return exit_code_of(loaded, pieces.code)
+                write_atomically(legends[name], meanings)
+                say(f"wrote {legends[name]} ({meanings.count(chr(10)) - 1:,} variables)", err=True)
+    return pieces.code if loaded is None else exit_code_of(loaded, pieces.code)
 
 
 def files_of(names: Sequence[str], output: Path | None, target: str, *, force: bool) -> dict[str, Path]:

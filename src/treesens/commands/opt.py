@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from treesens.commands.common import Pieces, chosen, file_argument, load_file, option_like, trust_option
+from treesens.commands.modules import are_modules
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
-from treesens.errors import IRError, UsageError
+from treesens.compiler.ir.files import read_module
+from treesens.errors import UsageError
 from treesens.report.terminal import say
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def command(
     steps = Pipeline.parse(pipeline)
     _check_names(steps, after)
     asked: list[tuple[str, Callable[[], Module]]]
-    if file.suffix == ".sir":
+    if are_modules([file], queries, "after", "full", "verify_each", "time_passes", "check_each"):
         asked = [(str(file), partial(read_module, file))]
     else:
         bound = chosen(load_file(file, queries, trust_pickle=trust_pickle), queries)
@@ -97,19 +98,3 @@ def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
     for name in after:
         if name not in known:
             raise UsageError(f"the pipeline has no pass `{name}`", remedy=did_you_mean(name, known))
-
-
-def read_module(path: Path) -> Module:
-    """The module in a `.sir` file, checked against the validity rules of the IR. Raises IRError with the line or rule."""
-    from treesens.compiler.ir.text import parse_module
-    from treesens.compiler.ir.verifier import verify
-
-    try:
-        text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
-    except OSError as error:
-        raise IRError(f"the module cannot be read: {error.strerror}", place=str(path)) from None
-    except UnicodeDecodeError as error:
-        raise IRError(f"byte {error.start} is not UTF-8", place=str(path), remedy="pass opt --full output") from None
-    module = parse_module(text)
-    verify(module)
-    return module

@@ -278,11 +278,16 @@ class Contradiction:
 
 
 def decide_at_compile_time(compilation: Compilation) -> Contradiction | None:
-    """The contradiction found by the compiler, if it is valid for the question."""
-    if not (compilation.module.contradictory and compilation.compiled.none_survives):
+    """The contradiction found by the compiler, if valid for the question."""
+    return contradiction_of(compilation.compiled)
+
+
+def contradiction_of(compiled: Compiled) -> Contradiction | None:
+    """The contradiction found by a pipeline, if valid for its source module."""
+    if not (compiled.module.contradictory and compiled.none_survives):
         return None
-    if not compilation.compiled.proof_dependencies:
+    if not compiled.proof_dependencies:
         return Contradiction("decided by the compiler: no cell of the domain satisfies the constraints")
     # This proof is the native engine's, not the compiler's.
     reason = "bound-fixing: no cell is left that a solution could use"
-    return Contradiction(reason, "native", compilation.compiled.proof_dependencies)
+    return Contradiction(reason, "native", compiled.proof_dependencies)

@@ -121,6 +121,16 @@ class ObjectiveValue:
         return None if self.bound is None else abs(self.bound - self.value)
 
 
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A verified solution of a module that belongs to no question: `assignment`, bool[variables], and the objective's value in
+    the objective's units (None without an objective).
+    """
+
+    assignment: BoolArray
+    value: int | None
+
+
 @dataclass(frozen=True)
 class Attempt:
     """The outcome of one backend, for records, races and comparisons."""
@@ -272,6 +282,8 @@ class Result:
     reason: str
     proof: Proof | None = None
     witness: Witness | None = None
+    solution: Solution | None = None
+    """The point of a module without a question, in place of a witness."""
     objective: ObjectiveValue | None = None
     near_miss: NearMiss | None = None
     backend: str = ""

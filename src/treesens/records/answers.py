@@ -17,7 +17,7 @@ from treesens.compiler.base.floats import rounded_to, shortest
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
 from treesens.compiler.query.evaluate import Inputs, holds, inputs_of, scores_of_margins
 from treesens.compiler.query.query import DecidedPoint, ExplainedRow, Query
-from treesens.compiler.result import Certified, Explanation, Region, Result, ShareFound, Verdict
+from treesens.compiler.result import Certified, Explanation, ObjectiveValue, Region, Result, ShareFound, Verdict
 from treesens.errors import UndecidedError
 from treesens.records.plain import SCHEMA_VERSION
 from treesens.solve.tasks.unsat_core import diagnostic_of
@@ -257,17 +257,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         data["certificates"] = certificate_records(result)
     if result.from_journal:
         data["journal"] = {"answered": result.from_journal, "verified_again": result.witness is not None}
-    data["attempts"] = [
-        {
-            "backend": a.backend,
-            "termination": a.termination,
-            "verdict": str(a.verdict),
-            "detail": a.detail,
-            "seconds": {k: round(v, 6) for k, v in a.seconds.items()},
-            "statistics": a.statistics,
-        }
-        for a in result.attempts
-    ]
+    data["attempts"] = attempt_records(result)
     data["query_sha256"] = hashlib.sha256(query.text.encode()).hexdigest()
     data["models"] = [
         {"name": m.ensemble.name, "format": m.ensemble.source.format, "sha256": m.ensemble.source.sha256}
@@ -315,6 +305,34 @@ def certificate_record(claim: Certified) -> dict[str, Any]:
     }
 
 
+def attempt_records(result: Result) -> list[dict[str, Any]]:
+    """The outcome of every backend that worked on an answer."""
+    return [
+        {
+            "backend": a.backend,
+            "termination": a.termination,
+            "verdict": str(a.verdict),
+            "detail": a.detail,
+            "seconds": {k: round(v, 6) for k, v in a.seconds.items()},
+            "statistics": a.statistics,
+        }
+        for a in result.attempts
+    ]
+
+
+def objective_record(objective: ObjectiveValue) -> dict[str, Any]:
+    """The value and the bound of an objective, with their tolerance."""
+    return {
+        "value": objective.value,
+        "bound": objective.bound,
+        "gap": objective.gap,
+        "sense": objective.sense,
+        "kind": objective.kind,
+        "status": str(objective.status),
+        "tolerance": objective.tolerance.record(),
+    }
+
+
 def found_record(query: Query, result: Result) -> dict[str, Any]:
     """The fields about a result's witness: points, scores, replay, objective, nearest row, region."""
     data: dict[str, Any] = {}
@@ -328,15 +346,7 @@ def found_record(query: Query, result: Result) -> dict[str, Any]:
         data["replay"] = str(witness.replay)
         data["in_numerical_band"] = witness.in_band
     if result.objective is not None:
-        data["objective"] = {
-            "value": result.objective.value,
-            "bound": result.objective.bound,
-            "gap": result.objective.gap,
-            "sense": result.objective.sense,
-            "kind": result.objective.kind,
-            "status": str(result.objective.status),
-            "tolerance": result.objective.tolerance.record(),
-        }
+        data["objective"] = objective_record(result.objective)
     if result.nearest is not None:
         data["nearest_row"] = {
             "data": result.nearest.data,

@@ -191,7 +191,7 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
             say(line)
     if result.objective is not None:
         o = result.objective
-        say_wrapped(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({_proved(o)})")
+        say_wrapped(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({proved_words(o)})")
     if result.nearest is not None:
         n = result.nearest
         where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"
@@ -201,7 +201,7 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
         )
 
 
-def _proved(objective: ObjectiveValue) -> str:
+def proved_words(objective: ObjectiveValue) -> str:
     """The proof status of a value. A value that is only close to its bound is never called `optimal`."""
     if objective.bound is None:
         return "no bound"
@@ -277,10 +277,10 @@ def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
     rows += [
         ([f"→ {visible(key)}", *map(_score, scores)], {"bold": True}) for key, scores in score_rows(bound, witness)
     ]
-    return _side_by_side(rows, terminal_width())
+    return side_by_side(rows, terminal_width())
 
 
-def _side_by_side(rows: list[tuple[list[str], dict[str, Any]]], most: int | None) -> Iterator[Styled]:
+def side_by_side(rows: list[tuple[list[str], dict[str, Any]]], most: int | None) -> Iterator[Styled]:
     """Rows of cells in columns; if lines would exceed `most`, the labels, and if needed the values, are on separate lines."""
     widths = [max(display_width(cells[i]) for cells, _ in rows) for i in range(len(rows[0][0]))]
     room = None if most is None else most - 2 - 4 * (len(widths) - 1)

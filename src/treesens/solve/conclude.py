@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, isfinite
 from typing import Any
 
 from treesens.backends.base import Artifact, Backend, Proof, RawOutcome, Termination
@@ -18,11 +18,12 @@ from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
 from treesens.compiler.ir import Module
-from treesens.compiler.pipeline import Compilation, Contradiction, decide_at_compile_time
+from treesens.compiler.ir.evaluate import complete, objective_value, violations
+from treesens.compiler.pipeline import Compilation, Compiled, Contradiction, decide_at_compile_time
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, Sense, Verdict
+from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, Sense, Solution, Verdict
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.options import Options
 from treesens.values.concretise import NoValues
@@ -259,7 +260,7 @@ def conclude(
             outcome,
             best,
             accepted=accepted,
-            restricted=restricted or artifact.restricted,
+            restricted=restricted or artifact.restricted or not compiled.none_survives,
             warm_started=artifact.warm_start is not None,
         )
     if not restricted and proves_none(compilation, artifact, outcome):
@@ -340,3 +341,61 @@ def _reached(module: Module, outcome: RawOutcome) -> float | None:
     taken = outcome.assignment[goal.variables]
     total = sum(int(c) for c in goal.coefficients[taken]) + goal.constant
     return Unit(goal.shift).above(total)
+
+
+# --- facts about a module -------------------------------------------------------------------------------------------------
+
+
+def conclude_module(
+    compiled: Compiled, backend: Backend, artifact: Artifact, outcome: RawOutcome
+) -> Result | Rejected | None:
+    """The result that the facts of one solve support for the source module of a pipeline; the reason for the rejection of a
+    point that violates the source module; or None. The module is the whole question: there are no values, and no replay.
+    """
+    source = compiled.source
+    if outcome.assignment is not None and compiled.found_survives:
+        recovered = compiled.recover(outcome.assignment)
+        assignment = complete(source, recovered)
+        if assignment is None:
+            broken = violations(source, recovered)
+            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+            return Rejected(f"the point of {backend.name} violates {', '.join(broken[:3])}{more}")
+        goal = source.objective if source.optimises else None
+        solution = Solution(assignment, None if goal is None else objective_value(goal, assignment))
+        return conclude_found(_valued(leave_open(source.name, solution=solution), compiled, backend, artifact, outcome))
+    if outcome.termination is Termination.INFEASIBLE and compiled.none_survives and not artifact.restricted:
+        proof, parts = backend.capabilities.proof, compiled.proof_dependencies
+        evidence = (*parts, f"infeasible by {backend.name} ({proof})") if parts else ()
+        return replace(conclude_infeasible(source.name, backend.name, proof), proof_dependencies=evidence)
+    return None
+
+
+def _valued(
+    open_result: Result, compiled: Compiled, backend: Backend, artifact: Artifact, outcome: RawOutcome
+) -> Result:
+    """A result with the objective's value and bound. The bound is at most the sum of all positive terms.
+
+    Raises ContradictoryBound.
+    """
+    goal, solution = compiled.source.objective, open_result.solution
+    if goal is None or solution is None or solution.value is None:
+        return open_result
+    unit = Unit(goal.shift)
+    value = unit.nearest(solution.value)
+    if not isfinite(value):
+        return replace(open_result, notes=("the value of the objective is beyond the range of doubles",))
+    bound = unit.above(sum(c for c in map(int, goal.coefficients) if c > 0) + goal.constant)
+    parts: tuple[str, ...] = ()
+    exact = backend.capabilities.proof is Proof.EXACT
+    if compiled.none_survives and compiled.module.optimises and not artifact.restricted:
+        proved = outcome.bound
+        if proved is None and exact and outcome.termination is Termination.OPTIMAL:
+            proved = _reached(compiled.module, outcome)
+        if proved is not None and exact and isfinite(proved):
+            proved = unit.above(unit.floor(Fraction(proved)))  # every value is a whole number of units
+        if proved is not None and proved < bound:
+            bound = consistent(proved, value, maximize=True, exact=exact, who=backend.name)
+            evidence = f"bound of {backend.name} ({backend.capabilities.proof})"
+            parts = (*compiled.proof_dependencies, evidence) if compiled.proof_dependencies else ()
+    shown = ObjectiveValue(value, max(bound, value) if isfinite(bound) else None, Sense.MAXIMIZE, "objective")
+    return replace(open_result, objective=shown, proof_dependencies=parts)

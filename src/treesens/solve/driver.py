@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,7 +20,7 @@ from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import Compilation, compile_query, pipeline_for
-from treesens.compiler.query.query import Query
+from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, Proof, Result, Verdict
 from treesens.errors import InternalError
@@ -82,7 +83,8 @@ class Ledger:
             # It is unknown which side is wrong, so there is no answer.
             result, words = leave_open(compilation.query.name, error.reason), error.reason
         verdict = Verdict.UNKNOWN if result is None else result.verdict
-        self.note(backend.name, outcome.termination.value, verdict, words, seconds, compilation, outcome.statistics)
+        module = compilation.module
+        self.note(backend.name, outcome.termination.value, verdict, words, seconds, module, outcome.statistics)
         return result
 
     def note(
@@ -92,19 +94,19 @@ class Ledger:
         verdict: Verdict = Verdict.UNKNOWN,
         words: str = "",
         seconds: dict[str, float] | None = None,
-        compilation: Compilation | None = None,
+        module: Module | None = None,
         statistics: dict[str, float] | None = None,
     ) -> None:
         """Adds an attempt."""
-        size = ModuleSize() if compilation is None else size_of(compilation.module)
+        size = ModuleSize() if module is None else size_of(module)
         pipeline = self.options.pipeline
         self.attempts.append(
             Attempt(backend, pipeline, termination, verdict, words, seconds or {}, size, statistics or {})
         )
 
-    def unknown(self, compilation: Compilation) -> Result:
+    def unknown(self, name: str) -> Result:
         """An `unknown` result with the best reason: the rejection of a candidate, otherwise how the attempts ended."""
-        name, rejected = compilation.query.name, self.best.rejected
+        rejected = self.best.rejected
         if rejected is not None:
             return replace(leave_rejected(name, rejected), refuted=tuple(self.best.refuted))
         if len(self.attempts) == 1:
@@ -138,7 +140,7 @@ def solve_with(compilation: Compilation, backend: Backend, options: Options, bud
 def _clear(compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger) -> Result:
     """An answer outside the numerical band, if tightening finds such an answer, otherwise `unknown`."""
     result = solve_clear_of_band(compilation.query, backend, budget, ledger) if ledger.best.wants_clearance else None
-    return result or ledger.unknown(compilation)
+    return result or ledger.unknown(compilation.query.name)
 
 
 def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: Ledger) -> Result | None:
@@ -160,20 +162,36 @@ def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: 
 def _refine(
     compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger, *, restricted: bool = False
 ) -> Result | None:
-    """Emits the module with increasing precision until an answer is verified; None if that fails."""
+    """The result of solving a compiled question with increasing precision; None without a verified answer."""
+
+    def judge(artifact: Artifact, outcome: RawOutcome, seconds: dict[str, float]) -> Result | None:
+        return ledger.record_facts(compilation, backend, artifact, outcome, seconds, restricted=restricted)
+
+    return refine(compilation.module, compilation.query.objective, backend, budget, ledger, judge)
+
+
+Judge = Callable[[Artifact, RawOutcome, dict[str, float]], Result | None]
+"""Turns the facts of one solve, with its seconds, into a result; None without a verified answer."""
+
+
+def refine(
+    module: Module, objective: Objective | None, backend: Backend, budget: Budget, ledger: Ledger, judge: Judge
+) -> Result | None:
+    """Emits the module with increasing precision until `judge` returns a result; None if that fails. The `objective` of a
+    question sets the units of tolerances, which are the module's own without it.
+    """
     options = ledger.options
     for precision in range(backend.exact_precision() + 1):
         start = time.perf_counter()
-        artifact = _written(compilation, backend, options, budget, precision)
+        artifact = _written(module, backend, options, budget, precision)
         if artifact is None:
             ledger.note(backend.name, ended_early(budget), words=NOT_WRITTEN)
             return None
         emitted = time.perf_counter()
-        left = budget.left()
-        limits = limits_of(compilation.query, options, left)
+        limits = limits_of(objective, options, budget.left())
         outcome = solve_outcome(backend, artifact, limits, budget.stop)
         seconds = {"emit": emitted - start, "solve": time.perf_counter() - emitted}
-        result = ledger.record_facts(compilation, backend, artifact, outcome, seconds, restricted=restricted)
+        result = judge(artifact, outcome, seconds)
         if result is not None:
             return result
         inexact = artifact.relaxed or outcome.termination is Termination.NUMERICAL
@@ -182,15 +200,13 @@ def _refine(
     return None
 
 
-def _written(
-    compilation: Compilation, backend: Backend, options: Options, budget: Budget, precision: int
-) -> Artifact | None:
+def _written(module: Module, backend: Backend, options: Options, budget: Budget, precision: int) -> Artifact | None:
     """The solver input; None if the budget runs out first. The native engine is exempt: it always yields a bound."""
     if isinstance(backend, InProcessBackend):
-        return emit(compilation, backend, options, precision)
+        return emit(module, backend, options, precision)
     try:
         with working_within(budget):
-            artifact = emit(compilation, backend, options, precision)
+            artifact = emit(module, backend, options, precision)
             check_in()
             return artifact
     except OutOfTime:
@@ -203,15 +219,14 @@ def ended_early(budget: Budget) -> str:
     return str(ended.value)
 
 
-def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
+def emit(module: Module, backend: Backend, options: Options, precision: int = 0) -> Artifact:
     """The solver input for a backend, with the module's start if it is a solution and the backend accepts a start; instead of a
     start, the native engine receives the inputs to try first.
     """
     if isinstance(backend, InProcessBackend):
-        module = compilation.module
         return reuse(module, (backend.name,), partial(backend.emit, module, precision=precision, hints=options.hints))
-    artifact = backend.emit(compilation.module, precision=precision)
-    return replace(artifact, warm_start=start_of(compilation.module)) if backend.capabilities.warm_start else artifact
+    artifact = backend.emit(module, precision=precision)
+    return replace(artifact, warm_start=start_of(module)) if backend.capabilities.warm_start else artifact
 
 
 def start_of(module: Module) -> BoolArray | None:
@@ -223,9 +238,9 @@ def start_of(module: Module) -> BoolArray | None:
     return point if satisfies(module, point[None, :])[0] else None
 
 
-def limits_of(query: Query, options: Options, seconds: float) -> Limits:
+def limits_of(objective: Objective | None, options: Options, seconds: float) -> Limits:
     """The limits, seed and tolerances for a backend."""
-    tolerance, offset = of_form(query.objective, options.closeness)
+    tolerance, offset = of_form(objective, options.closeness)
     return Limits(seconds, options.memory_limit, options.threads, options.seed, tolerance, offset)
 
 

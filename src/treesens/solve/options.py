@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Replay: TypeAlias = Literal["auto", "emulated", "library"]
 
-EVERYWHERE = Door.COMMAND | Door.PYTHON | Door.COMPARE | Door.SWEEP | Door.SPEC
+EVERYWHERE = Door.COMMAND | Door.PYTHON | Door.COMPARE | Door.SWEEP | Door.SPEC | Door.MODULE
 """All commands and calls that answer questions."""
 
 BACKEND = Option(
@@ -60,12 +60,14 @@ SEED = Option(Whole(0, 2**31 - 1), None, door=EVERYWHERE)
 REPLAY = Option(
     Choice(("auto", "emulated", "library"), old=(("native", "library"),)),
     "Replay witnesses in the library's arithmetic, or in the library itself.",
-    door=EVERYWHERE,
+    door=EVERYWHERE & ~Door.MODULE,
     more="`auto` is the library if the library is imported already.",
 )
 TOLERANCE = Option(Number(0.0, 1.0), "The relative gap at which an optimum counts as proved.", door=EVERYWHERE)
 ABSOLUTE = Option(Number(0.0, 1e300), "The same gap in the units of the objective.", door=EVERYWHERE)
-OPTIMAL = Option(Flag(), "Optima to the last unit: both tolerances are 0.", door=Door.COMMAND | Door.COMPARE)
+OPTIMAL = Option(
+    Flag(), "Optima to the last unit: both tolerances are 0.", door=Door.COMMAND | Door.COMPARE | Door.MODULE
+)
 CONFIRM = Option(
     Solver(or_library=True),
     "Run this backend too; its proof upgrades the answer, and a contradiction is an error. `library`: a `none` must hold "

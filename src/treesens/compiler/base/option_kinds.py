@@ -182,7 +182,8 @@ REQUIRED = MISSING
 
 class Door(enum.Flag):
     """The places where an option can be set: on the command line of its study or of `check`, of `compare`, or of `sweep`; in
-    the SPEC of a sweep; in Python as a parameter of the call, or only by keyword (NAMED).
+    the SPEC of a sweep; in Python as a parameter of the call, or only by keyword (NAMED). An option of MODULE can also be set
+    for a module (`.sir`), which has no model.
     """
 
     COMMAND = enum.auto()
@@ -191,6 +192,7 @@ class Door(enum.Flag):
     COMPARE = enum.auto()
     SWEEP = enum.auto()
     SPEC = enum.auto()
+    MODULE = enum.auto()
     BOTH = COMMAND | PYTHON
 
 

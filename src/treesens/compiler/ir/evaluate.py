@@ -250,6 +250,25 @@ def _inside(module: Module, op: Membership, i: int, x: BoolArray) -> BoolArray:
     return np.asarray(np.any((cell[:, None] >= op.low[runs]) & (cell[:, None] <= op.high[runs]), axis=1))
 
 
+def complete(module: Module, assignment: BoolArray) -> BoolArray | None:
+    """The assignment bool[variables], completed to a solution; None if no completion satisfies the module.
+
+    Backends may omit leaf indicators, because the predicates determine them.
+    """
+    if assignment.shape != (module.variables,):
+        return None
+    if satisfies(module, assignment[None, :])[0]:
+        return assignment
+    cleared = assignment.copy()
+    cleared[module.leaf_variables()] = False
+    try:
+        ways = leaf_choices(module, cleared[None, :], *leaf_implications(module))
+    except UsageError:
+        return None
+    right = np.flatnonzero(satisfies(module, ways))
+    return ways[right[0]] if len(right) else None
+
+
 def leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: IntegerArray) -> BoolArray:
     """All ways to choose one leaf per tree among the leaves whose guards hold, for assignments x bool[N, variables] of cells.
 

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from treesens.compiler.base.arrays import ArrayRecord, BoolArray, Int32Array, Int64Array, distinct, row_of
-from treesens.compiler.ir.ops import Clauses, LeafImplies, LeafSum, Objective, Op, Start
+from treesens.compiler.ir.ops import Clauses, Facts, LeafImplies, LeafSum, Objective, Op, Start
 
 Kind = TypeVar("Kind")
 
@@ -90,6 +90,13 @@ class Module:
         mask = np.zeros(self.variables, bool)
         for block in self.blocks_of(ExactlyOne):
             mask[block.variables] = True
+        return mask
+
+    def denied(self) -> BoolArray:
+        """Marks the variables that a fact makes false, bool[variables]."""
+        mask = np.zeros(self.variables, bool)
+        for op in self.ops_of(Facts):
+            mask[op.literals[is_negative(op.literals)] >> 1] = True
         return mask
 
 

@@ -6,6 +6,7 @@ derives the value of every old variable from an assignment of the new variables.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -360,3 +361,10 @@ def _table(op: Membership, by: Substitution, kept: Int32Array) -> list[Op]:
     if np.any(members < 0):
         raise InternalError("a table member must not be fixed while its table exists: drop the row first")
     return [replace(op, members=members >> 1, orders=kept[op.orders])]
+
+
+def rearranged(module: Module, blocks: Sequence[Block], position: Sequence[int] | IntegerArray) -> Module:
+    """The module with other blocks. `position`, by old number of an order block, is its new number, which tables contain."""
+    moved = np.asarray(position, np.int32)
+    ops = (replace(op, orders=moved[op.orders]) if isinstance(op, Membership) else op for op in module.ops)
+    return replace(module, blocks=tuple(blocks), ops=tuple(ops))

@@ -1,5 +1,6 @@
 """The text form of a module (`.sir`): one line per node and, in the full form, all rows. The full form can be parsed.
 
+    sir 1
     module "sex_alone"
     feature age 12
     point a
@@ -92,8 +93,17 @@ def _node(kind: str, node: Block | Op | Objective | Start, full: bool) -> str:
     return f"{kind} {values}"
 
 
+VERSION = 1
+"""The number in the first line of the text. Later releases read a text by its number; new nodes and fields get a new number."""
+
+
 def print_module(module: Module, *, full: bool = False) -> str:
     """The text of a module. Only the full form can be parsed."""
+    return f"sir {VERSION}\n{_body(module, full)}"
+
+
+def _body(module: Module, full: bool) -> str:
+    """The text after the version line."""
     lines = [f"module {json.dumps(module.name)}{'' if full else '  # summary; --full prints every row'}"]
     lines += [f"feature {json.dumps(f.name)} {f.cells}" for f in module.features]
     lines += [f"point {json.dumps(p)}" for p in module.points]
@@ -109,8 +119,8 @@ def print_module(module: Module, *, full: bool = False) -> str:
 
 
 def digest(module: Module) -> str:
-    """The SHA-256 of the full text, used as the key for provenance and caching."""
-    return hashlib.sha256(print_module(module, full=True).encode()).hexdigest()
+    """The SHA-256 of the full text after its version line, used as the key for provenance and caching."""
+    return hashlib.sha256(_body(module, full=True).encode()).hexdigest()
 
 
 _FIELD = re.compile(r'([a-z_]+)=("(?:[^"\\]|\\.)*"|\S+)')
@@ -190,8 +200,33 @@ def _parsed_node(kind: type, text: str) -> Any:
     return kind(**{name: _field(name, value, wanted[name]) for name, value in given.items()})
 
 
+_VERSION_LINE = re.compile(r"sir[ \t]+([0-9]{1,9})[ \t]*(?:\r?\n|$)")
+
+
+def is_module_text(text: str) -> bool:
+    """True if the text, or its beginning, starts with a version line."""
+    return _VERSION_LINE.match(text) is not None
+
+
+def _check_version(text: str) -> None:
+    found = _VERSION_LINE.match(text)
+    if found is None or int(found[1]) == 0:
+        raise IRError(
+            f"the first line is not the version line `sir {VERSION}`",
+            place="line 1",
+            remedy="write the module again with `opt --full` or `emit --to sir`",
+        )
+    if int(found[1]) > VERSION:
+        raise IRError(
+            f"sir {int(found[1])} is newer than this treesens reads ({VERSION})",
+            place="line 1",
+            remedy="upgrade treesens, or write the module again with this version",
+        )
+
+
 def parse_module(text: str) -> Module:
     """Parses the full text of a module. Raises `IRError`, with the line number, if the text is invalid."""
+    _check_version(text)
     by_name = {name: kind for kind, name in KINDS.items()}
     name = ""
     features: list[FeatureInfo] = []
@@ -203,7 +238,7 @@ def parse_module(text: str) -> Module:
     objective: Objective | None = None
     warm_start: Start | None = None
     entries = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.splitlines()[1:], 2):
         head, _, rest = line.strip().partition(" ")
         if not head or head.startswith("#"):
             continue

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
-from treesens.compiler.base.arrays import Int32Array, distinct
-from treesens.compiler.ir.module import ExactlyOne, Module, Order
+from treesens.compiler.base.arrays import Int32Array, Int64Array, concatenated_ranges, distinct
+from treesens.compiler.ir.module import Bool, ExactlyOne, Module, Order, leaf_implications
 from treesens.compiler.ir.ops import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership
 from treesens.errors import IRError
 
@@ -101,8 +102,8 @@ def _unit_blocks(module: Module) -> Iterator[str]:
             yield f"block {i}: offsets do not delimit the leaves"
         elif not 0 <= block.model < _MOST_MODELS or not all(0 <= p < len(module.points) for p in block.points):
             yield f"block {i}: unknown model or point"
-        elif len(distinct(block.variables)) != len(block.variables):
-            yield f"block {i}: a leaf indicator appears twice"
+        elif any(len(distinct(ids)) != len(ids) for ids in (block.variables, block.leaf)):
+            yield f"block {i}: a leaf or its indicator appears twice"
         elif np.any(order[block.variables]):
             yield f"block {i}: a predicate used as a leaf indicator"
 
@@ -157,6 +158,62 @@ def _linear_rows(module: Module) -> Iterator[str]:
             yield "the objective: coefficients must be int64 or Python integers"
 
 
+def _free_booleans(module: Module) -> Iterator[str]:
+    typed = module.leaf_variables()
+    for chain in module.blocks_of(Order):
+        typed[chain.variables] = True
+    for i, block in enumerate(module.blocks):
+        if isinstance(block, Bool) and np.any(typed[block.variables]):
+            yield f"block {i}: a predicate or a leaf indicator"
+    members = np.concatenate([np.zeros(0, np.int32), *(op.members for op in module.ops_of(Membership))])
+    if np.any(typed[members]) or len(distinct(members)) != len(members):
+        yield "a table member is a predicate, a leaf indicator, or a member of another row"
+
+
+def _leaves_exclude_each_other(module: Module) -> Iterator[str]:
+    """Splits the leaves of every tree by guards until each part is one leaf, as the tree does. Denied leaves do not count."""
+    denied = module.denied()
+    chain, position = np.full(module.variables, -1), np.zeros(module.variables, np.int64)
+    for number, order in enumerate(module.blocks_of(Order)):
+        chain[order.variables], position[order.variables] = number, np.arange(len(order.variables))
+    chain = np.where(chain < 0, module.variables + np.arange(module.variables), chain)
+    leaves, literals = leaf_implications(module)
+    first = np.searchsorted(leaves, np.arange(module.variables + 1))
+    for i, block in enumerate(module.blocks):
+        if not isinstance(block, ExactlyOne):
+            continue
+        for start, end in pairwise(block.offset.tolist()):
+            mine = block.variables[start:end]
+            guards = concatenated_ranges(first[mine], first[mine + 1] - first[mine])
+            row = np.repeat(np.arange(len(mine)), first[mine + 1] - first[mine])
+            keys, column = np.unique(chain[literals[guards] >> 1], return_inverse=True)
+            at, negative = position[literals[guards] >> 1], (literals[guards] & 1).astype(bool)
+            low = np.zeros((len(mine), len(keys)), np.int64)
+            high = np.full((len(mine), len(keys)), module.variables, np.int64)
+            np.maximum.at(low, (row[negative], column[negative]), at[negative] + 1)
+            np.minimum.at(high, (row[~negative], column[~negative]), at[~negative])
+            possible = np.all(low <= high, axis=1) & ~denied[mine]
+            if not _separable(low[possible], high[possible]):
+                yield f"block {i}: leaves {int(block.leaf[start])} to {int(block.leaf[end - 1])}"
+
+
+def _separable(low: Int64Array, high: Int64Array) -> bool:
+    """True if cuts of one coordinate after the other separate all boxes [low, high], int64[boxes, coordinates]."""
+    parts = [np.arange(len(low))]
+    while parts:
+        part = parts.pop()
+        if len(part) < 2:
+            continue
+        order = np.argsort(low[part], axis=0, kind="stable")
+        reached = np.maximum.accumulate(np.take_along_axis(high[part], order, 0), axis=0)
+        cuts = np.argwhere(reached[:-1] < np.take_along_axis(low[part], order, 0)[1:])
+        if len(cuts) == 0:
+            return False
+        at, coordinate = cuts[np.argmin(np.abs(2 * cuts[:, 0] + 2 - len(part)))]
+        parts += [part[order[: at + 1, coordinate]], part[order[at + 1 :, coordinate]]]
+    return True
+
+
 def _tables(module: Module) -> Iterator[str]:
     for i, op in enumerate(module.ops):
         if isinstance(op, Membership):
@@ -175,14 +232,16 @@ RULES: tuple[tuple[str, str, Check], ...] = (
     ("R7", "leaf implications and leaf sums are over leaf indicators", _leaves_are_leaves),
     ("R8", "linear rows: distinct variables, exact coefficients", _linear_rows),
     ("R9", "tables refer to order blocks", _tables),
+    ("R10", "free Booleans have no other type, and a member has one row of a table", _free_booleans),
+    ("R11", "guards separate the leaves of a tree", _leaves_exclude_each_other),
 )
 
 
 def verify(module: Module) -> None:
-    """Raises `IRError` with all violated rules. R1, R5 and R6 are checked first, since other checks index arrays by them."""
+    """Raises `IRError` with all violated rules. R1, R5 and R6 are checked first and R11 last, because checks index arrays."""
     first = [rule for rule in RULES if rule[0] in {"R1", "R5", "R6"}]
-    rest = [rule for rule in RULES if rule not in first]
-    for group in (first, rest):
+    rest = [rule for rule in RULES[:-1] if rule not in first]
+    for group in (first, rest, RULES[-1:]):
         broken = [f"{name} ({text}): {where}" for name, text, check in group for where in check(module)]
         if broken:
             made_by = " -> ".join(module.provenance) or "hand-written"

@@ -10,15 +10,16 @@ these guards); `by=uses` sorts features by the number of rows that mention them;
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.dyadic import Unit
-from treesens.compiler.ir import Linear, Membership, Module, Op, Order
+from treesens.compiler.ir import Linear, Module, Order
 from treesens.compiler.ir.module import leaf_implications
+from treesens.compiler.ir.rewrite import rearranged
 from treesens.compiler.passes.base import PassResult, Relation
 
 
@@ -38,11 +39,8 @@ class OrderPredicates:
         for place, source in zip(numbers, ranked, strict=True):
             blocks[place] = module.blocks[source]
             position[source] = place
-        ops: list[Op] = [
-            replace(op, orders=position[op.orders]) if isinstance(op, Membership) else op for op in module.ops
-        ]
         moved = sum(a != b for a, b in zip(numbers, ranked, strict=True))
-        return PassResult(replace(module, blocks=tuple(blocks), ops=tuple(ops)), statistics={"blocks moved": moved})
+        return PassResult(rearranged(module, blocks, position), statistics={"blocks moved": moved})
 
 
 def _feature(module: Module, block: int) -> tuple[int, tuple[int, ...]]:

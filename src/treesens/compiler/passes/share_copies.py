@@ -14,7 +14,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, concatenated_ranges, distinct, indptr_of, row_of
 from treesens.compiler.ir import Block, ExactlyOne, LeafImplies, LeafSum, Membership, Module, Op, Order
-from treesens.compiler.ir.rewrite import Substitution, dedupe_leaf_sums, substitute
+from treesens.compiler.ir.rewrite import Substitution, dedupe_leaf_sums, rearranged, substitute
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes
 
 
@@ -49,9 +49,7 @@ def _merge_orders(module: Module) -> Module:
             first[key] = len(blocks)
         moved.append(len(blocks))
         blocks.append(block)
-    position = np.array(moved, np.int32)
-    ops = tuple(replace(op, orders=position[op.orders]) if isinstance(op, Membership) else op for op in module.ops)
-    return replace(module, blocks=tuple(blocks), ops=ops)
+    return rearranged(module, blocks, moved)
 
 
 def _merge_units(module: Module) -> Module:
@@ -81,10 +79,10 @@ def _merge_units(module: Module) -> Module:
         )
         for (model, points), members in groups.items()
     ]
-    # Exactly-one blocks stay before free Booleans, so that the positions of order blocks, which tables use, do not change.
     orders = [b for b in rest if isinstance(b, Order)]
     others = [b for b in rest if not isinstance(b, Order)]
-    return replace(module, blocks=(*orders, *units, *others))
+    position = np.cumsum([isinstance(b, Order) for b in module.blocks]) - 1
+    return rearranged(module, (*orders, *units, *others), position)
 
 
 def _merge_rows(module: Module) -> Module:

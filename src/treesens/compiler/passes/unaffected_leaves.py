@@ -46,10 +46,11 @@ def copies(module: Module) -> list[tuple[Int32Array, Int32Array]]:
 
 def unaffected_pairs(module: Module) -> tuple[Int32Array, Int32Array]:
     """Pairs of different variables for the same leaf whose guards are equal in both copies."""
-    signature = _signatures(module)
+    signature, denied = _signatures(module), module.denied()
     left_parts, right_parts = [], []
     for left, right in copies(module):
-        same = (signature[left] == signature[right]) & (left != right)
+        # Where a leaf is denied, its guards may hold without it.
+        same = (signature[left] == signature[right]) & (left != right) & ~denied[left] & ~denied[right]
         left_parts.append(left[same])
         right_parts.append(right[same])
     if not left_parts:

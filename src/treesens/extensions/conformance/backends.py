@@ -29,8 +29,7 @@ from treesens.backends.worker import Worker, run_all
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import Module
-from treesens.compiler.ir.evaluate import BruteForceResult, brute_force, leaf_choices, objective_value, satisfies
-from treesens.compiler.ir.module import leaf_implications
+from treesens.compiler.ir.evaluate import BruteForceResult, brute_force, complete, objective_value
 from treesens.compiler.ir.verifier import verify
 from treesens.errors import BackendError
 from treesens.extensions.conformance.cases import Case, hard_module
@@ -117,20 +116,6 @@ def solve(backend: Backend, artifact: Artifact, limits: Limits, isolated: bool) 
     return Solved(artifact, RawOutcome(Termination.CRASH, detail="the worker did not start"), ())
 
 
-def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
-    """The completed assignment; backends may omit leaf indicators, because the predicates determine these. None if no
-    completion satisfies the module.
-    """
-    if assignment.shape != (module.variables,):
-        return None
-    cleared = assignment.copy()
-    cleared[module.leaf_variables()] = False
-    leaves, literals = leaf_implications(module)
-    ways = np.concatenate((assignment[None, :], leaf_choices(module, cleared[None, :], leaves, literals)))
-    right = np.flatnonzero(satisfies(module, ways))
-    return ways[right[0]] if len(right) else None
-
-
 def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) -> tuple[Outcome, str]:
     """Runs one case at increasing precisions, as the driver does, until an answer is valid."""
     module = case.module
@@ -148,7 +133,7 @@ def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) ->
         outcome = solved.outcome
         if outcome.termination is Termination.INFEASIBLE and not artifact.restricted:
             return Outcome.PASSED, "infeasible, in agreement with brute force"
-        if outcome.assignment is not None and feasible(module, outcome.assignment) is not None:
+        if outcome.assignment is not None and complete(module, outcome.assignment) is not None:
             return Outcome.PASSED, f"{outcome.termination.value}, in agreement with brute force"
         last = f"{outcome.termination.value} {outcome.detail}".strip()
         if outcome.termination in NO_VERDICT:
@@ -202,9 +187,9 @@ def _wrong(backend: Backend, module: Module, truth: BruteForceResult, solved: So
     if outcome.termination in {Termination.SATISFIED, Termination.OPTIMAL} and outcome.assignment is None:
         return f"{outcome.termination.value} without an assignment"
     for number, point in enumerate(solved.incumbents):
-        if exact and feasible(module, point) is None:
+        if exact and complete(module, point) is None:
             return f"incumbent {number} breaks the module"
-    completed = None if outcome.assignment is None else feasible(module, outcome.assignment)
+    completed = None if outcome.assignment is None else complete(module, outcome.assignment)
     if outcome.assignment is not None and completed is None and exact:
         return "the assignment breaks the module"
     return _wrong_objective(backend, module, truth, solved, completed)
@@ -266,6 +251,6 @@ def _honest(module: Module, artifact: Artifact, outcome: RawOutcome) -> tuple[Ou
     if outcome.assignment is None:
         claims = outcome.termination in {Termination.SATISFIED, Termination.OPTIMAL}
         return (Outcome.FAILED, f"{outcome.termination.value} without an assignment") if claims else None
-    if not artifact.relaxed and feasible(module, outcome.assignment) is None:
+    if not artifact.relaxed and complete(module, outcome.assignment) is None:
         return Outcome.FAILED, "the assignment breaks the module"
     return None

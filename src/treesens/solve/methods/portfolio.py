@@ -231,11 +231,11 @@ class _Race:
     def _start_engine(self) -> EngineRun | None:
         backend = NativeBackend()
         try:
-            artifact = emit(self.compilation, backend, self.options)
+            artifact = emit(self.compilation.module, backend, self.options)
         except BackendError as error:
             self.ledger.note("native", "unsupported", words=error.message)
             return None
-        limits = limits_of(self.compilation.query, self.options, self.budget.left())
+        limits = limits_of(self.compilation.query.objective, self.options, self.budget.left())
         return EngineRun(backend, artifact, limits).start()
 
     def _wait(self, event: threading.Event, seconds: float) -> None:
@@ -267,7 +267,7 @@ class _Race:
         start_loading((backend.name for backend in backends), threads)
         by_name: dict[str, Backend] = {b.name: b for b in backends}
         artifacts = self._written_for(backends, engine)
-        limits = limits_of(self.compilation.query, self.options, self.budget.left())
+        limits = limits_of(self.compilation.query.objective, self.options, self.budget.left())
         workers = [Worker.start(name, artifact, limits) for name, artifact in artifacts.items()]
         either = _Either(self.budget.stop, engine)
         for worker, outcome in run_all(workers, stop=either):
@@ -300,7 +300,7 @@ class _Race:
                 if (result := decided_by_compiler(solvers)) is not None:
                     self.winner, self.won_by = result, "compiler"
                     return {}
-                return {b.name: emit(solvers, b, self.options) for b in backends}
+                return {b.name: emit(solvers.module, b, self.options) for b in backends}
         except OutOfTime:
             if self.budget.left() <= WORTH_A_WORKER:
                 self.ledger.note("solvers", ended_early(self.budget), words=NOT_WRITTEN)
@@ -330,7 +330,7 @@ class _Race:
             self.winner, self.won_by = result, backend.name
 
     def _result(self) -> Result:
-        winner = self.winner or self.ledger.unknown(self.compilation)
+        winner = self.winner or self.ledger.unknown(self.compilation.query.name)
         near_miss = self.ledger.best.near_miss if winner.verdict is Verdict.UNKNOWN else None
         attempts = tuple(self.ledger.attempts)
         return replace(winner, backend=self.won_by or "auto", attempts=attempts, near_miss=near_miss)

@@ -1,0 +1,54 @@
+"""Answers to modules (`.sir`) as records: those of a question, without the parts that need a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.ir import Module
+from treesens.compiler.ir.text import digest, encode_integers
+from treesens.compiler.result import Result, Verdict
+from treesens.records.answers import attempt_records, objective_record
+
+NO_MODEL = "no model: the answer is about the module alone"
+
+
+def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any]:
+    """The answer to a module as a JSON-ready dictionary: `assignment` contains the true variables, as integers of a `.sir`
+    file; `cells` contains cells of the grid by point and feature.
+    """
+    goal, solution = result.objective, result.solution
+    return {
+        "query": result.query,
+        "verdict": str(result.verdict),
+        "reason": result.reason,
+        "proof": result.proof,
+        "expect": None,
+        "as_expected": None if result.verdict is Verdict.UNKNOWN else True,
+        "varied": [],
+        "points": None,
+        "replay": None,
+        "no_replay": NO_MODEL,
+        "objective": None if goal is None else objective_record(goal),
+        "value": None if goal is None else goal.value,
+        "bound": None if goal is None else goal.bound,
+        "assignment": None if solution is None else encode_integers(np.flatnonzero(solution.assignment)),
+        "cells": None if solution is None else cells_of(module, solution.assignment),
+        "backend": result.backend,
+        "pipeline": result.pipeline,
+        "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
+        "size": result.size.to_dict(),
+        **({"rests_on": list(result.proof_dependencies)} if result.proof_dependencies else {}),
+        **({"notes": list(result.notes)} if result.notes else {}),
+        "attempts": attempt_records(result),
+        "sha256": digest(module),
+        **extra,
+    }
+
+
+def cells_of(module: Module, assignment: BoolArray) -> dict[str, dict[str, int]]:
+    """The cell of every feature, by the names of points and features."""
+    cells, names = module.cells(assignment).tolist(), [feature.name for feature in module.features]
+    return {point: dict(zip(names, row, strict=True)) for point, row in zip(module.points, cells, strict=True)}
