@@ -259,7 +259,7 @@ def conclude(
             outcome,
             best,
             accepted=accepted,
-            restricted=restricted or artifact.restricted,
+            restricted=restricted or artifact.restricted or not compiled.none_survives,
             warm_started=artifact.warm_start is not None,
         )
     if not restricted and proves_none(compilation, artifact, outcome):
