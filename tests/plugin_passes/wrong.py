@@ -316,7 +316,11 @@ def _(module: Module) -> Module | None:
     def edit(block: ExactlyOne) -> list:
         end = int(block.offset[-2])
         kept = replace(
-            block, tree=block.tree[:-1], offset=block.offset[:-1], leaf=block.leaf[:end], variables=block.variables[:end]
+            block,
+            tree=block.tree[:-1],
+            offset=block.offset[:-1],
+            leaf=block.leaf[:end],
+            variables=block.variables[:end],
         )
         return [kept, Bool("lost", block.variables[end:])]
 
@@ -471,8 +475,13 @@ def mapped(name: str, target: Callable[[Module], np.ndarray | None]) -> None:
 
 mapped("postsolve-rotated", lambda module: np.roll(np.arange(module.variables) * 2, 1))
 mapped("postsolve-reversed", lambda module: (np.arange(module.variables) * 2)[::-1])
-mapped("postsolve-negates-the-first", lambda module: np.arange(module.variables) * 2 ^ (np.arange(module.variables) == 0))
-mapped("postsolve-forgets", lambda module: np.where(np.arange(module.variables) == 0, FALSE, np.arange(module.variables) * 2))
+mapped(
+    "postsolve-negates-the-first", lambda module: np.arange(module.variables) * 2 ^ (np.arange(module.variables) == 0)
+)
+mapped(
+    "postsolve-forgets",
+    lambda module: np.where(np.arange(module.variables) == 0, FALSE, np.arange(module.variables) * 2),
+)
 
 # --- relations ------------------------------------------------------------------------------------------------------------
 

@@ -323,13 +323,11 @@ class Result:
         """A proof of this result, or of a part of it, in words."""
         if proof is not Proof.UNVALIDATED:
             return None if proof is None else str(proof)
-        return unvalidated(self.unvalidated_passes or [one.name for one in self.plugins if one.kind == "pass"])
+        from treesens.compiler.pipeline import plugin_passes
 
-    @property
-    def unvalidated_passes(self) -> list[str]:
-        """The unvalidated passes on which the proof depends."""
         start = f"{Proof.UNVALIDATED} "
-        return [part.removeprefix(start) for part in self.proof_dependencies if part.startswith(start)]
+        named = [part.removeprefix(start) for part in self.proof_dependencies if part.startswith(start)]
+        return unvalidated(named or plugin_passes(self.pipeline))  # parts of a question do not list their premises
 
 
 _Answer = TypeVar("_Answer")

@@ -22,6 +22,7 @@ from treesens.grammar.tree.node import nodes_in
 from treesens.records.answers import as_expected, found_record, points_of, scores_of, share_record
 from treesens.report.changes import Names, change_words, changed_features, row_of
 from treesens.report.terminal import Styled, console, display_width, is_quiet, say, say_wrapped, styled, terminal_width
+from treesens.solve.plugins import plugins_of
 from treesens.values.verify import Witness
 from treesens.visible import visible
 
@@ -159,8 +160,8 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
             _show_found(bound, one)
         if result.ranked.answers:
             say_wrapped(f"  {_how_many(result, result.ranked)}")
-    if result.plugins:
-        say_wrapped(f"  plug-ins: {', '.join(map(str, result.plugins))}")
+    if plugins := plugins_of(query, result):
+        say_wrapped(f"  plug-ins: {', '.join(map(str, plugins))}")
     if result.core is not None:
         from treesens.solve.tasks.unsat_core import diagnostic_of
 
@@ -251,10 +252,10 @@ def _how(result: Result) -> str:
         unvalidated = result.proof is Proof.UNVALIDATED
         who = f"{result.proof_text}{',' if unvalidated else ' proof'} by {result.backend}"
         premises = [part for part in result.proof_dependencies if not part.startswith(Proof.UNVALIDATED)]
-        if len(premises) > 1:
-            who += f", resting on {' and '.join(premises)}"
-        elif premises and not unvalidated:
+        if len(premises) == 1 and result.backend == "native" and not unvalidated:
             who += ", whose bound refutes the question before a solver runs"
+        elif premises:
+            who += f", resting on {' and '.join(premises)}"
     elif result.verdict is Verdict.FOUND:
         replay = result.witness.replay if result.witness is not None else ""
         who = f"verified ({replay} replay), by {result.backend}{_START if result.warm_started else ''}"
