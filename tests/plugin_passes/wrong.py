@@ -30,7 +30,7 @@ from treesens.compiler.ir import (
 )
 from treesens.compiler.ir.module import FALSE
 from treesens.compiler.ir.rewrite import Substitution, contradiction, substitute
-from treesens.compiler.passes.base import Forward, PassResult, Postsolve, Relation
+from treesens.compiler.passes.base import Forward, PassResult, Relation
 
 Edit = Callable[[Module], PassResult | Module | None]
 WRONG: dict[str, tuple[Edit, Relation]] = {}
@@ -48,9 +48,9 @@ def i32(*values: int) -> np.ndarray:
     return np.array(values, np.int32)
 
 
-def swap(array: np.ndarray, at: int, value: int) -> np.ndarray:
+def swap(array: np.ndarray, at: int, value: np.ndarray) -> np.ndarray:
     made = array.copy()
-    made[at] = value
+    made[at : at + 1] = value
     return made
 
 
@@ -190,7 +190,7 @@ def _(module: Module) -> Module | None:
 
 @wrong("equality-negated")
 def _(module: Module) -> Module | None:
-    return in_place(module, Equal, lambda op: replace(op, left=swap(op.left, 0, int(op.left[0]) ^ 1)))
+    return in_place(module, Equal, lambda op: replace(op, left=swap(op.left, 0, op.left[:1] ^ 1)))
 
 
 @wrong("equality-of-others")
@@ -200,7 +200,7 @@ def _(module: Module) -> Module | None:
 
 @wrong("path-negated")
 def _(module: Module) -> Module | None:
-    return in_place(module, LeafImplies, lambda op: replace(op, literals=swap(op.literals, 0, int(op.literals[0]) ^ 1)))
+    return in_place(module, LeafImplies, lambda op: replace(op, literals=swap(op.literals, 0, op.literals[:1] ^ 1)))
 
 
 @wrong("paths-of-others")
@@ -210,7 +210,7 @@ def _(module: Module) -> Module | None:
 
 @wrong("sum-negated")
 def _(module: Module) -> Module | None:
-    return in_place(module, LeafSum, lambda op: replace(op, literals=swap(op.literals, 0, int(op.literals[0]) ^ 1)))
+    return in_place(module, LeafSum, lambda op: replace(op, literals=swap(op.literals, 0, op.literals[:1] ^ 1)))
 
 
 @wrong("sums-of-others")
@@ -230,12 +230,12 @@ def _(module: Module) -> Module | None:
 
 @wrong("leaf-of-another-sum")
 def _(module: Module) -> Module | None:
-    return in_place(module, LeafSum, lambda op: replace(op, leaves=swap(op.leaves, 0, int(op.leaves[-1]))))
+    return in_place(module, LeafSum, lambda op: replace(op, leaves=swap(op.leaves, 0, op.leaves[-1:])))
 
 
 @wrong("clause-literal-negated")
 def _(module: Module) -> Module | None:
-    return in_place(module, Clauses, lambda op: replace(op, literals=swap(op.literals, 0, int(op.literals[0]) ^ 1)))
+    return in_place(module, Clauses, lambda op: replace(op, literals=swap(op.literals, 0, op.literals[:1] ^ 1)))
 
 
 @wrong("clause-literal-lost")
@@ -255,7 +255,7 @@ def _(module: Module) -> Module | None:
 
 @wrong("fact-flipped")
 def _(module: Module) -> Module | None:
-    return in_place(module, Facts, lambda op: Facts(swap(op.literals, 0, int(op.literals[0]) ^ 1)))
+    return in_place(module, Facts, lambda op: Facts(swap(op.literals, 0, op.literals[:1] ^ 1)))
 
 
 @wrong("fact-invented")

@@ -16,6 +16,7 @@ from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, 
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.budget import LEAST, Budget, OutOfTime, working_within
 from treesens.compiler.ir import Module
+from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.passes.base import Relation, Rewrite
 from treesens.compiler.passes.registry import PASSES
 from treesens.compiler.passes.validation import (
@@ -136,16 +137,20 @@ def _search(solver: str, module: Module, *, budget: Budget) -> RawOutcome:
 
 
 def _solved(backend: Backend, module: Module, budget: Budget) -> RawOutcome:
-    try:
-        artifact = backend.emit(module)
-    except BackendError as error:
-        return RawOutcome(Termination.UNSUPPORTED, detail=error.message)
-    outcome = _outcome(backend, artifact, Limits(max(LEAST, budget.left())), budget)
-    if outcome.termination is Termination.INFEASIBLE and (
-        artifact.restricted or backend.capabilities.proof is not Proof.EXACT
-    ):
-        return RawOutcome(Termination.UNKNOWN, detail=f"{backend.name} proves within tolerances")
-    return outcome
+    """The facts of one solver, with as many digits as its point needs; a point satisfies the module."""
+    outcome = RawOutcome(Termination.UNKNOWN)
+    for precision in range(backend.exact_precision() + 1):
+        try:
+            artifact = backend.emit(module, precision=precision)
+        except BackendError as error:
+            return RawOutcome(Termination.UNSUPPORTED, detail=error.message)
+        outcome = _outcome(backend, artifact, Limits(max(LEAST, budget.left())), budget)
+        if outcome.termination is Termination.INFEASIBLE:
+            exact = backend.capabilities.proof is Proof.EXACT and not artifact.restricted
+            return outcome if exact else RawOutcome(Termination.UNKNOWN, detail=f"{backend.name} proves within tolerances")
+        if outcome.assignment is None or satisfies(module, outcome.assignment[None, :])[0]:
+            return outcome
+    return RawOutcome(Termination.NUMERICAL, detail=f"the point of {backend.name} is invalid in exact arithmetic")
 
 
 def _outcome(backend: Backend, artifact: Artifact, limits: Limits, budget: Budget) -> RawOutcome:
