@@ -7,15 +7,18 @@ import pytest
 
 from tests.questions import oracle, random_query
 from treesens.backends.base import Limits, Termination, get_backend
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.ir.text import parse_module, print_module
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.lower import lower
 from treesens.compiler.passes.registry import PASSES
+from treesens.compiler.passes.validation import Outcome
 from treesens.compiler.pipeline import PIPELINES, Pipeline, compile_query, pipeline_for
 from treesens.compiler.result import Verdict
 from treesens.solve.options import Options
 from treesens.solve.question import answer
+from treesens.solve.validation import validations
 
 SEEDS = range(30)
 PIPELINE_TEXTS = [*PIPELINES, *PASSES.builtin, "unaffected-leaves,share-copies,leaf-rows{intervals=false},drop-dead"]
@@ -36,7 +39,9 @@ def test_lowering_and_every_pass_agree_with_brute_force_over_cells(seed: int) ->
         sign = 1 if query.objective.maximize else -1
         assert solved.objective == sign * best * 2**module.objective.shift
     for text in PIPELINE_TEXTS:
-        Pipeline.parse(text).run(module, verify_each=True, check_each="brute")
+        compiled = Pipeline.parse(text).run(module, verify_each=True, keep_each=True)
+        found = validations(compiled, "brute", Budget.of(60))
+        assert {one.outcome for one in found} <= {Outcome.PROVED}, (text, found)
 
 
 @pytest.mark.parametrize("seed", range(20))

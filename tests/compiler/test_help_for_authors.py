@@ -8,13 +8,16 @@ from typing import ClassVar
 
 import pytest
 
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.ir import Clauses, Module
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.ir.text import parse_module
 from treesens.compiler.passes.base import PassResult, Relation
+from treesens.compiler.passes.validation import Outcome
 from treesens.compiler.pipeline import PIPELINES, Pipeline
 from treesens.errors import PipelineError, UsageError
 from treesens.extensions.conformance import passes as conformance
+from treesens.solve.validation import validations
 
 SMALL = Path(__file__).parents[2] / "examples" / "small.sir"
 
@@ -33,7 +36,7 @@ class LosesClauses:
 def test_a_failed_case_names_the_op_that_breaks() -> None:
     report = conformance.run(LosesClauses())
     assert not report.ok
-    assert "a point that violates op 0 (Clauses) of" in str(report)
+    assert "a solution of the output violates op 0 (Clauses) of the input" in str(report)
 
 
 def test_brute_force_refuses_before_it_begins() -> None:
@@ -48,7 +51,9 @@ def test_the_small_module_takes_every_pass_by_brute_force() -> None:
     module = parse_module(SMALL.read_text())
     assert brute_force(module).solutions > 0
     for name in PIPELINES:
-        Pipeline.parse(name).run(module, verify_each=True, check_each="brute")
+        compiled = Pipeline.parse(name).run(module, verify_each=True, keep_each=True)
+        found = validations(compiled, "brute", Budget.of(60))
+        assert {one.outcome for one in found} <= {Outcome.PROVED}, found
 
 
 def test_an_unknown_name_is_answered_with_passes_and_pipelines() -> None:

@@ -95,6 +95,22 @@ def test_check_with_the_plugged_in_format_pass_and_backend(site: Path, work: Pat
     assert by_name["best"]["objective"]["value"] == pytest.approx(2.25)
     assert by_name["never"]["verdict"] == "none"
     assert by_name["never"]["proof"] == "exact"
+    assert by_name["never"]["rests_on"] == ["proof of the plug-in backend brute", "infeasible by brute (exact)"]
+    for record in by_name.values():
+        assert [(one["kind"], one["name"]) for one in record["plugins"]] == [
+            ("backend", "brute"),
+            ("model format", "stumps"),
+            ("pass", "satisfied-clauses"),
+        ]
+        assert record["plugins"][0] == {
+            "kind": "backend",
+            "name": "brute",
+            "package": "treesens-stumps",
+            "version": "0.1.0",
+            "entry_point": "treesens_stumps.backend:BruteBackend",
+        }
+    ran = treesens(site, work, "check", "questions.sens", "never", "--backend", "brute", "--pipeline", pipeline)
+    assert "plug-ins: backend brute of treesens-stumps 0.1.0, model format stumps of treesens-stumps" in ran.stdout
 
 
 def test_native_replay_uses_the_plugged_in_library(site: Path, work: Path) -> None:
@@ -147,6 +163,17 @@ def test_doctor_and_explain_know_the_plug_ins(site: Path, work: Path) -> None:
     facts = json.loads(ran.stdout)
     assert {b["name"]: b["available"] for b in facts["backends"]}["brute"]
     assert {f["name"]: f["library_installed"] for f in facts["frontends"]}["stumps"]
+    project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]["entry-points"]
+    assert {(p["name"], p["entry_point"]) for p in facts["plugins"]} == {
+        point for group in project.values() for point in group.items()
+    }
+    assert {p["kind"] for p in facts["plugins"]} == {
+        *("backend", "format", "method", "model format", "pass", "predicate", "study")
+    }
+    shown = treesens(site, work, "doctor").stdout
+    assert "satisfied-clauses: treesens-stumps 0.1.0, treesens_stumps.satisfied_clauses:SatisfiedClauses" in " ".join(
+        shown.split()
+    )
     ran = treesens(site, work, "explain", "questions.sens", "best", "-p", "satisfied-clauses", "-b", "brute")
     assert "satisfied-clauses: a clause that holds a fact says nothing" in ran.stdout
 
@@ -255,6 +282,8 @@ def test_a_predicate_of_the_plug_in_is_that_of_enumeration(site: Path, work: Pat
         for age in AGES
         for sex in (0, 1)
     }
+    for record in found.values():
+        assert ("predicate", "adult") in {(one["kind"], one["name"]) for one in record["plugins"]}
     holds = [age for (age, sex), s in score.items() if FORMS[form](age, sex, s)]
     known = [age for age in holds if age is not None]
     assert found["youngest"]["points"]["a"]["age"] == min(known)
@@ -351,6 +380,8 @@ def test_a_way_to_answer_of_the_plug_in_is_that_of_enumeration(site: Path, work:
         assert found[name]["objective"]["value"] == pytest.approx(expected)
         assert found[name]["objective"]["bound"] == pytest.approx(expected)
     assert found["never"]["verdict"] == "none"
+    for record in found.values():
+        assert ("method", "walk") in {(one["kind"], one["name"]) for one in record["plugins"]}
     for name in ("best", "least", "never"):
         assert found[name]["rests_on"] == ["proof of the plug-in method walk"]
     # A question that names its solver is not answered by it.

@@ -30,7 +30,7 @@ from treesens.compiler.query import query as q
 from treesens.compiler.query.values import ValueSum
 from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.registry import libraries_of
+from treesens.frontends.registry import FORMATS, libraries_of
 from treesens.grammar.tree import ast
 
 if TYPE_CHECKING:
@@ -316,6 +316,7 @@ def _question(
         check_satisfiable(scope, space, conjuncts, background, find.span)
     top = find.top if isinstance(find, ast.Find) else None
     varied = sorted(scope.varied)
+    formats = [one for model in inputs.models if (one := FORMATS.plugin(model.frontend)) is not None]
     typed = q.Query(
         name=name,
         space=space,
@@ -331,6 +332,7 @@ def _question(
         diverse=top.diverse if top else False,
         share=share,
         decided=tuple(build(space) for build in decided),
+        plugins=tuple(dict.fromkeys((*scope.plugins, *formats))),
     )
     if share is not None:
         check_countable(scope, typed, find)

@@ -11,6 +11,7 @@ from treesens.binder.comparisons import comparison
 from treesens.binder.constructs.registry import meaning_of
 from treesens.binder.inputs import all_of, any_of
 from treesens.binder.scope import Pending, Scope
+from treesens.grammar.constructs.registry import plugin_of
 from treesens.grammar.tree import ast
 
 
@@ -54,6 +55,8 @@ def formula(scope: Scope, node: ast.Formula, positive: bool = True) -> Pending:
         case ast.Comparison():
             return comparison(scope, node, positive)
         case ast.Predicate():
+            if (plugin := plugin_of(node)) is not None:
+                scope.plugins[plugin] = None
             return meaning_of(node)(scope, node, positive)
         case _:
             assert_never(node)

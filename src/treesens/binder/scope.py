@@ -29,6 +29,7 @@ from treesens.builtin import service
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
 from treesens.compiler.base.diagnostics import Code, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
+from treesens.compiler.base.plugins import Plugin
 from treesens.compiler.model import CellEnsemble, Feature
 from treesens.compiler.model.discretise import refine
 from treesens.compiler.model.grid import FeatureGrid, Grid
@@ -236,6 +237,8 @@ class Scope:
     """The tables that the question uses, by name."""
     aliases: Mapping[str, int] = field(default_factory=dict)
     """Inside a decision: the name of its point, mapped to the number of the question's point."""
+    plugins: dict[Plugin, None] = field(default_factory=dict)
+    """The plug-in predicates that the question uses."""
     index: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:

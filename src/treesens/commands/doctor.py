@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 import time
+from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import click
 from treesens import __version__
 from treesens.backends.base import BACKENDS, Backend, get_backend
 from treesens.commands.common import EXPECTED, INTERNAL
+from treesens.compiler.base.plugins import installed_plugins
 from treesens.errors import TreesensError
 from treesens.records.installation import LIBRARIES, package_version, solver_packages
 from treesens.report.terminal import console, say, say_json, say_wrapped
@@ -59,6 +61,7 @@ def command(solve: bool, matrix: bool, as_json: bool) -> int:
         "engine": _engine(),
         "backends": backends,
         "frontends": _frontends(),
+        "plugins": [asdict(one) for one in installed_plugins()],
     }
     works = facts["engine"] is None and all(b["works"] for b in backends if b["name"] in DEFAULT_BACKENDS)
     facts["default_set_works"] = works
@@ -205,6 +208,10 @@ def _show(facts: dict[str, Any]) -> None:
         else:
             state = f"reads files; {f['library']} is not installed, so replay is emulated"
         say_wrapped(f"   {f['name']:10} {state}", 11)
+    if facts["plugins"]:
+        say("\nplug-ins")
+        for p in facts["plugins"]:
+            say_wrapped(f"   {p['kind']:14} {p['name']}: {p['package']} {p['version']}, {p['entry_point']}", 18)
     say("\nlibraries")
     for p in facts["packages"]:
         say(f"   {p['name']:14} {p['version'] or '-':14} {p['for']}")

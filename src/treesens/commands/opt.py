@@ -13,7 +13,7 @@ from treesens.commands.common import Pieces, chosen, file_argument, load_file, o
 from treesens.commands.modules import are_modules
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.ir.files import read_module
-from treesens.errors import UsageError
+from treesens.errors import InternalError, PipelineError, UsageError
 from treesens.report.terminal import say
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ LOWERED = "lower"
 @click.option("--full", is_flag=True, help="Show every row, in the form that can be parsed.")
 @click.option("--verify-each", is_flag=True, help="Check the validity rules of the IR after every pass.")
 @click.option("--time-passes", is_flag=True, help="Show time, size and statistics of every pass.")
-@click.option("--check-each", type=click.Choice(["brute"]), help="Compare every pass with its input (small modules).")
+@option_like("check_each", None)
+@option_like("reproducer", None)
 def command(
     file: Path,
     queries: tuple[str, ...],
@@ -52,11 +53,12 @@ def command(
     verify_each: bool,
     time_passes: bool,
     check_each: str | None,
+    reproducer: Path | None,
 ) -> int:
     """Run a pipeline over the questions of FILE and print the IR. FILE may also be a .sir module (printed with --full)."""
     from treesens.compiler.ir.text import digest, print_module
     from treesens.compiler.lower import lower
-    from treesens.compiler.pipeline import Pipeline
+    from treesens.compiler.pipeline import Pipeline, reproducers_in
 
     steps = Pipeline.parse(pipeline)
     _check_names(steps, after)
@@ -74,13 +76,16 @@ def command(
     def compiled_of(make: Callable[[], Module]) -> Compiled:
         module = make()
         show(LOWERED, module)
-        return steps.run(module, verify_each=verify_each, check_each=check_each, after=show)
+        with reproducers_in(reproducer):
+            return steps.run(module, verify_each=verify_each, keep_each=check_each is not None, after=show)
 
     pieces = Pieces(time_limit)
     for name, made in asked:
         compiled = pieces.done(name, partial(compiled_of, made))
         if compiled is None:
             continue
+        if check_each is not None:
+            _check(compiled, check_each, time_limit)
         if time_passes:
             for record in compiled.records:
                 size = ", ".join(f"{value:,} {key}" for key, value in record.size.to_dict().items())
@@ -90,6 +95,23 @@ def command(
             say(print_module(compiled.module, full=full), nl=False)
         say(f"sha256 {digest(compiled.module)}  relation {compiled.relation.value}", err=True)
     return pieces.code
+
+
+def _check(compiled: Compiled, solver: str, seconds: float | None) -> None:
+    """Validates every pass, and shows the results. Raises PipelineError (InternalError for a built-in pass) for a wrong pass."""
+    from treesens.compiler.base.budget import Budget
+    from treesens.compiler.passes.registry import PASSES
+    from treesens.compiler.passes.validation import Outcome
+    from treesens.solve.options import Options
+    from treesens.solve.validation import validations
+
+    limit = Options.time_limit if seconds is None else seconds
+    for rewrite, found in zip(compiled.rewrites, validations(compiled, solver, Budget.of(limit)), strict=True):
+        say(f"check {found}", err=True)
+        if found.outcome is Outcome.COUNTEREXAMPLE:
+            owner = PASSES.owner(rewrite.step.name)
+            message = f"the pass `{rewrite.text}`{f' of {owner}' if owner else ''} is wrong: {found.reason}"
+            raise PipelineError(message) if owner else InternalError(message)
 
 
 def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:

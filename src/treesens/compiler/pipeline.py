@@ -7,24 +7,29 @@ share-copies,unaffected-leaves,aff-reduce,order-predicates{by=gain}
 from __future__ import annotations
 
 import re
+import shlex
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.budget import check_in
+from treesens.compiler.base.budget import OutOfTime, check_in
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.kept import reuse
 from treesens.compiler.ir import Module
-from treesens.compiler.ir.evaluate import brute_force, objective_value, satisfies, violations
 from treesens.compiler.ir.module import ModuleSize
+from treesens.compiler.ir.text import digest, print_module
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.lower import lower
-from treesens.compiler.passes.base import Pass, Postsolve, Relation, pass_text, size_of
+from treesens.compiler.passes.base import Pass, PassResult, Postsolve, Relation, Rewrite, pass_text, size_of
 from treesens.compiler.passes.registry import PASSES
 from treesens.compiler.query.query import Query
-from treesens.errors import InternalError, PipelineError
+from treesens.errors import InternalError, IRError, PipelineError, TreesensError
 
 _SHARED = "merge-guards,drop-dead,unaffected-leaves,share-copies"
 _FOR_SOLVERS = "aff-reduce,gap-objective,score-bounds,order-predicates{by=gain}"
@@ -80,6 +85,8 @@ class Compiled:
     postsolves: tuple[Postsolve, ...]
     relation: Relation
     records: tuple[StepRecord, ...]
+    rewrites: tuple[Rewrite, ...] = ()
+    """The steps to validate: those of plug-in passes or, on request, all."""
 
     def recover(self, assignment: BoolArray) -> BoolArray:
         """Maps an assignment of the final module to the lowered module."""
@@ -135,29 +142,33 @@ class Pipeline:
         module: Module,
         *,
         verify_each: bool = False,
-        check_each: str | None = None,
+        keep_each: bool = False,
         after: Callable[[str, Module], None] | None = None,
     ) -> Compiled:
-        """Rewrites a module. `check_each="brute"` compares every step with its input by brute force (small modules);
-        `after(pass name, module)` is called after every pass.
+        """Rewrites a module. `keep_each` keeps all steps for validation; `after(pass name, module)` is called after every pass.
+
+        A pass of a plug-in is not trusted: its output is verified, and its input must be unchanged. Raises `PipelineError`, or
+        for a built-in pass `InternalError`, that names a failing pass and a file with its input.
         """
         source = module
         postsolves: list[Postsolve] = []
         records: list[StepRecord] = []
+        rewrites: list[Rewrite] = []
         relation = Relation.EQUIVALENT
         if verify_each:
             verify(module)
         for step in self.steps:
             check_in()
+            text, owner = pass_text(step), PASSES.owner(step.name)
             start = time.perf_counter()
-            result = step.run(module)
+            with _reproduced(step, owner, module):
+                result = step.run(module) if owner is None else _run_plugin(step, module)
+                rewritten = replace(result.module, provenance=(*module.provenance, text))
+                if verify_each and owner is None:
+                    verify(rewritten)
             seconds = time.perf_counter() - start
-            text = pass_text(step)
-            rewritten = replace(result.module, provenance=(*module.provenance, text))
-            if verify_each:
-                verify(rewritten)
-            if check_each == "brute":
-                check_by_brute_force(module, rewritten, result.postsolve, step)
+            if owner is not None or keep_each:
+                rewrites.append(Rewrite(step, text, module, replace(result, module=rewritten)))
             combined = relation.then(step.relation)
             if combined is None:
                 raise PipelineError(
@@ -171,32 +182,72 @@ class Pipeline:
             )
             if after is not None:
                 after(step.name, module)
-        return Compiled(source, module, tuple(postsolves), relation, tuple(records))
+        return Compiled(source, module, tuple(postsolves), relation, tuple(records), tuple(rewrites))
 
 
-def check_by_brute_force(before: Module, after: Module, postsolve: Postsolve, step: Pass) -> None:
-    """Raises `InternalError` if a rewritten module violates the relation that its pass declares."""
-    old, new = brute_force(before), brute_force(after)
-    keeps_none = step.relation is not Relation.RESTRICTION
-    keeps_found = step.relation is not Relation.RELAXATION
-    if keeps_none and old.solutions and not new.solutions:
-        raise InternalError(f"`{step.name}` lost all solutions of {before.name}")
-    if keeps_found and new.assignment is not None:
-        lifted = postsolve.recover(new.assignment)
-        if not satisfies(before, lifted[None, :])[0]:
-            broken = ", ".join(violations(before, lifted))
-            raise InternalError(
-                f"`{step.name}` maps a solution of its output to a point that violates {broken} of its input {before.name}"
-            )
-        goal, kept = before.objective, after.objective
-        if (
-            goal is not None
-            and kept is not None
-            and keeps_none
-            and not goal.surrogate
-            and objective_value(goal, lifted) != old.objective
-        ):
-            raise InternalError(f"`{step.name}` changed the optimal value of {before.name}")
+def _run_plugin(step: Pass, module: Module) -> PassResult:
+    """The result of a plug-in pass, in the form that the rest of the pipeline relies on. Raises `PipelineError`."""
+    before = digest(module)
+    result: object = step.run(module)
+    if not isinstance(result, PassResult) or not isinstance(result.module, Module):
+        raise PipelineError(f"`run` returned {type(result).__name__}", remedy="it must return a `PassResult`")
+    if digest(module) != before:
+        raise PipelineError("the pass changed its input", remedy="a pass returns a new module")
+    verify(result.module)
+    return result
+
+
+_REPRODUCERS: ContextVar[Path | None] = ContextVar("reproducers", default=None)
+"""The folder for reproducers of failing passes; None for the system's folder for temporary files."""
+
+
+@contextmanager
+def reproducers_in(folder: Path | None) -> Iterator[None]:
+    """A block in which inputs of failing passes are written into this folder; None keeps the folder of the enclosing block."""
+    token = _REPRODUCERS.set(folder or _REPRODUCERS.get())
+    try:
+        yield
+    finally:
+        _REPRODUCERS.reset(token)
+
+
+@contextmanager
+def _reproduced(step: Pass, owner: str | None, module: Module) -> Iterator[None]:
+    """Reports an error of a pass with the name of the pass, and writes the pass's input next to a command that repeats it.
+
+    Interruptions and the end of the time limit pass unchanged.
+    """
+    try:
+        yield
+    except (OutOfTime, MemoryError):
+        raise
+    except Exception as error:
+        if owner is None and isinstance(error, TreesensError) and not isinstance(error, InternalError | IRError):
+            raise
+        of = f" of {owner}" if owner else ""
+        what = error.message if isinstance(error, TreesensError) else f"{type(error).__name__}: {error}"
+        message = f"the pass `{step.name}`{of} failed: {what}"
+        remedy = f"please report this to the authors of {owner or 'treesens'}; {_reproducer(step, module)}"
+        raise (InternalError if owner is None else PipelineError)(message, remedy=remedy) from error
+
+
+def _reproducer(step: Pass, module: Module) -> str:
+    """Writes a pass's input to a new file, and returns the command that repeats the pass; the reason if the file fails."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", prefix=f"treesens-{step.name}-", suffix=".sir", dir=_REPRODUCERS.get(), delete=False
+        ) as file:
+            file.write(print_module(module, full=True))
+    except OSError as error:
+        return f"the input of the pass cannot be written: {error.strerror}"
+    return f"to reproduce: {shlex.join(['treesens', 'opt', file.name, '-p', pass_text(step)])}"
+
+
+def plugin_passes(pipeline: str) -> list[str]:
+    """The names of the plug-in passes in a pipeline's name or text."""
+    text = PIPELINES.get(pipeline.strip(), pipeline)
+    named = (match[1] for match in _STEP.finditer(text))
+    return [name for name in dict.fromkeys(named) if PASSES.owner(name) is not None]
 
 
 def _make(name: str, options: str) -> Pass:
@@ -254,16 +305,19 @@ class Compilation:
         return self.compiled.module
 
 
-def compile_query(query: Query, pipeline: str, *, verify_each: bool = False) -> Compilation:
-    """Lowers a question and runs a pipeline on the module; the result is cached if a certificate will follow."""
-    return reuse(query, (pipeline, verify_each), lambda: _compile(query, pipeline, verify_each))
+def compile_query(query: Query, pipeline: str, *, verify_each: bool = False, keep_each: bool = False) -> Compilation:
+    """Lowers a question and runs a pipeline on the module; the result is cached if a certificate will follow.
+
+    `keep_each` is as for `Pipeline.run`.
+    """
+    return reuse(query, (pipeline, verify_each, keep_each), lambda: _compile(query, pipeline, verify_each, keep_each))
 
 
-def _compile(query: Query, pipeline: str, verify_each: bool) -> Compilation:
+def _compile(query: Query, pipeline: str, verify_each: bool, keep_each: bool) -> Compilation:
     start = time.perf_counter()
     module = lower(query)
     middle = time.perf_counter()
-    compiled = Pipeline.parse(pipeline).run(module, verify_each=verify_each)
+    compiled = Pipeline.parse(pipeline).run(module, verify_each=verify_each, keep_each=keep_each)
     end = time.perf_counter()
     return Compilation(query, compiled, {"lower": middle - start, "passes": end - middle})
 

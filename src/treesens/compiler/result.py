@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import OutOfTime
 from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.base.plugins import Plugin
 from treesens.compiler.base.tolerance import EXACT, Closeness, Tolerance
 from treesens.compiler.ir.module import ModuleSize
 from treesens.errors import InternalError, told
@@ -42,8 +43,21 @@ class Proof(StrEnum):
     LIBRARY = "library"
     """The library's rounded sums: inputs exist in exact arithmetic only, within the numerical band."""
 
+    UNVALIDATED = "unvalidated pass"
+    """The output of a plug-in pass whose relation to its input was not proved on this module (docs/extending.md)."""
+
     def __str__(self) -> str:
         return self.value
+
+    @classmethod
+    def _missing_(cls, value: object) -> Proof | None:
+        """Records name the passes: `unvalidated pass NAME, NAME`."""
+        return cls.UNVALIDATED if str(value).startswith(f"{cls.UNVALIDATED} ") else None
+
+
+def unvalidated(passes: Iterable[str]) -> str:
+    """The evidence of an answer that rests on these plug-in passes, in words."""
+    return f"{Proof.UNVALIDATED} {', '.join(passes)}"
 
 
 class Sense(StrEnum):
@@ -307,8 +321,25 @@ class Result:
     """True if the backend received a solution of the native engine as a start."""
     certificates: tuple[Certified, ...] = ()
     """One certificate per claim of the answer, if certificates were requested."""
+    plugins: tuple[Plugin, ...] = ()
+    """The plug-ins that took part in the answer."""
     from_journal: str = ""
     """The time (UTC) of an answer from a journal: its points have been verified again, but not its proofs and bounds."""
+
+    @property
+    def proof_text(self) -> str | None:
+        """The evidence in words, with the names of unvalidated passes."""
+        return self.words_of(self.proof)
+
+    def words_of(self, proof: Proof | None) -> str | None:
+        """A proof of this result, or of a part of it, in words."""
+        if proof is not Proof.UNVALIDATED:
+            return None if proof is None else str(proof)
+        from treesens.compiler.pipeline import plugin_passes
+
+        start = f"{Proof.UNVALIDATED} "
+        named = [part.removeprefix(start) for part in self.proof_dependencies if part.startswith(start)]
+        return unvalidated(named or plugin_passes(self.pipeline))  # parts of a question do not list their premises
 
 
 _Answer = TypeVar("_Answer")

@@ -68,7 +68,7 @@ def check_solver(name: str, value: Any, kind: kinds.Solver = kinds.Solver()) -> 
 
     if not isinstance(value, str):
         raise UsageError(f"`{name}` is {_shown(value)}", remedy='pass the name of a backend as a text, e.g. "native"')
-    if value != "auto" and not (kind.or_library and value == "library"):
+    if value not in {"auto", *kind.also}:
         check_options(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from treesens.compiler.query.query import DecidedPoint, ExplainedRow, Query
 from treesens.compiler.result import Certified, Explanation, ObjectiveValue, Region, Result, ShareFound, Verdict
 from treesens.errors import UndecidedError
 from treesens.records.plain import SCHEMA_VERSION
+from treesens.solve.plugins import plugins_of
 from treesens.solve.tasks.unsat_core import diagnostic_of
 from treesens.values.verify import Witness
 
@@ -193,7 +194,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         "query": result.query,
         "verdict": str(result.verdict),
         "reason": result.reason,
-        "proof": result.proof,
+        "proof": result.proof_text,
         "expect": query.expect,
         "as_expected": as_expected(query, result),
         "varied": list(query.varied),
@@ -202,6 +203,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         "objective": None,
         "backend": result.backend,
         "pipeline": result.pipeline,
+        "plugins": [asdict(plugin) for plugin in plugins_of(query, result)],
         "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
         "size": result.size.to_dict(),
     }
@@ -218,7 +220,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
             "found": len(result.ranked.answers),
             "complete": result.ranked.complete,
             "reason": result.ranked.reason,
-            "proof": result.ranked.proof,
+            "proof": result.words_of(result.ranked.proof),
         }
     if result.count is not None:
         count = result.count

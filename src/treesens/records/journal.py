@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS parts (number INTEGER PRIMARY KEY, key TEXT NOT NULL,
 CREATE INDEX IF NOT EXISTS parts_of_a_question ON parts (key);
 """
 
-NO_PART_OF_A_KEY = frozenset({"time_limit", "optimal", "confirm", "core", "regions"})
+NO_PART_OF_A_KEY = frozenset({"time_limit", "optimal", "confirm", "core", "regions", "reproducer"})
 """Options that do not change the content of an answer, and `optimal`, which other options imply. The journal compares time
 limits itself; `check` adds the other options to its keys.
 """

@@ -6,13 +6,14 @@ The points of a `found` result are verified again when it is read; proofs and bo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from treesens.compiler.base.plugins import Plugin
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of
@@ -39,6 +40,8 @@ from treesens.values.verify import Rejected, Witness, verify_values
 _CLOSE = 1e-9
 _LEFT_OUT = frozenset({"scores", "seconds", "size", "attempts"})
 """Fields of records that are not stored: they follow from other fields, or belong to one run, and may contain infinities."""
+
+_PLUGIN = tuple(one.name for one in fields(Plugin))
 
 _Part = TypeVar("_Part")
 
@@ -114,6 +117,7 @@ def _told(query: Query, kept: Mapping[str, Any]) -> Result:
         share=_part(kept, "share", partial(_share, query, verdict)),
         explanation=_part(kept, "explanation", partial(_explanation, query)),
         proof_dependencies=rests_on,
+        plugins=tuple(Plugin(**{name: str(one[name]) for name in _PLUGIN}) for one in kept["plugins"]),
     )
 
 

@@ -16,6 +16,7 @@ from treesens.compiler.legalise import rounding, rows
 from treesens.compiler.legalise.rounding import MARGIN
 from treesens.compiler.passes.base import Pass, Relation, size_of
 from treesens.compiler.pipeline import Compiled, Pipeline, compile_query
+from treesens.compiler.query.cases import compiled_part
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.grammar.printing.printer import shown_text
@@ -64,13 +65,6 @@ class Explanation(InNotebook):
 
     def __repr__(self) -> str:
         return f"<{self.record['query']}: {self.sentence}>"
-
-
-def compiled_part(query: Query) -> Query:
-    """The part of a question that is compiled as a unit: one row of a count, without a nonlinear objective."""
-    goal = query.objective
-    linear = goal is None or (goal.nearest is None and goal.probability is None)
-    return replace(query, rows=None, objective=goal if linear else None)
 
 
 def explanation(bound: ResolvedQuestion, pipeline: str, backend: Backend, options: Options) -> dict[str, Any]:

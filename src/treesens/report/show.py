@@ -15,13 +15,14 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import position_of_class
 from treesens.builtin import service
 from treesens.compiler.base.tolerance import Closeness
-from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, Verdict
+from treesens.compiler.result import ObjectiveValue, Proof, Ranked, Result, RowCount, Verdict
 from treesens.grammar.printing.print_terms import formula_text
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import nodes_in
 from treesens.records.answers import as_expected, found_record, points_of, scores_of, share_record
 from treesens.report.changes import Names, change_words, changed_features, row_of
 from treesens.report.terminal import Styled, console, display_width, is_quiet, say, say_wrapped, styled, terminal_width
+from treesens.solve.plugins import plugins_of
 from treesens.values.verify import Witness
 from treesens.visible import visible
 
@@ -158,7 +159,9 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
             say(f"  answer {number} of {len(result.ranked.answers)}")
             _show_found(bound, one)
         if result.ranked.answers:
-            say_wrapped(f"  {_how_many(result.ranked)}")
+            say_wrapped(f"  {_how_many(result, result.ranked)}")
+    if plugins := plugins_of(query, result):
+        say_wrapped(f"  plug-ins: {', '.join(map(str, plugins))}")
     if result.core is not None:
         from treesens.solve.tasks.unsat_core import diagnostic_of
 
@@ -191,7 +194,7 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
             say(line)
     if result.objective is not None:
         o = result.objective
-        say_wrapped(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({proved_words(o)})")
+        say_wrapped(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({proved_words(o)}{_by_pass(result)})")
     if result.nearest is not None:
         n = result.nearest
         where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"
@@ -199,6 +202,11 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
             f"  nearest row: {n.index} of {n.data}, which {where} "
             + ("inside the region" if n.distance == 0 else "the region")
         )
+
+
+def _by_pass(result: Result) -> str:
+    """The unvalidated passes on which the bound of an objective depends."""
+    return f", {result.proof_text}" if result.proof is Proof.UNVALIDATED else ""
 
 
 def proved_words(objective: ObjectiveValue) -> str:
@@ -226,13 +234,14 @@ def _counted(count: RowCount) -> str:
     return f"{count.at_least}{between} of {count.total} rows{outside}" + (f": {listed}" if listed else "")
 
 
-def _how_many(ranked: Ranked) -> str:
+def _how_many(result: Result, ranked: Ranked) -> str:
     """The number of answers, with the reason if there are no more answers."""
     found, regions = len(ranked.answers), "region" if len(ranked.answers) == 1 else "regions"
     if found == ranked.wanted:
         return f"{found} answers, each in a separate region"
     if ranked.complete:
-        return f"only {found} {regions} ({ranked.proof} proof), {ranked.wanted} were wanted"
+        proof = f"{result.words_of(ranked.proof)}{'' if ranked.proof is Proof.UNVALIDATED else ' proof'}"
+        return f"only {found} {regions} ({proof}), {ranked.wanted} were wanted"
     return f"{found} {regions} found, {ranked.wanted} were wanted; there may be more: {ranked.reason}"
 
 
@@ -240,11 +249,13 @@ def _how(result: Result) -> str:
     seconds = sum(result.seconds.values())
     proved = result.verdict is Verdict.NONE or (result.verdict is Verdict.FOUND and result.explanation is not None)
     if proved:
-        who = f"{result.proof} proof by {result.backend}"
-        if len(result.proof_dependencies) > 1:
-            who += f", resting on {' and '.join(result.proof_dependencies)}"
-        elif result.proof_dependencies:
+        unvalidated = result.proof is Proof.UNVALIDATED
+        who = f"{result.proof_text}{',' if unvalidated else ' proof'} by {result.backend}"
+        premises = [part for part in result.proof_dependencies if not part.startswith(Proof.UNVALIDATED)]
+        if len(premises) == 1 and result.backend == "native" and not unvalidated:
             who += ", whose bound refutes the question before a solver runs"
+        elif premises:
+            who += f", resting on {' and '.join(premises)}"
     elif result.verdict is Verdict.FOUND:
         replay = result.witness.replay if result.witness is not None else ""
         who = f"verified ({replay} replay), by {result.backend}{_START if result.warm_started else ''}"

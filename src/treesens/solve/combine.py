@@ -15,7 +15,7 @@ from treesens.errors import InternalError
 from treesens.solve.bounds import consistent
 from treesens.solve.conclude import IN_BAND, leave_open
 
-_PROOFS = (Proof.LIBRARY, Proof.BOUND, Proof.TOLERANCE, Proof.EXACT)
+_PROOFS = (Proof.UNVALIDATED, Proof.LIBRARY, Proof.BOUND, Proof.TOLERANCE, Proof.EXACT)
 """Kinds of evidence, the weakest first."""
 
 TWO_ARITHMETICS = (

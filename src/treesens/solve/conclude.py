@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import ceil, floor, isfinite
 from typing import Any
 
-from treesens.backends.base import Artifact, Backend, Proof, RawOutcome, Termination
+from treesens.backends.base import BACKENDS, Artifact, Backend, Proof, RawOutcome, Termination
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
@@ -265,13 +265,16 @@ def conclude(
         )
     if not restricted and proves_none(compilation, artifact, outcome):
         proof = backend.capabilities.proof
-        parts = (
-            (*compiled.proof_dependencies, f"infeasible by {backend.name} ({proof})")
-            if compiled.proof_dependencies
-            else ()
-        )
+        parts = _premises(compilation, backend)
+        parts = (*parts, f"infeasible by {backend.name} ({proof})") if parts else ()
         return replace(conclude_infeasible(query.name, backend.name, proof), proof_dependencies=parts)
     return None
+
+
+def _premises(compilation: Compilation, backend: Backend) -> tuple[str, ...]:
+    """What a proof by a backend on this module depends on, apart from the backend's own result."""
+    claimed = (f"proof of the plug-in backend {backend.name}",) if BACKENDS.owner(backend.name) is not None else ()
+    return (*compilation.compiled.proof_dependencies, *claimed)
 
 
 def proves_none(compilation: Compilation, artifact: Artifact, outcome: RawOutcome) -> bool:
@@ -317,7 +320,7 @@ def _found_result(
             bound = consistent(bound, float(best.value), maximize=maximize, exact=exact, who=backend.name)
         objective = shown_objective(query.objective, best.value, bound)
     proof_dependencies = (
-        compilation.compiled.proof_dependencies if objective is not None and objective.bound is not None else ()
+        _premises(compilation, backend) if objective is not None and objective.bound is not None else ()
     )
     parts: tuple[str, ...] = ()
     if proof_dependencies:

@@ -69,11 +69,24 @@ OPTIMAL = Option(
     Flag(), "Optima to the last unit: both tolerances are 0.", door=Door.COMMAND | Door.COMPARE | Door.MODULE
 )
 CONFIRM = Option(
-    Solver(or_library=True),
+    Solver(also=("library",)),
     "Run this backend too; its proof upgrades the answer, and a contradiction is an error. `library`: a `none` must hold "
     "however the library rounds.",
     metavar="BACKEND|library",
     more="This backend runs without the engine's help. See [proof classes](semantics.md#proof-classes).",
+)
+CHECK_EACH = Option(
+    Solver(also=("brute",)),
+    "Prove by this solver (auto: cpsat, z3; brute: by enumeration) that every pass of the pipeline is right on each module.",
+    metavar="BACKEND",
+    door=Door.COMMAND,
+    more="Passes of plug-ins are always checked. See [validation](extending.md#validation).",
+)
+REPRODUCER = Option(
+    OutputPath(folder=True),
+    "A folder for the input of a pass that fails (default: that of temporary files).",
+    metavar="DIR",
+    door=Door.COMMAND,
 )
 CORE = Option(Flag(), "Name the constraints that clash for every none; needs further searches.")
 CERTIFICATE = Option(
@@ -133,6 +146,8 @@ class Options:
     replay: str = given(REPLAY, "auto")
     confirm: str | None = given(CONFIRM, None)
     core: bool = given(CORE, False)
+    check_each: str | None = given(CHECK_EACH, None)
+    reproducer: Path | None = given(REPRODUCER, None)
     regions: bool = given(REGIONS, True)
     certificates: Path | None = given(CERTIFICATE, None)
     require_certificate: bool = given(REQUIRE, False)

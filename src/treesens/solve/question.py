@@ -12,9 +12,10 @@ from typing import Final, Protocol
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.builtin import service
-from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.budget import LEAST, Budget, OutOfTime, working_within
 from treesens.compiler.base.kept import reused
-from treesens.compiler.query.cases import MOST_CASES, too_many_to_split
+from treesens.compiler.pipeline import compile_query, pipeline_for, reproducers_in
+from treesens.compiler.query.cases import MOST_CASES, compiled_part, too_many_to_split
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Proof, Result, ShareFound, Verdict, afterwards
@@ -26,8 +27,10 @@ from treesens.solve.conclude import Facts, conclude_plugin, leave_open
 from treesens.solve.method import Method, OpenQuestion, Stage
 from treesens.solve.methods.registry import PLUGINS, all_methods, cell_searches
 from treesens.solve.options import Options
+from treesens.solve.plugins import plugins_of
 from treesens.solve.tasks.data_rows import among_rows, locate
 from treesens.solve.tasks.in_library import LIBRARY, confirm_in_library
+from treesens.solve.validation import SHARE, marked, refused, resting_on, validations
 from treesens.values.contradictions import without_clashes
 from treesens.values.verify import Witness
 
@@ -109,9 +112,11 @@ def answer(
     """
     budget = budget or options.budget()
     try:
-        result = ask_methods(OpenQuestion(as_asked(query, options), options, answer, on_better), budget)
+        with resting_on() as passes, reproducers_in(options.reproducer):
+            result = ask_methods(OpenQuestion(as_asked(query, options), options, answer, on_better), budget)
     except UndecidedError as error:
         return leave_open(query.name, f"{error.code}: {error.message}")
+    result = marked(result, passes)
     note = note_on_cases(query)
     if note is not None and note not in result.notes and left_open(result, CLOSE, options.closeness):
         result = replace(result, notes=(*result.notes, note))
@@ -137,11 +142,34 @@ def answer_question(
     """
     budget = budget or options.budget()
     start = time.perf_counter()
-    result = _answered(query, options, budget, progress)
+    with resting_on() as passes, reproducers_in(options.reproducer):
+        first = budget if options.check_each is None else budget.share(1 - SHARE)
+        result = marked(_answered(query, options, first, progress), passes)
+        if options.check_each is not None:
+            result = _with_passes_checked(query.query, result, options, options.check_each, budget)
+    result = replace(result, plugins=plugins_of(query.query, result))
     rest = time.perf_counter() - start - sum(result.seconds.values())
     if rest < LEAST_OTHER:
         return result
     return replace(result, seconds={**result.seconds, "other": result.seconds.get("other", 0.0) + rest})
+
+
+def _with_passes_checked(query: Query, result: Result, options: Options, solver: str, budget: Budget) -> Result:
+    """The result with a note per pass of the pipeline, validated on the question's module."""
+
+    def work() -> Result:
+        part = budget.at_least(LEAST)
+        try:
+            with working_within(part):
+                text = pipeline_for(options.backend, options.pipeline)
+                compiled = compile_query(compiled_part(query), text, keep_each=True).compiled
+        except OutOfTime:
+            return replace(result, notes=(*result.notes, f"passes were not checked: {part.reason}"))
+        found = validations(compiled, solver, part)
+        checked = replace(result, notes=(*result.notes, *map(str, found)))
+        return refused(checked, compiled.rewrites, found)
+
+    return afterwards(result, "check of the passes", work)
 
 
 def _answered(
@@ -319,6 +347,9 @@ def explain_none(
         return result
     if not (always or (result.backend == "compiler" and not _rests_on_trees(query.query))):
         return result
+    if result.proof is Proof.UNVALIDATED:
+        notes = (f"no core: the answer rests on an {result.proof_text}",) if always else ()
+        return replace(result, notes=(*result.notes, *notes))
     if options.require_certificate:
         notes = ("no core: the core depends on proofs that have no certificates",) if always else ()
         return replace(result, notes=(*result.notes, *notes))
@@ -330,8 +361,12 @@ def explain_none(
 
     without_hints = replace(options, hints=None)
 
+    def one(subset: Query, part: Budget) -> Result:
+        found = answer(subset, without_hints, part)
+        return leave_open(subset.name, found.proof_text or "") if found.proof is Proof.UNVALIDATED else found
+
     def work() -> Result:
-        core = core_of(query, lambda q, part: answer(q, without_hints, part), budget)
+        core = core_of(query, one, budget)
         return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
 
     return afterwards(result, "core", work)

@@ -153,9 +153,9 @@ class OutputPath:
 
 @dataclass(frozen=True)
 class Solver:
-    """The name of a backend, `auto` or, with `or_library`, `library`."""
+    """The name of a backend, or `auto`; or one of the words in `also`."""
 
-    or_library: bool = False
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

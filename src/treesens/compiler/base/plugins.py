@@ -22,6 +22,22 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
+@dataclass(frozen=True)
+class Plugin:
+    """A plug-in, as records list it: its kind (`pass`, `backend`, …) and name, the distribution that provides it with its
+    version, and its entry point (`module:attribute`).
+    """
+
+    kind: str
+    name: str
+    package: str
+    version: str
+    entry_point: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} of {self.package} {self.version}".rstrip()
+
+
 @dataclass
 class Registry:
     """Named objects: `kind` occurs in messages, `group` is an entry-point group, `builtin` maps names to "module:attribute"."""
@@ -72,6 +88,11 @@ class Registry:
         point = self._discover().get(self.canonical(name))
         return None if point is None else _owner(point)
 
+    def plugin(self, name: str) -> Plugin | None:
+        """The plug-in with this name; None for a built-in or unknown name."""
+        point = self._discover().get(self.canonical(name))
+        return None if point is None else _plugin(self.kind, point)
+
     def _discover(self) -> dict[str, EntryPoint]:
         if self._plugins is None and not may_have_plugins():
             self._plugins = {}
@@ -113,6 +134,33 @@ def plugin_versions() -> dict[str, str]:
 
     owners = (one for one in distributions() if any(p.group.startswith("treesens.") for p in one.entry_points))
     return dict(sorted((str(one.name), str(one.version)) for one in owners))
+
+
+_KINDS = {
+    "backends": "backend", "commands": "command", "frontends": "model format", "methods": "method", "passes": "pass",
+    "predicates": "predicate", "studies": "study", "targets": "format",
+}  # fmt: skip
+"""The kinds of the groups of entry points, without the prefix `treesens.`."""
+
+
+def installed_plugins() -> list[Plugin]:
+    """All installed plug-ins, sorted by kind and name; nothing is imported. The kind of an unknown group is its name."""
+    if not may_have_plugins():
+        return []
+    from importlib.metadata import entry_points
+
+    groups = [group for group in entry_points().groups if group.startswith("treesens.")]
+    found = {
+        _plugin(_KINDS.get(group.partition(".")[2], group.partition(".")[2]), point)
+        for group in groups
+        for point in entry_points(group=group)
+    }
+    return sorted(found, key=lambda one: (one.kind, one.name, one.package))
+
+
+def _plugin(kind: str, point: EntryPoint) -> Plugin:
+    version = "" if point.dist is None else str(point.dist.version)
+    return Plugin(kind, point.name, _owner(point), version, point.value)
 
 
 def _entry_point_files() -> Iterator[bytes | None]:

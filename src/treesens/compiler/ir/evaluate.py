@@ -130,7 +130,7 @@ def brute_force(module: Module, limit: int = 2_000_000) -> BruteForceResult:
     best: BoolArray | None = None
     value: int | None = None
     solutions = 0
-    for chunk in _assignments(module, limit):
+    for chunk in assignments_of(module, limit):
         good = chunk[satisfies(module, chunk)]
         solutions += len(good)
         if len(good) == 0:
@@ -146,8 +146,11 @@ def brute_force(module: Module, limit: int = 2_000_000) -> BruteForceResult:
     return BruteForceResult(solutions, best, value)
 
 
-def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
-    """Chunks bool[N, variables] of all assignments that satisfy the order blocks, the leaves and the tables."""
+def assignments_of(module: Module, limit: int) -> Iterator[BoolArray]:
+    """Chunks bool[N, variables] of all assignments that satisfy the order blocks, the leaves and the tables.
+
+    Raises `UsageError` if there are more than `limit` combinations of cells and free Booleans.
+    """
     orders = list(module.blocks_of(Order))
     tables = list(module.ops_of(Membership))
     members = {int(v) for t in tables for v in t.members}

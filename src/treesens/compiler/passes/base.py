@@ -8,9 +8,9 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.ir import Equal, Membership, Module, Order
-from treesens.compiler.ir.module import ModuleSize
+from treesens.compiler.ir.module import ModuleSize, literal_values
 
 
 class Relation(Enum):
@@ -62,17 +62,41 @@ class Chain:
         return assignment
 
 
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """Maps solutions of the old module to the new one: `target`, int32[new], has a literal per new variable, or a constant.
+
+    Literals are over the old variables 0 .. old-1 and over definitions: variable old + k is the conjunction of the literals
+    `definitions[k]`, int32[n] each, which are over the old variables and earlier definitions.
+    """
+
+    target: Int32Array
+    definitions: tuple[Int32Array, ...] = ()
+
+    def extend(self, assignment: BoolArray) -> BoolArray:
+        """An assignment bool[old] with the values of the definitions, bool[old + definitions]."""
+        for literals in self.definitions:
+            assignment = np.append(assignment, bool(np.all(literal_values(literals, assignment))))
+        return assignment
+
+    def apply(self, assignment: BoolArray) -> BoolArray:
+        """The assignment bool[new] of the new variables for an assignment bool[old]."""
+        return literal_values(self.target, self.extend(assignment))
+
+
 @dataclass(frozen=True)
 class PassResult:
     """The result of a pass: the new module, the mapping back to the old module, and `statistics` for display.
 
     `proof_dependencies` lists external proofs that the rewrite uses, e.g. bounds of the native engine. A `none` needs them all.
+    `forward` is needed for validation if a new variable is not the image of an old one (docs/extending.md).
     """
 
     module: Module
     postsolve: Postsolve = field(default_factory=IdentityPostsolve)
     statistics: dict[str, int] = field(default_factory=dict)
     proof_dependencies: tuple[str, ...] = ()
+    forward: Forward | None = None
 
 
 @runtime_checkable
@@ -83,6 +107,16 @@ class Pass(Protocol):
     relation: ClassVar[Relation]
 
     def run(self, module: Module) -> PassResult: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Rewrite:
+    """One step of a pipeline: the pass, its input and its result. `text` is the pass with its options."""
+
+    step: Pass
+    text: str
+    before: Module
+    result: PassResult
 
 
 def pass_text(step: Pass) -> str:

@@ -63,3 +63,10 @@ def _conjuncts(part: Constraint) -> tuple[Constraint, ...]:
 
 def _of_cells(choice: AnyOf) -> bool:
     return all(isinstance(part, CellSet) for part in choice.parts)
+
+
+def compiled_part(query: Query) -> Query:
+    """The part of a question that the compiler handles at once: one row of a count, without a nonlinear objective."""
+    goal = query.objective
+    linear = goal is None or (goal.nearest is None and goal.probability is None)
+    return replace(query, rows=None, objective=goal if linear else None)

@@ -24,6 +24,7 @@ from treesens.compiler.base.arrays import (
     IntegerArray,
     frozen,
 )
+from treesens.compiler.base.plugins import Plugin
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.grid import Grid
@@ -495,6 +496,8 @@ class Query:
     share: ShareAsked | None = None
     decided: tuple[DecidedPoint, ...] = ()
     """The decisions used by the question, which are shown with an answer next to the scores."""
+    plugins: tuple[Plugin, ...] = ()
+    """The plug-in predicates of the question, and the plug-in formats of its models."""
 
 
 def agreeing(row: ExplainedRow, features: Collection[int]) -> list[Query]:

@@ -12,8 +12,9 @@ from functools import partial
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.text import digest
 from treesens.compiler.ir.verifier import verify
-from treesens.compiler.passes.base import Pass, PassResult
-from treesens.compiler.pipeline import Pipeline, check_by_brute_force
+from treesens.compiler.passes.base import Pass, PassResult, Rewrite
+from treesens.compiler.passes.validation import claims_of, misfit, refute_by_brute_force
+from treesens.compiler.pipeline import Pipeline
 from treesens.errors import PipelineError, TreesensError
 from treesens.extensions.conformance.shapes import cases
 
@@ -53,7 +54,12 @@ def _check_case(step: Pass, module: Module) -> tuple[Outcome, str]:
     if digest(module) != before:
         return Outcome.FAILED, "the pass changed its input"
     verify(result.module)
-    check_by_brute_force(module, result.module, result.postsolve, step)
+    rewrite = Rewrite(step, step.name, module, result)
+    if (words := misfit(rewrite)) is not None:
+        return Outcome.FAILED, words
+    for claim in claims_of(step.relation):
+        if (words := refute_by_brute_force(rewrite, claim)) is not None:
+            return Outcome.FAILED, words
     again = step.run(module)
     if digest(again.module) != digest(result.module):
         return Outcome.FAILED, "running twice gives different modules"

@@ -13,7 +13,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -257,7 +257,8 @@ def _record(instance: Instance, setting: Settings, outcome: Outcome) -> dict[str
         "known": instance.known,
         "reason": result.reason,
         "termination": result.attempts[-1].termination if result.attempts else "",
-        "proof": result.proof,
+        "proof": result.proof_text,
+        "plugins": [asdict(plugin) for plugin in result.plugins],
         "decided_by": result.backend,
         "rests_on": list(result.proof_dependencies),
         "started": result.warm_started,

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from treesens.compiler.base.plugins import Registry
+from treesens.compiler.base.plugins import Plugin, Registry
 from treesens.errors import UsageError
 from treesens.grammar.tree.words import QUANTITIES
 
@@ -39,6 +39,13 @@ def predicate(word: str) -> Construct | None:
     if word in functions():
         return predicates().get(word)
     return PLUGINS.get(word) if word in PLUGINS.names() else None
+
+
+def plugin_of(node: object) -> Plugin | None:
+    """The plug-in that provides the node of a predicate; None for a built-in predicate."""
+    if type(node).__module__.startswith(f"{__package__}."):
+        return None
+    return next((PLUGINS.plugin(word) for word in PLUGINS.names() if type(node) in PLUGINS.get(word).nodes), None)
 
 
 @functools.cache

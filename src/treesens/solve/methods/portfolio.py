@@ -39,6 +39,7 @@ from treesens.solve.driver import (
 )
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
+from treesens.solve.validation import before_validation, settled
 from treesens.values.verify import Witness
 
 RACERS = ("cpsat", "highs", "z3")
@@ -133,7 +134,9 @@ def search_compiled(question: OpenQuestion, budget: Budget) -> Result:
     if compilation is None:
         return not_compiled(query, options, budget)
     build = time.perf_counter() - start
-    result = decided_by_compiler(compilation) or solve_with(compilation, get_backend(options.backend), options, budget)
+    part = before_validation(options.pipeline, budget)
+    result = decided_by_compiler(compilation) or solve_with(compilation, get_backend(options.backend), options, part)
+    result = settled(result, compilation.compiled, options.check_each or "auto", budget)
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
 
@@ -154,7 +157,9 @@ def race(
     if compilation is None:
         return not_compiled(query, options, budget)
     build = time.perf_counter() - start
-    result = decided_by_compiler(compilation) or _Race(compilation, options, budget, on_better).run()
+    part = before_validation(options.pipeline, budget)
+    result = decided_by_compiler(compilation) or _Race(compilation, options, part, on_better).run()
+    result = settled(result, compilation.compiled, options.check_each or "auto", budget)
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
 
@@ -308,6 +313,8 @@ class _Race:
 
     def _for_solvers(self) -> Compilation:
         """The solvers' compilation of the question, made on first use."""
+        if pipeline_for("auto", self.options.pipeline) == self.options.pipeline:
+            return self.compilation
         if self.solvers is None:
             self.solvers = compile_query(self.compilation.query, self.options.pipeline)
         return self.solvers
