@@ -7,7 +7,6 @@ exception, crash, missing licence or limit is never a verdict. `solve/conclude.p
 from __future__ import annotations
 
 import abc
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,6 +15,7 @@ from typing import ClassVar, Final
 
 from treesens.backends.text.formats import variable_names
 from treesens.compiler.base.arrays import BoolArray, Int32Array
+from treesens.compiler.base.budget import StopEvent
 from treesens.compiler.base.packages import is_installed
 from treesens.compiler.base.plugins import Registry
 from treesens.compiler.base.tolerance import EXACT, Tolerance
@@ -188,7 +188,7 @@ class InProcessBackend(Backend):
         limits: Limits,
         on_incumbent: OnIncumbent | None = None,
         *,
-        stop: threading.Event | None = None,
+        stop: StopEvent | None = None,
     ) -> RawOutcome:
         """As `Backend.solve`; returns soon after `stop` is set, with the results found so far."""
 

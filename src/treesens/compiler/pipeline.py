@@ -15,7 +15,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import check_in
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.compiler.base.kept import reuse
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import brute_force, objective_value, satisfies, violations
 from treesens.compiler.ir.module import ModuleSize
@@ -25,6 +24,7 @@ from treesens.compiler.passes.base import Pass, Postsolve, Relation, pass_text, 
 from treesens.compiler.passes.registry import PASSES
 from treesens.compiler.query.query import Query
 from treesens.errors import InternalError, PipelineError
+from treesens.runtime.kept import reuse
 
 _SHARED = "merge-guards,drop-dead,unaffected-leaves,share-copies"
 _FOR_SOLVERS = "aff-reduce,gap-objective,score-bounds,order-predicates{by=gain}"

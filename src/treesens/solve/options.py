@@ -6,13 +6,12 @@ worker messages are generated from these declarations (docs/adr/0039).
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
-from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.budget import Budget, StopEvent
 from treesens.compiler.base.option_kinds import (
     Bytes,
     Choice,
@@ -146,7 +145,7 @@ class Options:
                 object.__setattr__(self, name, 0.0)
             object.__setattr__(self, "optimal", False)
 
-    def budget(self, stop: threading.Event | None = None, *, spent: float = 0.0) -> Budget:
+    def budget(self, stop: StopEvent | None = None, *, spent: float = 0.0) -> Budget:
         """The budget of one question, for all work on it; `spent` seconds are already used.
 
         The budget is created once per question and passed on, so that no step restarts the time limit.

@@ -13,12 +13,12 @@ from typing import Final, Protocol
 from treesens.binder.file import ResolvedQuestion
 from treesens.builtin import service
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.kept import reused
 from treesens.compiler.query.cases import MOST_CASES, too_many_to_split
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Proof, Result, ShareFound, Verdict, afterwards
 from treesens.errors import InternalError, TreesensError, UndecidedError, UsageError
+from treesens.runtime.kept import reused
 from treesens.solve import fits
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import combine, join_opinions
