@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from treesens.commands.common import Pieces, chosen, file_argument, load_file, option_like, trust_option
+from treesens.commands.common import Pieces, chosen, json_option, load_file, option_like, trust_option
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.errors import IRError, UsageError
-from treesens.report.terminal import say
+from treesens.report.terminal import say, say_json
 
 if TYPE_CHECKING:
+    from treesens.commands.opt_shown import Shown
     from treesens.compiler.ir import Module
     from treesens.compiler.pipeline import Compiled, Pipeline
 
@@ -24,11 +26,17 @@ LOWERED = "lower"
 
 
 @click.command("opt")
-@file_argument
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("queries", nargs=-1)
 @trust_option
 @option_like("time_limit", None, "Seconds to compile each question (default: no limit).")
 @option_like("pipeline", "default")
+@click.option(
+    "--list-passes", is_flag=True, help="List passes, with options and statistics, and pipelines; needs no FILE."
+)
+@click.option(
+    "--print-ir-before", "before", multiple=True, metavar="PASS", help="Show the IR before this pass (or `all`)."
+)
 @click.option(
     "--print-ir-after",
     "after",
@@ -36,65 +44,133 @@ LOWERED = "lower"
     metavar="PASS",
     help="Show the IR after this pass (or `all`; `lower` is before the first).",
 )
+@click.option("--print-ir-on-change", "on_change", is_flag=True, help="Show the IR only after passes that change it.")
+@click.option("--diff", is_flag=True, help="Show the difference that a pass makes instead of the IR.")
 @click.option("--full", is_flag=True, help="Show every row, in the form that can be parsed.")
 @click.option("--verify-each", is_flag=True, help="Check the validity rules of the IR after every pass.")
-@click.option("--time-passes", is_flag=True, help="Show time, size and statistics of every pass.")
+@click.option(
+    "--time-passes", is_flag=True, help="Show time, size and statistics of lowering, passes and legalisation."
+)
 @click.option("--check-each", type=click.Choice(["brute"]), help="Compare every pass with its input (small modules).")
+@json_option
 def command(
-    file: Path,
+    file: Path | None,
     queries: tuple[str, ...],
     trust_pickle: bool,
     time_limit: float | None,
     pipeline: str,
+    list_passes: bool,
+    before: tuple[str, ...],
     after: tuple[str, ...],
+    on_change: bool,
+    diff: bool,
     full: bool,
     verify_each: bool,
     time_passes: bool,
     check_each: str | None,
+    as_json: bool,
 ) -> int:
-    """Run a pipeline over the questions of FILE and print the IR. FILE may also be a .sir module (printed with --full)."""
-    from treesens.compiler.ir.text import digest, print_module
+    """Run a pipeline over the questions of FILE and print the IR. FILE may also be a .sir module (printed with --full).
+
+    With --json, times and statistics are one object on standard output, and the IR goes to standard error.
+    """
+    from treesens.commands.opt_shown import Shown, say_catalogue, say_times
+    from treesens.compiler.ir.text import print_module
     from treesens.compiler.lower import lower
     from treesens.compiler.pipeline import Pipeline
 
+    pieces = Pieces(time_limit)
+    if list_passes:
+        say_catalogue(as_json)
+        return pieces.code
+    if file is None:
+        raise UsageError("`opt` needs a FILE", remedy="give a .sens or .sir file, or --list-passes")
     steps = Pipeline.parse(pipeline)
-    _check_names(steps, after)
+    _check_names(steps, before, "all")
+    _check_names(steps, after, LOWERED, "all")
     asked: list[tuple[str, Callable[[], Module]]]
     if file.suffix == ".sir":
         asked = [(str(file), partial(read_module, file))]
     else:
         bound = chosen(load_file(file, queries, trust_pickle=trust_pickle), queries)
         asked = [(one.name, partial(lower, one.query)) for one in bound]
-
-    def show(name: str, module: Module) -> None:
-        if name in after or "all" in after:
-            say(f"; after {name}\n{print_module(module, full=full)}")
-
-    def compiled_of(make: Callable[[], Module]) -> Compiled:
-        module = make()
-        show(LOWERED, module)
-        return steps.run(module, verify_each=verify_each, check_each=check_each, after=show)
-
-    pieces = Pieces(time_limit)
+    if (diff or on_change) and not (before or after):
+        after = ("all",)
+    shown = Shown(frozenset(before), frozenset(after), on_change, diff, full, as_json)
+    records: list[dict[str, Any]] = []
     for name, made in asked:
-        compiled = pieces.done(name, partial(compiled_of, made))
-        if compiled is None:
+        work = partial(_compiled, name, made, steps, shown, verify_each, check_each, time_passes or as_json)
+        done = pieces.done(name, work)
+        if done is None:
+            continue
+        compiled, record = done
+        if as_json:
+            records.append(record)
             continue
         if time_passes:
-            for record in compiled.records:
-                size = ", ".join(f"{value:,} {key}" for key, value in record.size.to_dict().items())
-                facts = ", ".join(f"{key} {value:,}" for key, value in record.statistics.items())
-                say(f"{record.seconds * 1000:9.1f} ms  {record.text:32} {size}  ({facts})", err=True)
-        if not after:
+            say_times(record)
+        if not (before or after):
             say(print_module(compiled.module, full=full), nl=False)
-        say(f"sha256 {digest(compiled.module)}  relation {compiled.relation.value}", err=True)
+        say(f"sha256 {record['sha256']}  relation {record['relation']}", err=True)
+    if as_json:
+        say_json({"schema_version": 1, "questions": records})
     return pieces.code
 
 
-def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
-    """Raises UsageError if `after` contains a pass that is not in the pipeline, since nothing would be shown."""
-    known = [LOWERED, *(step.name for step in steps.steps), "all"]
-    for name in after:
+def _compiled(
+    name: str,
+    make: Callable[[], Module],
+    steps: Pipeline,
+    shown: Shown,
+    verify_each: bool,
+    check_each: str | None,
+    timed: bool,
+) -> tuple[Compiled, dict[str, Any]]:
+    """The compiled module, and the record of its compilation; with times if `timed`."""
+    from treesens.compiler.ir.text import digest
+
+    start = time.perf_counter()
+    module = make()
+    seconds = time.perf_counter() - start
+    shown.lowered(LOWERED, module)
+    compiled = steps.run(
+        module, verify_each=verify_each, check_each=check_each, before=shown.before_pass, after=shown.after_pass
+    )
+    record = {"query": name, "sha256": digest(compiled.module), "relation": compiled.relation.value}
+    return compiled, record | (_times(compiled, seconds) if timed else {})
+
+
+def _times(compiled: Compiled, lowering: float) -> dict[str, Any]:
+    """Seconds and sizes of lowering, of each pass and of legalisation, which is run here for its time."""
+    from treesens.compiler.legalise.rows import to_rows
+    from treesens.compiler.passes.base import size_of
+
+    start = time.perf_counter()
+    rows = to_rows(compiled.module).blocks
+    legalising = time.perf_counter() - start
+    size = size_of(compiled.source).to_dict()
+    first = {"seconds": lowering, "size": size}
+    passes = []
+    for record in compiled.records:
+        before, size = size, record.size.to_dict()
+        passes.append(
+            {
+                "pass": record.text,
+                "seconds": record.seconds,
+                "before": before,
+                "after": size,
+                "statistics": record.statistics,
+            }
+        )
+    last = {"seconds": legalising, "rows": sum(b.count for b in rows), "nonzeros": sum(len(b.variables) for b in rows)}
+    total = lowering + sum(record.seconds for record in compiled.records) + legalising
+    return {"lowering": first, "passes": passes, "legalisation": last, "seconds": total}
+
+
+def _check_names(steps: Pipeline, names: tuple[str, ...], *others: str) -> None:
+    """Raises UsageError if a name is not that of a pass in the pipeline, since nothing would be shown."""
+    known = [*dict.fromkeys(step.name for step in steps.steps), *others]
+    for name in names:
         if name not in known:
             raise UsageError(f"the pipeline has no pass `{name}`", remedy=did_you_mean(name, known))
 

@@ -42,8 +42,8 @@ BACKEND = Option(
     more="`auto` is the native engine, with exact solvers racing it.",
 )  # fmt: skip # `compare` takes several
 PIPELINE = Option(
-    Passes(), "kant, ensense, independent, bounded, default, or passes.", short="-p", door=EVERYWHERE,
-    more="[Encodings](encodings.md) lists them; passes are written as `share-copies,order-predicates{by=gain}`.",
+    Passes(), "A list of passes, and of kant, ensense, independent, bounded and default.", short="-p", door=EVERYWHERE,
+    more="[Encodings](encodings.md) lists them; a list is written as `default,order-predicates{by=gain}`.",
 )  # fmt: skip
 TIME_LIMIT = Option(
     Seconds(), "Seconds for each question.", short="-t", door=EVERYWHERE,

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from treesens.binder.file import ResolvedQuestion
 from treesens.builtin import service
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.pipeline import pipeline_to_confirm
 from treesens.compiler.query.cases import MOST_CASES, too_many_to_split
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
@@ -265,9 +266,7 @@ def _without_certificates(
     if confirm == LIBRARY:
         return confirm_in_library(query.query, result, lambda q, part: answer(q, options, part), budget)
     # A second opinion must not depend on the first.
-    pipeline = (
-        "independent" if options.pipeline == "default" and confirm not in {"native", "auto"} else options.pipeline
-    )
+    pipeline = pipeline_to_confirm(confirm, options.pipeline)
     second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), budget)
     return join_opinions(result, second, confirm)
 

@@ -11,6 +11,7 @@ Because these leaves cancel, the linear relaxation of the new row is stronger th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +28,10 @@ from treesens.compiler.passes.unaffected_leaves import unaffected_pairs
 class AffReduce:
     name: ClassVar[str] = "aff-reduce"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "aff rows": "sums of two opposed rows",
+        "aff terms": "terms in these sums",
+    }
 
     def run(self, module: Module) -> PassResult:
         rows = [add_rows(left, right, name=f"aff.{left.name}.{right.name}") for left, right in opposed_rows(module)]

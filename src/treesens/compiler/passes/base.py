@@ -77,7 +77,7 @@ class PassResult:
 
 @runtime_checkable
 class Pass(Protocol):
-    """A rewrite of modules."""
+    """A rewrite of modules. The optional class variable `statistics_names` maps every reported statistic to its meaning."""
 
     name: ClassVar[str]
     relation: ClassVar[Relation]

@@ -7,6 +7,7 @@ merged, and the last of these cells represents them (`extensions/certify/proof_t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,6 +37,10 @@ from treesens.compiler.passes.base import Chain, PassResult, Relation
 class DropDead:
     name: ClassVar[str] = "drop-dead"
     relation: ClassVar[Relation] = Relation.EQUISATISFIABLE
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "leaves dropped": "leaves that cannot be reached",
+        "predicates dropped": "predicates that nothing uses",
+    }
 
     def run(self, module: Module) -> PassResult:
         target = np.arange(module.variables, dtype=np.int32) * 2

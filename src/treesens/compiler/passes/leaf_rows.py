@@ -12,6 +12,7 @@ p[j] also requires every p[k] with k >= j. For a single tree and feature, the ro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -29,6 +30,10 @@ class LeafRows:
 
     name: ClassVar[str] = "leaf-rows"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "rows before": "leaf-sum rows of the input",
+        "rows": "leaf-sum rows of the output",
+    }
 
     def run(self, module: Module) -> PassResult:
         leaves, literals = leaf_implications(module)

@@ -7,6 +7,7 @@ equal as predicates and share one variable; a predicate that is always true, or 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,6 +22,9 @@ from treesens.compiler.passes.base import Chain, PassResult, Relation
 class MergeGuards:
     name: ClassVar[str] = "merge-guards"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "predicates merged": "predicates that became constant or equal to another one",
+    }
 
     def run(self, module: Module) -> PassResult:
         before = module.variables

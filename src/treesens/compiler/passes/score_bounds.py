@@ -8,6 +8,7 @@ not reached" for every leaf that is worse than the best leaf of its tree by more
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -23,6 +24,10 @@ from treesens.compiler.passes.base import PassResult, Relation
 class ScoreBounds:
     name: ClassVar[str] = "score-bounds"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "rows decided": "rows that all inputs or no inputs satisfy",
+        "leaves out of reach": "leaves that no solution reaches",
+    }
 
     def run(self, module: Module) -> PassResult:
         dead = np.zeros(module.variables, bool)

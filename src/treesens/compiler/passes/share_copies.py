@@ -7,6 +7,7 @@ points, and repeated rows are dropped.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -22,6 +23,7 @@ from treesens.compiler.passes.base import PassResult, Relation, guard_classes
 class ShareCopies:
     name: ClassVar[str] = "share-copies"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {"variables shared": "variables that became another one"}
 
     def run(self, module: Module) -> PassResult:
         representative = guard_classes(module)

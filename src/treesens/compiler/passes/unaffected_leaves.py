@@ -8,6 +8,7 @@ theorem thm:optimisations-are-sound of the paper, the solutions stay the same.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,6 +24,9 @@ from treesens.compiler.passes.base import PassResult, Relation, guard_classes
 class UnaffectedLeaves:
     name: ClassVar[str] = "unaffected-leaves"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "unaffected leaves": "leaves whose indicators are equal for two points"
+    }
 
     def run(self, module: Module) -> PassResult:
         left, right = unaffected_pairs(module)

@@ -16,6 +16,7 @@ solutions remain. Modules that the engine does not support (unmerged copies, lea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,6 +42,13 @@ class BoundFixing:
 
     name: ClassVar[str] = "bound-fixing"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "a start is known": "1 if the module has a start, so that nothing is bounded",
+        "declined": "1 if the engine does not accept the module",
+        "refuted": "1 if no solution remains",
+        "cells out of reach": "cells that no solution uses",
+        "leaves out of reach": "leaves that no solution reaches",
+    }
 
     def run(self, module: Module) -> PassResult:
         if module.variables == 0 or module.contradictory:
