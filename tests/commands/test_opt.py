@@ -166,3 +166,56 @@ def test_with_json_the_ir_goes_to_standard_error(treesens: Treesens) -> None:
     ran = treesens("opt", SMALL, "-p", "merge-guards", "--json", "--print-ir-after", "all")
     assert len(json.loads(ran.out)["questions"]) == 1
     assert headings(ran.err) == ["after lower", "after merge-guards"]
+
+
+def remarks_of(err: str) -> list[str]:
+    return [line for line in err.splitlines() if line.startswith("remark: ")]
+
+
+def test_remarks_are_printed_by_kind_and_up_to_a_limit(treesens: Treesens, sens_file: Path) -> None:
+    sens_file.write_text(sens_file.read_text() + "\nquery hours_alone:\n  sensitive to hours gap 0.1\n")
+    asked = ("opt", sens_file, "hours_alone", "-p", "unaffected-leaves")
+    assert remarks_of(treesens(*asked).err) == []
+    both = remarks_of(treesens(*asked, "--remarks", "missed,passed").err)
+    passed, missed = ([line for line in both if f": {kind}: " in line] for kind in ("passed", "missed"))
+    assert both == passed + missed
+    assert passed == remarks_of(treesens(*asked, "--remarks", "passed").err)
+    assert any(
+        line.startswith("remark: unaffected-leaves: passed: tree 0: leaves equated with others (") for line in passed
+    )
+    assert all("guards on feature hours may differ between the points (" in line for line in missed)
+    assert missed
+    assert len(passed) > 2
+    few = remarks_of(treesens(*asked, "--remarks", "passed", "--remark-limit", "2").err)
+    assert few == [*passed[:2], f"remark: unaffected-leaves: passed: {len(passed) - 2} more"]
+
+
+def test_the_record_has_all_remarks(treesens: Treesens, sens_file: Path) -> None:
+    asked = ("opt", sens_file, "sex_alone", "-p", "unaffected-leaves,aff-reduce", "--remarks", "passed,missed")
+    lines = remarks_of(treesens(*asked, "--remark-limit", "999").err)
+    ran = treesens(*asked, "--json", "--remark-limit", "0")
+    assert ran.err == ""
+    (one,) = ran.record["questions"]
+    assert lines == [
+        f"remark: {record['pass']}: {kind}: {remark['place']}: {remark['reason']} ({remark['count']:,})"
+        for record in one["passes"]
+        for kind in ("passed", "missed")
+        for remark in record["remarks"]
+        if remark["kind"] == kind
+    ]
+    assert "remarks" not in treesens("opt", SMALL, "-p", "drop-dead", "--json").record["questions"][0]["passes"][0]
+
+
+def test_an_unknown_kind_of_remark_is_refused(treesens: Treesens) -> None:
+    ran = treesens("opt", SMALL, "--remarks", "passed,mised")
+    assert ran.code == 1
+    assert "there are no remarks `mised`" in ran.err
+    assert "`missed`" in ran.err
+
+
+def test_a_name_in_a_remark_cannot_steer_the_terminal(treesens: Treesens, tmp_path: Path) -> None:
+    hostile = tmp_path / "hostile.sir"
+    hostile.write_text(SMALL.read_text().replace('feature "f0"', 'feature "f\\u001b[31m0"'))
+    err = treesens("opt", hostile, "-p", "merge-guards", "--remarks", "passed").err
+    assert "\x1b" not in err
+    assert "feature f\\x1b[31m0: predicates fixed" in err

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from treesens.commands.common import Pieces, chosen, json_option, load_file, option_like, trust_option
+from treesens.commands.common import (
+    Pieces,
+    Whole,
+    chosen,
+    json_option,
+    load_file,
+    option_like,
+    reads,
+    split,
+    trust_option,
+)
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.errors import IRError, UsageError
@@ -19,10 +30,21 @@ from treesens.report.terminal import say, say_json
 if TYPE_CHECKING:
     from treesens.commands.opt_shown import Shown
     from treesens.compiler.ir import Module
+    from treesens.compiler.passes.remarks import Kind
     from treesens.compiler.pipeline import Compiled, Pipeline
 
 LOWERED = "lower"
 """The name of the module before the first pass."""
+
+
+def kinds_of(text: str | None) -> tuple[Kind, ...]:
+    """The kinds of remarks in a comma-separated list. Raises UsageError for an unknown kind."""
+    from treesens.compiler.passes.remarks import REMARK_KINDS
+
+    for word in (words := split(text)):
+        if word not in REMARK_KINDS:
+            raise UsageError(f"there are no remarks `{word}`", remedy=did_you_mean(word, REMARK_KINDS))
+    return tuple(kind for kind in REMARK_KINDS if kind in words)
 
 
 @click.command("opt")
@@ -51,6 +73,15 @@ LOWERED = "lower"
 @click.option(
     "--time-passes", is_flag=True, help="Show time, size and statistics of lowering, passes and legalisation."
 )
+@click.option(
+    "--remarks",
+    metavar="KINDS",
+    callback=reads(kinds_of),
+    help="Show what each pass changed (passed), and what it could not change and why (missed), e.g. passed,missed.",
+)
+@click.option(
+    "--remark-limit", type=Whole(min=0), default=20, show_default=True, help="Remarks shown for each pass and kind."
+)
 @click.option("--check-each", type=click.Choice(["brute"]), help="Compare every pass with its input (small modules).")
 @json_option
 def command(
@@ -67,12 +98,14 @@ def command(
     full: bool,
     verify_each: bool,
     time_passes: bool,
+    remarks: tuple[Kind, ...],
+    remark_limit: int,
     check_each: str | None,
     as_json: bool,
 ) -> int:
     """Run a pipeline over the questions of FILE and print the IR. FILE may also be a .sir module (printed with --full).
 
-    With --json, times and statistics are one object on standard output, and the IR goes to standard error.
+    With --json, times, statistics and all remarks are one object on standard output, and the IR goes to standard error.
     """
     from treesens.commands.opt_shown import Shown, say_catalogue, say_times
     from treesens.compiler.ir.text import print_module
@@ -96,7 +129,7 @@ def command(
         asked = [(one.name, partial(lower, one.query)) for one in bound]
     if (diff or on_change) and not (before or after):
         after = ("all",)
-    shown = Shown(frozenset(before), frozenset(after), on_change, diff, full, as_json)
+    shown = Shown(frozenset(before), frozenset(after), on_change, diff, full, as_json, remarks, remark_limit)
     records: list[dict[str, Any]] = []
     for name, made in asked:
         work = partial(_compiled, name, made, steps, shown, verify_each, check_each, time_passes or as_json)
@@ -137,11 +170,11 @@ def _compiled(
         module, verify_each=verify_each, check_each=check_each, before=shown.before_pass, after=shown.after_pass
     )
     record = {"query": name, "sha256": digest(compiled.module), "relation": compiled.relation.value}
-    return compiled, record | (_times(compiled, seconds) if timed else {})
+    return compiled, record | (_times(compiled, seconds, shown) if timed else {})
 
 
-def _times(compiled: Compiled, lowering: float) -> dict[str, Any]:
-    """Seconds and sizes of lowering, of each pass and of legalisation, which is run here for its time."""
+def _times(compiled: Compiled, lowering: float, shown: Shown) -> dict[str, Any]:
+    """Seconds and sizes of lowering, of each pass with its remarks, and of legalisation, which is run here for its time."""
     from treesens.compiler.legalise.rows import to_rows
     from treesens.compiler.passes.base import size_of
 
@@ -151,7 +184,7 @@ def _times(compiled: Compiled, lowering: float) -> dict[str, Any]:
     size = size_of(compiled.source).to_dict()
     first = {"seconds": lowering, "size": size}
     passes = []
-    for record in compiled.records:
+    for record, remarks in zip(compiled.records, shown.remarks, strict=True):
         before, size = size, record.size.to_dict()
         passes.append(
             {
@@ -160,6 +193,7 @@ def _times(compiled: Compiled, lowering: float) -> dict[str, Any]:
                 "before": before,
                 "after": size,
                 "statistics": record.statistics,
+                **({"remarks": [asdict(one) for one in remarks]} if shown.kinds else {}),
             }
         )
     last = {"seconds": legalising, "rows": sum(b.count for b in rows), "nonzeros": sum(len(b.variables) for b in rows)}

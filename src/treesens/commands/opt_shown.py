@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.text import digest, print_module
 from treesens.compiler.passes.base import PassResult
+from treesens.compiler.passes.remarks import Kind, Remark, passed
 from treesens.records.passes import catalogue
 from treesens.report.terminal import say, say_json
 
@@ -16,7 +17,8 @@ from treesens.report.terminal import say, say_json
 @dataclass(frozen=True)
 class Shown:
     """Prints modules around the passes named in `before` and `after`: `on_change` only if the pass changes the module, as a
-    `diff` of its input and output, with every row if `full`, and to standard error if `err`.
+    `diff` of its input and output, with every row if `full`, and to standard error if `err`. Collects remarks of the `kinds`,
+    and prints at most `limit` for each pass and kind, unless they go to a record (`err`).
     """
 
     before: frozenset[str]
@@ -25,9 +27,14 @@ class Shown:
     diff: bool
     full: bool
     err: bool
+    kinds: tuple[Kind, ...]
+    limit: int
+    remarks: list[list[Remark]] = field(default_factory=list)
+    """The remarks of each pass on the present module."""
 
     def lowered(self, name: str, module: Module) -> None:
         """Called with the module before the first pass."""
+        self.remarks.clear()
         if {name, "all"} & self.after:
             self._say(f"after {name}", module)
 
@@ -38,6 +45,10 @@ class Shown:
 
     def after_pass(self, name: str, module: Module, result: PassResult) -> None:
         """Called after a pass, with its input and its result."""
+        made = [*(passed(module, result) if "passed" in self.kinds else ()), *result.remarks()] if self.kinds else []
+        self.remarks.append([one for one in made if one.kind in self.kinds])
+        if not self.err:
+            self._say_remarks(name)
         named = self.after | (self.before if self.diff else frozenset())
         if not {name, "all"} & named or (self.on_change and _content(module) == _content(result.module)):
             return
@@ -46,6 +57,14 @@ class Shown:
             return
         old, new = (print_module(one, full=self.full).splitlines() for one in (module, result.module))
         say("\n".join(difflib.unified_diff(old, new, f"before {name}", f"after {name}", lineterm="")), err=self.err)
+
+    def _say_remarks(self, name: str) -> None:
+        for kind in self.kinds:
+            made = [one for one in self.remarks[-1] if one.kind == kind]
+            for one in made[: self.limit]:
+                say(f"remark: {name}: {kind}: {one.place}: {one.reason} ({one.count:,})", err=True)
+            if len(made) > self.limit:
+                say(f"remark: {name}: {kind}: {len(made) - self.limit:,} more", err=True)
 
     def _say(self, title: str, module: Module) -> None:
         say(f"; {title}\n{print_module(module, full=self.full)}", err=self.err)

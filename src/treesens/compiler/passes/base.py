@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.ir import Equal, Membership, Module, Order
 from treesens.compiler.ir.module import ModuleSize
+
+if TYPE_CHECKING:
+    from treesens.compiler.passes.remarks import Remark
 
 
 class Relation(Enum):
@@ -67,12 +71,14 @@ class PassResult:
     """The result of a pass: the new module, the map back, and `statistics` for display.
 
     `proof_dependencies` are external proofs used by the rewrite, e.g. bounds of the native engine. A `none` needs them all.
+    `remarks` says what the pass could not change; it is called only if remarks are shown (`passes/remarks.py`).
     """
 
     module: Module
     postsolve: Postsolve = field(default_factory=IdentityPostsolve)
     statistics: dict[str, int] = field(default_factory=dict)
     proof_dependencies: tuple[str, ...] = ()
+    remarks: Callable[[], Iterable[Remark]] = tuple
 
 
 @runtime_checkable

@@ -28,6 +28,7 @@ from treesens.compiler.base.arrays import BoolArray, Int32Array, distinct, indpt
 from treesens.compiler.ir import Bool, Clauses, Facts, Membership, Module, Op, Order
 from treesens.compiler.ir.rewrite import contradiction
 from treesens.compiler.passes.base import PassResult, Relation
+from treesens.compiler.passes.remarks import Remark
 from treesens.errors import BackendError
 
 PREMISE = "bounds of the native engine (exact)"
@@ -55,13 +56,13 @@ class BoundFixing:
             return PassResult(module)
         decides = not module.optimises
         if decides and module.warm_start is not None:
-            return PassResult(module, statistics={"a start is known": 1})  # one solution is enough
+            return _unchanged(module, "a start is known", "a start is known, and one solution is enough")
         try:
             adapted = adapt(module)
             fixing = Solver(adapted.problem, max_bytes=HELP_BYTES).fix(self.work, probe=self.probe)
-        except (BackendError, ValueError, MemoryError):
+        except (BackendError, ValueError, MemoryError) as error:
             # The engine does not accept the module, rejects it after checking, or runs out of memory.
-            return PassResult(module, statistics={"declined": 1})
+            return _unchanged(module, "declined", f"the engine declines the module: {str(error).partition(chr(10))[0]}")
         if fixing.infeasible:
             return PassResult(
                 module.with_ops(contradiction()), statistics={"refuted": 1}, proof_dependencies=(PREMISE,)
@@ -76,6 +77,11 @@ class BoundFixing:
             ops.append(Clauses(indptr_of([2] * len(cells.holes)), np.array(cells.holes, np.int32).ravel()))
         statistics = {"cells out of reach": cells.count, "leaves out of reach": len(leaves)}
         return PassResult(module.with_ops(*ops), statistics=statistics, proof_dependencies=(PREMISE,) if ops else ())
+
+
+def _unchanged(module: Module, statistic: str, why: str) -> PassResult:
+    remark = Remark("missed", f"variables not bounded: {why}", module.variables, "module")
+    return PassResult(module, statistics={statistic: 1}, remarks=lambda: [remark])
 
 
 @dataclass(frozen=True)
