@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treesens.binder.file import ResolvedQuestion, bind
-from treesens.compiler.base.kept import reused
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
 from treesens.extensions import treesens_verify as checker
@@ -18,6 +17,7 @@ from treesens.extensions.sweeps.instances import Instance, model_path
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.tree import ast
+from treesens.runtime.kept import reused
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 

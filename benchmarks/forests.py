@@ -25,11 +25,11 @@ import treesens as ts
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
 from treesens.binder.file import bind
-from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.pipeline import compile_query, decide_at_compile_time
 from treesens.extensions.studies.questions import declarations_of, features_node
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.runtime.fork_server import cpu_seconds
 
 FEATURES = ("sex", "age", "fnlwgt", "capital-gain")
 GAPS = ("0.4", "0.3", "0.2", "0.1")

@@ -13,8 +13,8 @@ from unittest import mock
 
 from treesens.backends import worker
 from treesens.backends.base import Artifact, Limits, get_backend, solver_names
-from treesens.compiler.base import child
 from treesens.extensions.conformance.shapes import cases
+from treesens.runtime import child
 
 
 def seconds_of(name: str, artifact: Artifact, forked: bool) -> float:

@@ -26,7 +26,6 @@ from benchmarks.published import FOLDER, VERDICTS
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.binder.typicality import METHODS
-from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.query.forest import forest_scores
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table, align_table, read_table
@@ -36,6 +35,7 @@ from treesens.extensions.measure.typical import learn_typical
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse
+from treesens.runtime.fork_server import cpu_seconds
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 

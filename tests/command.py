@@ -21,8 +21,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from treesens.compiler.base.fork_server import Forked, ForkServer, serve
-from treesens.compiler.base.processes import environment
+from treesens.runtime.fork_server import Forked, ForkServer, serve
+from treesens.runtime.processes import environment
 
 CLI = [sys.executable, "-c", "from treesens.cli import main; main()"]
 

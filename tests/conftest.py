@@ -35,7 +35,7 @@ gc.set_threshold(50_000, 20, 100)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-QUICK = ("house", "compiler", "values", "engine", "grammar", "binder")
+QUICK = ("house", "runtime", "compiler", "values", "engine", "grammar", "binder")
 """Folders whose tests `make quick` runs: they need XGBoost alone of the libraries, no processes and no pages."""
 EXTENSION = re.compile(r"\b(treesens|tests)\.extensions\b")
 """What the tests of the core do not name."""

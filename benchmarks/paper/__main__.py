@@ -24,9 +24,9 @@ from benchmarks.published import FOLDER
 
 from treesens import __version__
 from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED
-from treesens.compiler.base.interruption import interruptible
 from treesens.errors import TreesensError
 from treesens.records.installation import machine_facts, package_versions
+from treesens.runtime.interruption import interruptible
 from treesens.solve.options import Options
 
 ROOT = Path(__file__).resolve().parents[2]

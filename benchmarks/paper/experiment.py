@@ -17,13 +17,13 @@ from typing import Any
 from benchmarks.markdown import markdown_table
 
 from treesens.backends.base import get_backend
-from treesens.compiler.base.interruption import Interruption
 from treesens.errors import UsageError
 from treesens.extensions.sweeps.executor import INLINE, Executor
 from treesens.extensions.sweeps.instances import Instance, Setting, contradictions, model_path, read_records, run
 from treesens.extensions.sweeps.report import cactus_svg, summary
 from treesens.extensions.sweeps.settings import Settings
 from treesens.report.show import tracker
+from treesens.runtime.interruption import Interruption
 from treesens.solve.options import Options
 
 Record = dict[str, Any]

@@ -15,10 +15,10 @@ import pytest
 
 from treesens.backends.base import Limits, Termination, get_backend
 from treesens.backends.worker import Worker, modules_of, run_all, solve_isolated
-from treesens.compiler.base import child, fork_server
-from treesens.compiler.base.fork_server import ForkServer, cpu_seconds
 from treesens.extensions.conformance.cases import hard_module
 from treesens.extensions.conformance.shapes import cases
+from treesens.runtime import child, fork_server
+from treesens.runtime.fork_server import ForkServer, cpu_seconds
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks of a server are for Linux")
 SMALL = next(case.module for case in cases() if case.name == "path")

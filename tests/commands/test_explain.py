@@ -15,8 +15,9 @@ from treesens.compiler.passes.registry import PASSES
 from treesens.errors import BackendError, PipelineError, QueryError, UsageError
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
+from treesens.records.passes import about
 from treesens.report.english import sentence
-from treesens.report.explain import about, row_formulas
+from treesens.report.explain import row_formulas
 from treesens.solve.methods.registry import all_methods
 
 Command = Callable[..., Ran]
@@ -71,7 +72,7 @@ def test_every_backend_can_be_explained(treesens: Command, sens_file: Path, name
 
 def test_every_pass_says_what_it_does() -> None:
     for name in PASSES.builtin:
-        words = about(PASSES.get(name)())
+        words = about(PASSES.get(name))
         assert len(words) > 20
         assert not words.startswith(name)
 

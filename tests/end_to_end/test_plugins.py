@@ -113,6 +113,45 @@ def test_check_with_the_plugged_in_format_pass_and_backend(site: Path, work: Pat
     assert "plug-ins: backend brute of treesens-stumps 0.1.0, model format stumps of treesens-stumps" in ran.stdout
 
 
+@pytest.mark.parametrize("backend", ["native", "auto", "brute", "z3"])
+def test_a_plugged_in_pass_runs_after_a_named_pipeline(site: Path, work: Path, backend: str) -> None:
+    """The engine, the portfolio and a solver give the verdicts of brute force without any pass."""
+    asked = ("check", "questions.sens", "--json", "--backend")
+    plain = treesens(site, work, *asked, "brute", "--pipeline", "kant")
+    ran = treesens(site, work, *asked, backend, "--pipeline", "default,satisfied-clauses")
+    assert (plain.returncode, ran.returncode) == (0, 0), plain.stderr + ran.stderr
+    wanted, given = (
+        [(r["query"], r["verdict"], (r["objective"] or {}).get("value")) for r in json.loads(one.stdout)["results"]]
+        for one in (plain, ran)
+    )
+    assert given == wanted
+    assert {r["pipeline"] for r in json.loads(ran.stdout)["results"]} == {"default,satisfied-clauses"}
+
+
+def test_the_list_of_passes_names_the_package(site: Path, work: Path) -> None:
+    listed = json.loads(treesens(site, work, "opt", "--list-passes", "--json").stdout)["passes"]
+    (mine,) = [one for one in listed if one["package"]]
+    assert mine == {
+        "name": "satisfied-clauses",
+        "package": "treesens-stumps",
+        "about": "a clause that holds a fact says nothing",
+        "relation": "equivalent",
+        "options": [],
+        "statistics": {"clauses dropped": "clauses that hold a fact"},
+    }
+
+
+def test_a_pass_that_cannot_be_imported_is_listed_with_its_error(tmp_path: Path, work: Path) -> None:
+    target = tmp_path / "site"
+    install(target)
+    (points,) = target.glob("*.dist-info/entry_points.txt")
+    points.write_text(points.read_text().replace("satisfied_clauses:SatisfiedClauses", "nowhere:Nothing"))
+    ran = treesens(target, work, "opt", "--list-passes")
+    assert ran.returncode == 0, ran.stderr
+    assert "satisfied-clauses  [treesens-stumps]: the plug-in pass `satisfied-clauses` cannot be imported" in ran.stdout
+    assert "pipeline default: " in ran.stdout
+
+
 def test_native_replay_uses_the_plugged_in_library(site: Path, work: Path) -> None:
     ran = treesens(site, work, "check", "questions.sens", "sex_alone", "--replay", "library", "--json")
     assert ran.returncode == 0, ran.stderr

@@ -198,7 +198,7 @@ def _on_a_terminal(command: list[str], folder: Path) -> str:
 def test_nothing_reaches_the_terminal_past_the_one_way() -> None:
     """Fault 17, the class: `report/terminal.py` alone writes to the terminal; commands that print for programs are listed."""
     allowed = {"report/terminal.py", "extensions/editor/textmate.py", "extensions/editor/command.py", "cli.py"}
-    allowed |= {"compiler/base/interruption.py"}  # a fixed sentence
+    allowed |= {"runtime/interruption.py"}  # a fixed sentence
     past = {"print", "click.echo", "click.secho", "click.style", "Console"}
     root = Path(treesens.__file__).parent
     found = []

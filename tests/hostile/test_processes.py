@@ -305,7 +305,7 @@ def test_work_that_never_looks_up_is_left_after_ctrl_c(work: str) -> None:
 import os, signal, sys, threading, time
 import numpy as np
 from tests.engine.tiny import Shape, random_problem
-from treesens.compiler.base.interruption import Hurry, interruptible
+from treesens.runtime.interruption import Hurry, interruptible
 from treesens.backends.native.solver import Solver
 if {"solver" in UNWATCHFUL[work]}:
     shape = Shape(shared=14, sensitive=6, cells=30, trees=300, depth=9)
@@ -333,7 +333,7 @@ print(known, interruption.happened, time.monotonic() - started < 60)
 def test_a_second_ctrl_c_ends_the_program() -> None:
     script = """
 import os, signal
-from treesens.compiler.base.interruption import interruptible
+from treesens.runtime.interruption import interruptible
 try:
     with interruptible() as interruption:
         for _ in range(2):

@@ -8,7 +8,7 @@ from pathlib import Path
 SOURCES = Path(__file__).parents[2] / "src" / "treesens"
 
 BY_KEY = {
-    "compiler/base/kept.py": "the one module; results of one answer, which are gone with it, are there too",
+    "runtime/kept.py": "the one module; results of one answer, which are gone with it, are there too",
     "extensions/editor/reading.py": "files that are open in an editor, by their time stamp",
     "extensions/sweeps/worker.py": "open documents of a worker, loaded by one thread at a time",
     "extensions/sweeps/clusters.py": "documents that a worker of Ray has unpacked",

@@ -1,4 +1,4 @@
-"""One way to run a function in a process of its own: `compiler/base/child.py`, over its server of forks."""
+"""One way to run a function in a process of its own: `runtime/child.py`, over its server of forks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.extensions
 SOURCES = Path(__file__).parents[2] / "src" / "treesens"
-OURS = {"compiler/base/child.py", "compiler/base/fork_server.py"}
+OURS = {"runtime/child.py", "runtime/fork_server.py"}
 FOREIGN = {
     "backends/solvers/pb.py": "a pseudo-Boolean solver",
     "extensions/certify/command.py": "the checker, a distribution of its own",

@@ -20,11 +20,11 @@ from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Te
 from treesens.backends.native.backend import NativeBackend
 from treesens.backends.worker import Worker
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.child import servers as fork_servers
 from treesens.compiler.pipeline import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.errors import InternalError
+from treesens.runtime.child import servers as fork_servers
 from treesens.solve.bounds import ContradictoryBound
 from treesens.solve.combine import with_tighter_bound
 from treesens.solve.conclude import conclude_infeasible

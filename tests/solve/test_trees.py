@@ -21,13 +21,13 @@ from treesens.backends.native import score_constraints, tree_question
 from treesens.backends.native.tree_question import decide_on_trees, maximise_on_trees
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.kept import Kept
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query.evaluate import form_value, holds
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, LinearForm, Query, ScoreTerm
 from treesens.extensions.studies.running import library_of
 from treesens.grammar.parsing.parser import parse
+from treesens.runtime.kept import Kept
 from treesens.solve import fits
 from treesens.solve.methods.trees import answer_on_trees
 from treesens.solve.options import Options

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import abc
 import re
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,6 +17,7 @@ from typing import Any, ClassVar, Final
 
 from treesens.backends.text.formats import variable_names
 from treesens.compiler.base.arrays import BoolArray, Int32Array
+from treesens.compiler.base.budget import StopEvent
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.packages import is_installed
 from treesens.compiler.base.plugins import Registry
@@ -226,7 +226,7 @@ class InProcessBackend(Backend):
         limits: Limits,
         on_incumbent: OnIncumbent | None = None,
         *,
-        stop: threading.Event | None = None,
+        stop: StopEvent | None = None,
     ) -> RawOutcome:
         """As `Backend.solve`; returns soon after `stop` is set, with the results found so far."""
 

@@ -1,4 +1,4 @@
-"""Runs every solve in its own process (`compiler/base/child.py`) with limits on time and memory; crashes become reasons.
+"""Runs every solve in its own process (`runtime/child.py`) with limits on time and memory; crashes become reasons.
 
 Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools have conflicting symbols, highspy >= 1.15 and
 OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit: a server process loads only
@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treesens.backends.base import Artifact, Limits, RawOutcome, Termination, get_backend
-from treesens.compiler.base import child as processes
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.budget import Flag
-from treesens.compiler.base.child import Child, Parent, Value, wait_for_news
+from treesens.compiler.base.budget import StopEvent
 from treesens.errors import BackendError, TreesensError
+from treesens.runtime import child as processes
+from treesens.runtime.child import Child, Parent, Value, wait_for_news
 
 _CHECK_SECONDS = 30.0
 _GRACE_SECONDS = 2.0
@@ -154,7 +154,7 @@ class Worker:
 def run_all(
     workers: list[Worker],
     *,
-    stop: Flag | None = None,
+    stop: StopEvent | None = None,
     on_incumbent: Callable[[Worker, BoolArray], None] | None = None,
 ) -> Iterator[tuple[Worker, RawOutcome]]:
     """Waits for workers and yields each outcome as it arrives; if the consumer stops, the remaining workers are killed.
@@ -183,7 +183,7 @@ def run_all(
             worker.close()
 
 
-def solve_isolated(backend: str, artifact: Artifact, limits: Limits, stop: Flag | None = None) -> RawOutcome:
+def solve_isolated(backend: str, artifact: Artifact, limits: Limits, stop: StopEvent | None = None) -> RawOutcome:
     """Runs one solve in one worker."""
     worker = Worker.start(backend, artifact, limits)
     for _, outcome in run_all([worker], stop=stop):

@@ -37,11 +37,11 @@ from treesens.commands.common import (
 )
 from treesens.commands.modules import are_modules, check_modules
 from treesens.commands.outputs import OutputFile, journal_option, open_journal
-from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
 from treesens.compiler.base.option_kinds import Door
 from treesens.compiler.result import Result, Verdict, has_own_fault
 from treesens.errors import InternalError, TreesensError, UsageError, told
 from treesens.report.terminal import say, say_json
+from treesens.runtime.interruption import Hurry, Interruption, interruptible
 
 if TYPE_CHECKING:
     from treesens.records.journal import Journal

@@ -27,11 +27,11 @@ from treesens.commands.common import (
     split,
     trust_option,
 )
-from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.option_kinds import Door
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
 from treesens.report.terminal import say, say_json, say_wrapped
+from treesens.runtime.interruption import interruptible
 from treesens.solve.question import result_of_error
 from treesens.visible import visible
 

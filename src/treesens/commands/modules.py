@@ -13,12 +13,12 @@ import click
 from click.core import ParameterSource
 
 from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED
-from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.option_kinds import Door, declared
 from treesens.compiler.ir.files import is_module_file, read_module
 from treesens.compiler.result import Verdict
 from treesens.errors import UsageError
 from treesens.report.terminal import say_json
+from treesens.runtime.interruption import interruptible
 from treesens.solve.options import Options
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 lowers a typed question and runs a pipeline:
 
 share-copies,unaffected-leaves,aff-reduce,order-predicates{by=gain}
+default,my-pass
 """
 
 from __future__ import annotations
@@ -10,17 +11,16 @@ import re
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import OutOfTime, check_in
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.compiler.base.kept import reuse
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.ir.text import digest, print_module
@@ -30,6 +30,7 @@ from treesens.compiler.passes.base import Pass, PassResult, Postsolve, Relation,
 from treesens.compiler.passes.registry import PASSES
 from treesens.compiler.query.query import Query
 from treesens.errors import InternalError, IRError, PipelineError, TreesensError
+from treesens.runtime.kept import reuse
 
 _SHARED = "merge-guards,drop-dead,unaffected-leaves,share-copies"
 _FOR_SOLVERS = "aff-reduce,gap-objective,score-bounds,order-predicates{by=gain}"
@@ -59,10 +60,44 @@ def pipeline_for(backend: str, pipeline: str) -> str:
 
     The portfolio (`auto`) starts with the engine; for solvers, it compiles the question again with `pipeline`.
     """
-    return "native" if backend in {"native", "auto"} and pipeline in _HELPED else pipeline
+    return _renamed(pipeline, dict.fromkeys(_HELPED, "native")) if backend in {"native", "auto"} else pipeline
+
+
+def pipeline_to_confirm(backend: str, pipeline: str) -> str:
+    """The pipeline for a second opinion: that of a solver must not depend on the engine, which gave the first one."""
+    return pipeline if backend in {"native", "auto"} else _renamed(pipeline, {"default": "independent"})
 
 
 _STEP = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\{([^}]*)\})?\s*(?:,|$)")
+
+
+def _elements(text: str) -> Iterator[tuple[str, str | None, int]]:
+    """The names in a pipeline text, each with its options and its position."""
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None:
+            raise PipelineError(
+                "this is neither a pass nor a pipeline",
+                remedy="write `pass,pass{option=value}` or one of the names " + ", ".join(PIPELINES),
+                place=_place(text, position),
+            )
+        yield match[1], match[2], match.start(1)
+        position = match.end()
+
+
+def _place(text: str, position: int) -> str:
+    return f"`{text}`, character {position + 1}"
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """A pipeline text with other names in place of some."""
+    parts, end = [], 0
+    for name, _, position in _elements(text):
+        if name in names:
+            parts += [text[end:position], names[name]]
+            end = position + len(name)
+    return "".join([*parts, text[end:]])
 
 
 @dataclass(frozen=True)
@@ -121,20 +156,18 @@ class Pipeline:
 
     @staticmethod
     def parse(text: str) -> Pipeline:
-        """A pipeline from its name or text. Raises `PipelineError` with the position in the text and a remedy."""
-        source = PIPELINES.get(text.strip(), text)
+        """A pipeline from a list of passes and named pipelines. Raises `PipelineError` with the position and a remedy."""
         steps: list[Pass] = []
-        position = 0
-        while position < len(source):
-            match = _STEP.match(source, position)
-            if match is None:
-                pointer = f"{source}\n  {' ' * position}^"
-                raise PipelineError(
-                    f"the pipeline does not parse at character {position + 1}:\n  {pointer}",
-                    remedy="write `pass,pass{option=value}` or one of the names " + ", ".join(PIPELINES),
-                )
-            steps.append(_make(match[1], match[2] or ""))
-            position = match.end()
+        for name, options, position in _elements(text):
+            try:
+                if name not in PIPELINES:
+                    steps.append(_make(name, options or ""))
+                elif options is None:
+                    steps += Pipeline.parse(PIPELINES[name]).steps
+                else:
+                    raise PipelineError(f"the pipeline `{name}` has no options", remedy=f"write `{name}`")
+            except PipelineError as error:
+                raise PipelineError(error.message, remedy=error.remedy, place=_place(text, position)) from error
         return Pipeline(tuple(steps), text.strip() or "kant")
 
     def run(
@@ -143,9 +176,11 @@ class Pipeline:
         *,
         verify_each: bool = False,
         keep_each: bool = False,
-        after: Callable[[str, Module], None] | None = None,
+        before: Callable[[str, Module], None] | None = None,
+        after: Callable[[str, Module, PassResult], None] | None = None,
     ) -> Compiled:
-        """Rewrites a module. `keep_each` keeps all steps for validation; `after(pass name, module)` is called after every pass.
+        """Rewrites a module. `keep_each` keeps all steps for validation; `before(pass name, module)` is called before every
+        pass, `after(pass name, module before, result)` after it.
 
         A pass of a plug-in is not trusted: its output is verified, and its input must be unchanged. Raises `PipelineError`, or
         for a built-in pass `InternalError`, that names a failing pass and a file with its input.
@@ -160,6 +195,8 @@ class Pipeline:
         for step in self.steps:
             check_in()
             text, owner = pass_text(step), PASSES.owner(step.name)
+            if before is not None:
+                before(step.name, module)
             start = time.perf_counter()
             with _reproduced(step, owner, module):
                 result = step.run(module) if owner is None else _run_plugin(step, module)
@@ -175,13 +212,13 @@ class Pipeline:
                     f"no verdict would remain valid after `{text}`: the pipeline mixes relaxation and restriction"
                 )
             relation = combined
+            if after is not None:
+                after(step.name, module, replace(result, module=rewritten))
             module = rewritten
             postsolves.append(result.postsolve)
             records.append(
                 StepRecord(text, seconds, size_of(module), dict(result.statistics), result.proof_dependencies)
             )
-            if after is not None:
-                after(step.name, module)
         return Compiled(source, module, tuple(postsolves), relation, tuple(records), tuple(rewrites))
 
 
@@ -244,13 +281,15 @@ def _reproducer(step: Pass, module: Module) -> str:
 
 
 def plugin_passes(pipeline: str) -> list[str]:
-    """The names of the plug-in passes in a pipeline's name or text."""
-    text = PIPELINES.get(pipeline.strip(), pipeline)
-    named = (match[1] for match in _STEP.finditer(text))
-    return [name for name in dict.fromkeys(named) if PASSES.owner(name) is not None]
+    """The names of the plug-in passes in a pipeline text."""
+    found: list[str] = []
+    for name, _, _ in _elements(pipeline):
+        found += plugin_passes(PIPELINES[name]) if name in PIPELINES else [name] if PASSES.owner(name) else []
+    return list(dict.fromkeys(found))
 
 
-def _make(name: str, options: str) -> Pass:
+def pass_class(name: str) -> Any:
+    """The class of a pass. Raises `PipelineError` if the name is unknown or is not that of a pass."""
     try:
         kind = PASSES.get(name)
     except PipelineError as error:
@@ -258,8 +297,13 @@ def _make(name: str, options: str) -> Pass:
             f"{error.remedy}; or a pipeline: {', '.join(PIPELINES)}" if name not in PASSES.names() else error.remedy
         )
         raise PipelineError(error.message, remedy=remedy) from None
-    if not (isinstance(kind, type) and hasattr(kind, "run") and hasattr(kind, "relation")):
+    if not (isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "run") and hasattr(kind, "relation")):
         raise PipelineError(f"the plug-in pass `{name}` is not a pass class", remedy="see docs/extending.md")
+    return kind
+
+
+def _make(name: str, options: str) -> Pass:
+    kind = pass_class(name)
     hints = get_type_hints(kind)
     known = {f.name.replace("_", "-"): f.name for f in fields(kind)}
     values: dict[str, Any] = {}

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array, frozen
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.kept import Kept
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import UNTRIED, base_units, leaf_values
 from treesens.compiler.query.bounds import LogRational, least_units
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept, Space
 from treesens.data.rows import cells_of_rows
+from treesens.runtime.kept import Kept
 
 MOST_COMBINATIONS = 1024
 """Maximum combinations of cells of all sensitive features but the one with most cells; above it, cells are thinned evenly."""

@@ -13,7 +13,6 @@ import numpy as np
 from treesens.binder.file import ResolvedFile, bind
 from treesens.binder.session import Session as Declared
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.base.interruption import Hurry, interruptible
 from treesens.data.tables import Table, read_table
 from treesens.errors import TreesensError, UsageError
 from treesens.frontends.base import LoadedModel
@@ -25,6 +24,7 @@ from treesens.python.answer import Answer, Answers
 from treesens.python.arguments import Data, Model, public
 from treesens.python.settings import checked_options
 from treesens.python.wording import notes_of, warn
+from treesens.runtime.interruption import Hurry, interruptible
 from treesens.solve.options import CallOptions, Options
 from treesens.solve.question import (
     answer_question,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +13,14 @@ from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.ir import Bool, Linear, Module
 from treesens.compiler.legalise import rounding, rows
 from treesens.compiler.legalise.rounding import MARGIN
-from treesens.compiler.passes.base import Pass, Relation, size_of
+from treesens.compiler.passes.base import Relation, size_of
 from treesens.compiler.pipeline import Compiled, Pipeline, compile_query
 from treesens.compiler.query.cases import compiled_part
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.grammar.printing.printer import shown_text
 from treesens.records.model import features_record
+from treesens.records.passes import about
 from treesens.report.english import sentence
 from treesens.report.formulas import constraint_text, domain_text, objective_text
 from treesens.solve.options import Options
@@ -137,21 +137,13 @@ def passes_record(compiled: Compiled, pipeline: str) -> list[dict[str, Any]]:
     return [lowered] + [
         {
             "pass": record.text,
-            "about": about(step),
+            "about": about(type(step)),
             "seconds": round(record.seconds, 6),
             "size": record.size.to_dict(),
             "statistics": record.statistics,
         }
         for step, record in zip(steps, compiled.records, strict=True)
     ]
-
-
-def about(step: Pass) -> str:
-    """The first sentence of a pass's documentation: of its module, or of its class."""
-    text = sys.modules[type(step).__module__].__doc__ or type(step).__doc__ or ""
-    first = " ".join(text.strip().split("\n\n")[0].split())
-    _, colon, rest = first.partition(": ")
-    return (rest if colon and first.startswith(step.name) else first).rstrip(".")
 
 
 def linear_record(module: Module) -> list[dict[str, Any]]:

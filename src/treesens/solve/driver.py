@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,8 +12,7 @@ import numpy as np
 from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, RawOutcome, Termination
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.budget import Budget, OutOfTime, check_in, working_within
-from treesens.compiler.base.kept import reuse
+from treesens.compiler.base.budget import Budget, OutOfTime, StopEvent, check_in, working_within
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.ir.module import ModuleSize
@@ -24,6 +22,7 @@ from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, Proof, Result, Verdict
 from treesens.errors import InternalError
+from treesens.runtime.kept import reuse
 from treesens.solve.bounds import ContradictoryBound, of_form
 from treesens.solve.combine import check_agreement, with_tighter_bound
 from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejected, proves_none
@@ -244,7 +243,7 @@ def limits_of(objective: Objective | None, options: Options, seconds: float) -> 
     return Limits(seconds, options.memory_limit, options.threads, options.seed, tolerance, offset)
 
 
-def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:
+def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: StopEvent | None) -> RawOutcome:
     """The facts of one solve, in a worker process unless the backend is native."""
     if isinstance(backend, InProcessBackend):
         return backend.solve(artifact, limits, stop=stop)

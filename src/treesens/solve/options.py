@@ -6,13 +6,12 @@ worker messages are generated from these declarations (docs/adr/0039).
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
-from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.budget import Budget, StopEvent
 from treesens.compiler.base.option_kinds import (
     Bytes,
     Choice,
@@ -43,8 +42,8 @@ BACKEND = Option(
     more="`auto` is the native engine, with exact solvers racing it.",
 )  # fmt: skip # `compare` takes several
 PIPELINE = Option(
-    Passes(), "kant, ensense, independent, bounded, default, or passes.", short="-p", door=EVERYWHERE,
-    more="[Encodings](encodings.md) lists them; passes are written as `share-copies,order-predicates{by=gain}`.",
+    Passes(), "A list of passes, and of kant, ensense, independent, bounded and default.", short="-p", door=EVERYWHERE,
+    more="[Encodings](encodings.md) lists them; a list is written as `default,order-predicates{by=gain}`.",
 )  # fmt: skip
 TIME_LIMIT = Option(
     Seconds(), "Seconds for each question.", short="-t", door=EVERYWHERE,
@@ -165,7 +164,7 @@ class Options:
                 object.__setattr__(self, name, 0.0)
             object.__setattr__(self, "optimal", False)
 
-    def budget(self, stop: threading.Event | None = None, *, spent: float = 0.0) -> Budget:
+    def budget(self, stop: StopEvent | None = None, *, spent: float = 0.0) -> Budget:
         """The budget of one question, for all work on it; `spent` seconds are already used.
 
         The budget is created once per question and passed on, so that no step restarts the time limit.

@@ -13,13 +13,13 @@ from typing import Final, Protocol
 from treesens.binder.file import ResolvedQuestion
 from treesens.builtin import service
 from treesens.compiler.base.budget import LEAST, Budget, OutOfTime, working_within
-from treesens.compiler.base.kept import reused
-from treesens.compiler.pipeline import compile_query, pipeline_for, reproducers_in
+from treesens.compiler.pipeline import compile_query, pipeline_for, pipeline_to_confirm, reproducers_in
 from treesens.compiler.query.cases import MOST_CASES, compiled_part, too_many_to_split
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Proof, Result, ShareFound, Verdict, afterwards
 from treesens.errors import InternalError, TreesensError, UndecidedError, UsageError
+from treesens.runtime.kept import reused
 from treesens.solve import fits
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import combine, join_opinions
@@ -293,9 +293,7 @@ def _without_certificates(
     if confirm == LIBRARY:
         return confirm_in_library(query.query, result, lambda q, part: answer(q, options, part), budget)
     # A second opinion must not depend on the first.
-    pipeline = (
-        "independent" if options.pipeline == "default" and confirm not in {"native", "auto"} else options.pipeline
-    )
+    pipeline = pipeline_to_confirm(confirm, options.pipeline)
     second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), budget)
     return join_opinions(result, second, confirm)
 

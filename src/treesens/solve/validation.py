@@ -147,7 +147,9 @@ def _solved(backend: Backend, module: Module, budget: Budget) -> RawOutcome:
         outcome = _outcome(backend, artifact, Limits(max(LEAST, budget.left())), budget)
         if outcome.termination is Termination.INFEASIBLE:
             exact = backend.capabilities.proof is Proof.EXACT and not artifact.restricted
-            return outcome if exact else RawOutcome(Termination.UNKNOWN, detail=f"{backend.name} proves within tolerances")
+            return (
+                outcome if exact else RawOutcome(Termination.UNKNOWN, detail=f"{backend.name} proves within tolerances")
+            )
         if outcome.assignment is None or satisfies(module, outcome.assignment[None, :])[0]:
             return outcome
     return RawOutcome(Termination.NUMERICAL, detail=f"the point of {backend.name} is invalid in exact arithmetic")

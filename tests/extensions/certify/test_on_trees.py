@@ -13,11 +13,11 @@ from tests.extensions.certify.made import query_of
 from tests.extensions.certify.models import QUESTIONS, file_of, train
 from treesens.backends.native.tree_question import decide_on_trees
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.kept import reused
 from treesens.compiler.query.query import Query
 from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.produce import _document, _prove_on_trees
 from treesens.extensions.certify.statement import statement_of
+from treesens.runtime.kept import reused
 
 ABOUT_SCORES = ("pair", "two", "one", "free")
 

@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from treesens.compiler.base.child import servers
-from treesens.compiler.base.fork_server import ForkServer
-from treesens.compiler.base.processes import environment
 from treesens.errors import ModelError
 from treesens.extensions.formats import apart
 from treesens.extensions.formats.apart import read_apart
+from treesens.runtime.child import servers
+from treesens.runtime.fork_server import ForkServer
+from treesens.runtime.processes import environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks of a loaded process are for Linux")
 IMPORTS = "import json, os, time"

@@ -20,7 +20,6 @@ from tests.command import CLI
 from tests.commands.test_command_line import run
 from tests.corpus import boosted
 from tests.extensions.sweeps.conftest import QUESTIONS
-from treesens.compiler.base.child import wait_for_news
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.on_processes import Worker
 from treesens.extensions.sweeps.run import sweep
@@ -29,6 +28,7 @@ from treesens.extensions.sweeps.spec import read_spec
 from treesens.extensions.sweeps.worker import Outcome, Shipment, Task
 from treesens.records.journal import Entry, Journal
 from treesens.records.questions import Document, Question, file_digest
+from treesens.runtime.child import wait_for_news
 from treesens.solve.options import Options
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -22,7 +21,7 @@ from treesens.backends.base import (
 from treesens.backends.native.adapter import Adapted, adapt
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.compiler.base.arrays import Int32Array
-from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.budget import Budget, StopEvent
 from treesens.compiler.base.dyadic import Unit, nearest_double
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.ir import Equal, Module
@@ -92,7 +91,7 @@ class NativeBackend(InProcessBackend):
         artifact: Artifact,
         limits: Limits,
         on_incumbent: OnIncumbent | None = None,
-        stop: threading.Event | None = None,
+        stop: StopEvent | None = None,
     ) -> RawOutcome:
         assert isinstance(artifact, NativeArtifact)
         if artifact.module is not None:

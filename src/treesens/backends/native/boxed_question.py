@@ -18,12 +18,12 @@ from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import SLICE, Solver
 from treesens.compiler.base.arrays import BoolArray, Int32Array, frozen
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.kept import Kept
 from treesens.compiler.ir import Equal, Order
 from treesens.compiler.pipeline import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import CellCost, LinearForm, Objective, Query
 from treesens.compiler.query.values import Place
 from treesens.errors import BackendError
+from treesens.runtime.kept import Kept
 
 if TYPE_CHECKING:
     from treesens._engine import Ended

@@ -30,7 +30,6 @@ from treesens.backends.native.score_constraints import (
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.dyadic import nearest_double
-from treesens.compiler.base.kept import Kept, is_reused, reuse
 from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.model.cell_trees import side_by_side
 from treesens.compiler.model.cells import CellEnsemble
@@ -42,6 +41,7 @@ from treesens.compiler.query.query import (
     Query,
 )
 from treesens.compiler.result import NearMiss
+from treesens.runtime.kept import Kept, is_reused, reuse
 
 if TYPE_CHECKING:
     from treesens._engine import PointTrees, RestrictedFacts

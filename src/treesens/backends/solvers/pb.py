@@ -20,8 +20,8 @@ import numpy as np
 
 from treesens.backends.base import Artifact, Backend, Capabilities, Limits, OnIncumbent, Proof, RawOutcome, Termination
 from treesens.backends.text.opb import write_opb
-from treesens.compiler.base.processes import launched
 from treesens.compiler.ir import Module
+from treesens.runtime.processes import launched
 
 VARIABLE = "TREESENS_PB_SOLVER"
 CANDIDATES = ("roundingsat", "exact")

@@ -7,7 +7,6 @@ of such a block, both functions do nothing, so that a pass or a writer needs no 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -19,15 +18,21 @@ LEAST = 0.05
 """Minimum seconds for which a search is worthwhile."""
 
 
+class StopEvent(Protocol):
+    """An event that other code can set, e.g. a `threading.Event`."""
+
+    def is_set(self) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Budget:
     """`deadline` is a time on the monotonic clock, in seconds; `stop`, an event shared by all parts, stops the work early."""
 
     deadline: float
-    stop: threading.Event | None = None
+    stop: StopEvent | None = None
 
     @staticmethod
-    def of(seconds: float, stop: threading.Event | None = None) -> Budget:
+    def of(seconds: float, stop: StopEvent | None = None) -> Budget:
         """A budget of this many seconds that starts now."""
         return Budget(time.monotonic() + seconds, stop)
 
@@ -91,14 +96,10 @@ def working_while(may_go_on: Callable[[], bool]) -> Iterator[None]:
         _CONDITIONS.reset(token)
 
 
-class Flag(Protocol):
-    """A flag that other code can set, e.g. a `threading.Event`."""
-
-    def is_set(self) -> bool: ...
-
-
-def working_within(budget: Budget, *, least: float = 0.0, unless: Flag | None = None) -> AbstractContextManager[None]:
-    """A block of work that is aborted once at most `least` seconds of the budget remain, or the flag `unless` is set."""
+def working_within(
+    budget: Budget, *, least: float = 0.0, unless: StopEvent | None = None
+) -> AbstractContextManager[None]:
+    """A block of work that is aborted once at most `least` seconds of the budget remain, or the event `unless` is set."""
     return working_while(lambda: budget.left() > least and not (unless is not None and unless.is_set()))
 
 

@@ -160,7 +160,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Passes:
-    """A pipeline: a name, or a list of passes."""
+    """A pipeline: a list of passes and named pipelines."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import Int64Array, frozen
 from treesens.compiler.base.dyadic import Unit, to_scaled
 from treesens.compiler.base.floats import Float64, NumberType, largest_true
-from treesens.compiler.base.kept import Kept
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.ensemble import Ensemble
+from treesens.runtime.kept import Kept
 
 BEYOND = 1 << SCORE_BITS
 """A number beyond every score; bounds that no score reaches are clipped to this number."""

@@ -11,6 +11,7 @@ Because these leaves cancel, the linear relaxation of the new row is stronger th
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ from treesens.compiler.base.arrays import Int64Array, distinct
 from treesens.compiler.ir import TRUE, ExactlyOne, Linear, Module
 from treesens.compiler.ir.rewrite import Substitution, fold_terms
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes, smallest_of_class
+from treesens.compiler.passes.remarks import Remark
 from treesens.compiler.passes.unaffected_leaves import unaffected_pairs
 
 
@@ -27,11 +29,15 @@ from treesens.compiler.passes.unaffected_leaves import unaffected_pairs
 class AffReduce:
     name: ClassVar[str] = "aff-reduce"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "aff rows": "sums of two opposed rows",
+        "aff terms": "terms in these sums",
+    }
 
     def run(self, module: Module) -> PassResult:
         rows = [add_rows(left, right, name=f"aff.{left.name}.{right.name}") for left, right in opposed_rows(module)]
         if not rows:
-            return PassResult(module, statistics={"aff rows": 0, "aff terms": 0})
+            return PassResult(module, statistics={"aff rows": 0, "aff terms": 0}, remarks=lambda: _missed(module))
         known = guard_classes(module)
         same = smallest_of_class(module.variables, *(known[side] for side in unaffected_pairs(module)))
         merge = Substitution((same[known] * 2).astype(np.int32), module.variables)
@@ -41,7 +47,8 @@ class AffReduce:
             reduced.append(Linear(row.name, variables, coefficients, row.bound - constant, row.shift, implied=True))
         # A row without terms, 0 >= bound, is left to score-bounds and the backends.
         terms = sum(len(row.variables) for row in reduced)
-        return PassResult(module.with_ops(*reduced), statistics={"aff rows": len(reduced), "aff terms": terms})
+        statistics = {"aff rows": len(reduced), "aff terms": terms}
+        return PassResult(module.with_ops(*reduced), statistics=statistics, remarks=lambda: _missed(module))
 
 
 def opposed_rows(module: Module) -> list[tuple[Linear, Linear]]:
@@ -49,14 +56,11 @@ def opposed_rows(module: Module) -> list[tuple[Linear, Linear]]:
     leaf_key, point_of = _leaf_identity(module)
     rows = []
     for row in module.ops_of(Linear):
-        if row.when != TRUE or row.implied or len(row.variables) == 0 or np.any(leaf_key[row.variables] < 0):
+        if _unfit(row, leaf_key, point_of):
             continue
         points = distinct(point_of[row.variables])
-        # Rows over leaves that two points share are already reduced, or belong to several points.
-        exclusive = points[points >= 0]
-        if len(exclusive) <= 1:
-            order = np.argsort(leaf_key[row.variables], kind="stable")
-            rows.append((row, leaf_key[row.variables][order], row.coefficients[order], tuple(exclusive.tolist())))
+        order = np.argsort(leaf_key[row.variables], kind="stable")
+        rows.append((row, leaf_key[row.variables][order], row.coefficients[order], tuple(points[points >= 0].tolist())))
     pairs = []
     for i, (left, left_key, left_values, left_points) in enumerate(rows):
         for right, right_key, right_values, right_points in rows[i + 1 :]:
@@ -65,6 +69,30 @@ def opposed_rows(module: Module) -> list[tuple[Linear, Linear]]:
             if np.array_equal(left_key, right_key) and np.array_equal(left_values, -right_values):
                 pairs.append((left, right))
     return pairs
+
+
+def _unfit(row: Linear, leaf_key: Int64Array, point_of: Int64Array) -> str:
+    """Why no row can be opposed to this one; empty if one can."""
+    if row.when != TRUE:
+        return "it is conditional"
+    if row.implied:
+        return "other rows imply it"
+    if len(row.variables) == 0 or np.any(leaf_key[row.variables] < 0):
+        return "it has terms other than leaves, or none"
+    # Rows over leaves that two points share are already reduced, or belong to several points.
+    points = distinct(point_of[row.variables])
+    return "its leaves belong to several points" if np.count_nonzero(points >= 0) > 1 else ""
+
+
+def _missed(module: Module) -> Iterator[Remark]:
+    leaf_key, point_of = _leaf_identity(module)
+    used = {id(row) for pair in opposed_rows(module) for row in pair}
+    for row in module.ops_of(Linear):
+        if id(row) not in used:
+            why = _unfit(row, leaf_key, point_of) or "no row of another point has the opposite coefficients"
+            yield Remark(
+                "missed", f"terms of a row without an opposed row: {why}", len(row.variables), f"row {row.name}"
+            )
 
 
 def add_rows(left: Linear, right: Linear, *, name: str) -> Linear:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.ir import Equal, Membership, Module, Order
 from treesens.compiler.ir.module import ModuleSize, literal_values
+
+if TYPE_CHECKING:
+    from treesens.compiler.passes.remarks import Remark
 
 
 class Relation(Enum):
@@ -89,7 +93,8 @@ class PassResult:
     """The result of a pass: the new module, the mapping back to the old module, and `statistics` for display.
 
     `proof_dependencies` lists external proofs that the rewrite uses, e.g. bounds of the native engine. A `none` needs them all.
-    `forward` is needed for validation if a new variable is not the image of an old one (docs/extending.md).
+    `forward` is needed for validation if a new variable is not the image of an old one (docs/extending.md). `remarks` says what
+    the pass could not change; it is called only if remarks are shown (`passes/remarks.py`).
     """
 
     module: Module
@@ -97,11 +102,12 @@ class PassResult:
     statistics: dict[str, int] = field(default_factory=dict)
     proof_dependencies: tuple[str, ...] = ()
     forward: Forward | None = None
+    remarks: Callable[[], Iterable[Remark]] = tuple
 
 
 @runtime_checkable
 class Pass(Protocol):
-    """A rewrite of modules."""
+    """A rewrite of modules. The optional class variable `statistics_names` maps every reported statistic to its meaning."""
 
     name: ClassVar[str]
     relation: ClassVar[Relation]

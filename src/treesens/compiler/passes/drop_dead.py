@@ -7,6 +7,7 @@ merged, and the last of these cells represents them (`extensions/certify/proof_t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,12 +31,17 @@ from treesens.compiler.ir import (
 from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.ir.rewrite import Substitution, substitute
 from treesens.compiler.passes.base import Chain, PassResult, Relation
+from treesens.compiler.passes.remarks import Places, Remark
 
 
 @dataclass(frozen=True)
 class DropDead:
     name: ClassVar[str] = "drop-dead"
     relation: ClassVar[Relation] = Relation.EQUISATISFIABLE
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "leaves dropped": "leaves that cannot be reached",
+        "predicates dropped": "predicates that nothing uses",
+    }
 
     def run(self, module: Module) -> PassResult:
         target = np.arange(module.variables, dtype=np.int32) * 2
@@ -52,9 +58,8 @@ class DropDead:
         unused = _unused_predicates(reduced)
         second = Substitution.compact(_merge_unused(reduced, unused))
         final = reduced if second.changes_nothing else substitute(reduced, second)
-        return PassResult(
-            final, Chain((by, second)), {"leaves dropped": int(dead.sum()), "predicates dropped": int(unused.sum())}
-        )
+        statistics = {"leaves dropped": int(dead.sum()), "predicates dropped": int(unused.sum())}
+        return PassResult(final, Chain((by, second)), statistics, remarks=lambda: _missed(final))
 
 
 def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
@@ -110,8 +115,15 @@ def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
                     target[leaves[target[leaves] != FALSE]] = TRUE
 
 
-def _unused_predicates(module: Module) -> BoolArray:
-    """Marks order predicates that neither an op nor the objective uses. Tables use every predicate of their block."""
+def _missed(module: Module) -> list[Remark]:
+    only_in_tables = np.flatnonzero(_unused_predicates(module, tables=False) & ~_unused_predicates(module))
+    return Places(module).remarks("missed", "not dropped: a table uses all predicates of its feature", only_in_tables)
+
+
+def _unused_predicates(module: Module, *, tables: bool = True) -> BoolArray:
+    """Marks order predicates that neither an op nor the objective uses. Tables, unless they are ignored, use every predicate of
+    their block.
+    """
     used = np.zeros(module.variables, bool)
     for op in module.ops:
         match op:
@@ -124,7 +136,7 @@ def _unused_predicates(module: Module) -> BoolArray:
                 used[op.variables] = True
                 if op.when >= 0:
                     used[op.when >> 1] = True
-            case Membership():
+            case Membership() if tables:
                 for order in op.orders:
                     used[module.blocks[order].variables] = True
     if module.objective is not None:

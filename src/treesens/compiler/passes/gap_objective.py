@@ -7,6 +7,7 @@ The objective is the sum of the left-hand sides of two opposed gap rows, and is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -22,6 +23,7 @@ from treesens.compiler.passes.base import PassResult, Relation, guard_classes
 class GapObjective:
     name: ClassVar[str] = "gap-objective"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {"guides": "objectives that only guide the search"}
 
     def run(self, module: Module) -> PassResult:
         pairs = opposed_rows(module) if module.objective is None else []

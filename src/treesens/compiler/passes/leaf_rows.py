@@ -12,6 +12,7 @@ that requires p[j] also requires every p[k] with k >= j. For a single tree and f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ from treesens.compiler.base.arrays import Int32Array, Int64Array, concatenated_r
 from treesens.compiler.ir import ExactlyOne, LeafImplies, LeafSum, Module, Op, Order
 from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation
+from treesens.compiler.passes.remarks import Places, Remark
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class LeafRows:
 
     name: ClassVar[str] = "leaf-rows"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "rows before": "leaf-sum rows of the input",
+        "rows": "leaf-sum rows of the output",
+    }
 
     def run(self, module: Module) -> PassResult:
         leaves, literals = leaf_implications(module)
@@ -37,9 +43,16 @@ class LeafRows:
         rows = _aggregate(module, leaves, literals, self.intervals)
         ops: list[Op] = [op for op in module.ops if not isinstance(op, LeafSum | LeafImplies)]
         before = sum(len(op.literals) for op in module.ops_of(LeafSum))
-        return PassResult(
-            replace(module, ops=(rows, *ops)), statistics={"rows before": before, "rows": len(rows.literals)}
-        )
+        statistics = {"rows before": before, "rows": len(rows.literals)}
+        return PassResult(replace(module, ops=(rows, *ops)), statistics=statistics, remarks=lambda: _missed(module))
+
+
+def _missed(module: Module) -> list[Remark]:
+    _, block_of = _positions(module)
+    _, literals = leaf_implications(module)
+    guards = literals >> 1
+    why = "without order: their rows have no leaves with tighter predicates"
+    return Places(module).remarks("missed", why, guards[block_of[guards] < 0])
 
 
 def _tree_of(module: Module) -> list[Int64Array]:

@@ -10,6 +10,7 @@ these guards); `by=uses` sorts features by the number of rows that mention them;
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -29,6 +30,7 @@ class OrderPredicates:
 
     name: ClassVar[str] = "order-predicates"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {"blocks moved": "order blocks that have a new position"}
 
     def run(self, module: Module) -> PassResult:
         weight = _weights(module, self.by)

@@ -8,6 +8,7 @@ not reached" for every leaf that is worse than the best leaf of its tree by more
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -17,12 +18,17 @@ from treesens.compiler.base.arrays import BoolArray, IntegerArray
 from treesens.compiler.ir import TRUE, ExactlyOne, Facts, Linear, Module, Op, Order
 from treesens.compiler.ir.rewrite import contradiction
 from treesens.compiler.passes.base import PassResult, Relation
+from treesens.compiler.passes.remarks import Remark
 
 
 @dataclass(frozen=True)
 class ScoreBounds:
     name: ClassVar[str] = "score-bounds"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "rows decided": "rows that all inputs or no inputs satisfy",
+        "leaves out of reach": "leaves that no solution reaches",
+    }
 
     def run(self, module: Module) -> PassResult:
         dead = np.zeros(module.variables, bool)
@@ -46,7 +52,16 @@ class ScoreBounds:
         if dead.any():
             ops.append(Facts((np.flatnonzero(dead) * 2 + 1).astype(np.int32)))
         statistics = {"rows decided": decided, "leaves out of reach": int(dead.sum())}
-        return PassResult(replace(module, ops=tuple(ops)), statistics=statistics)
+        return PassResult(replace(module, ops=tuple(ops)), statistics=statistics, remarks=lambda: _missed(module))
+
+
+def _missed(module: Module) -> Iterator[Remark]:
+    for row in module.ops_of(Linear):
+        bounds = RowBounds(module, row)
+        if bounds.smallest < row.bound <= bounds.greatest:
+            more = "" if row.when == TRUE else ", and it excludes no leaves, because it is conditional"
+            why = f"terms of an undecided row: its bound is between the extremes of its left-hand side{more}"
+            yield Remark("missed", why, len(row.variables), f"row {row.name}")
 
 
 class RowBounds:

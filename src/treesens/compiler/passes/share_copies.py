@@ -7,6 +7,7 @@ points, and repeated rows are dropped.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,19 +17,37 @@ from treesens.compiler.base.arrays import Int32Array, concatenated_ranges, disti
 from treesens.compiler.ir import Block, ExactlyOne, LeafImplies, LeafSum, Membership, Module, Op, Order
 from treesens.compiler.ir.rewrite import Substitution, dedupe_leaf_sums, rearranged, substitute
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes
+from treesens.compiler.passes.remarks import Places, Remark
+from treesens.compiler.passes.unaffected_leaves import copies
 
 
 @dataclass(frozen=True)
 class ShareCopies:
     name: ClassVar[str] = "share-copies"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {"variables shared": "variables that became another one"}
 
     def run(self, module: Module) -> PassResult:
         representative = guard_classes(module)
         by = Substitution.compact((representative * 2).astype(np.int32))
         merged = _merge_units(_merge_orders(substitute(module, by)))
         merged = _merge_tables(_merge_rows(merged))
-        return PassResult(merged, by, {"variables shared": module.variables - by.variables})
+        statistics = {"variables shared": module.variables - by.variables}
+        return PassResult(merged, by, statistics, remarks=lambda: _missed(merged))
+
+
+def _missed(module: Module) -> Iterator[Remark]:
+    places = Places(module)
+    copied: dict[int, list[Int32Array]] = {}
+    for block in module.blocks_of(Order):
+        copied.setdefault(block.feature, []).append(block.variables)
+    for first, *others in copied.values():
+        for variables in others:
+            differ = np.setdiff1d(variables, first)
+            yield from places.remarks("missed", "not shared: they may differ between the points", differ)
+    for left, right in copies(module):
+        differ = left[left != right]
+        yield from places.remarks("missed", "not shared: no row equates the indicators of the points", differ)
 
 
 def _merge_orders(module: Module) -> Module:

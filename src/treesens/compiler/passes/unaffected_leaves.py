@@ -8,6 +8,7 @@ theorem thm:optimisations-are-sound of the paper, the solutions stay the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,19 +18,38 @@ from treesens.compiler.base.arrays import Int32Array, Int64Array, begins_run, di
 from treesens.compiler.ir import Equal, ExactlyOne, Module
 from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes
+from treesens.compiler.passes.remarks import Places, Remark
 
 
 @dataclass(frozen=True)
 class UnaffectedLeaves:
     name: ClassVar[str] = "unaffected-leaves"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "unaffected leaves": "leaves whose indicators are equal for two points"
+    }
 
     def run(self, module: Module) -> PassResult:
         left, right = unaffected_pairs(module)
-        if len(left) == 0:
-            return PassResult(module, statistics={"unaffected leaves": 0})
         equal = Equal(left * np.int32(2), right * np.int32(2))
-        return PassResult(module.with_ops(equal), statistics={"unaffected leaves": len(left)})
+        after = module.with_ops(equal) if len(left) else module
+        return PassResult(after, statistics={"unaffected leaves": len(left)}, remarks=lambda: _missed(module))
+
+
+def _missed(module: Module) -> Iterator[Remark]:
+    """A leaf that depends on several features is counted for each of them."""
+    places = Places(module)
+    leaves, literals = leaf_implications(module)
+    image = guard_classes(module)[literals >> 1] << 1 | (literals & 1)
+    for left, right in copies(module):
+        copy, first = np.full((2, module.variables), -1, np.int64)
+        copy[left], copy[right], first[left], first[right] = right, left, left, left
+        guard = np.flatnonzero(copy[leaves] >= 0)
+        known = leaves.astype(np.int64) << 32 | image
+        guard = guard[~np.isin(copy[leaves[guard]] << 32 | image[guard], known)]
+        for place, here in places.groups(literals[guard] >> 1):
+            why = f"not equated: guards on {place} may differ between the points"
+            yield from places.remarks("missed", why, first[leaves[guard[here]]])
 
 
 def copies(module: Module) -> list[tuple[Int32Array, Int32Array]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +11,7 @@ import numpy as np
 from treesens.backends.base import Limits, Termination
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
+from treesens.compiler.base.budget import StopEvent
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.ir import Equal, Order
 from treesens.compiler.pipeline import compile_query, decide_at_compile_time
@@ -76,7 +76,7 @@ class IncrementalSearch:
         costs: dict[int, FloatArray] | None,
         most: float,
         seconds: float,
-        stop: threading.Event | None,
+        stop: StopEvent | None,
         *,
         optimize: bool = True,
     ) -> GroupOutcome:

@@ -23,11 +23,11 @@ import numpy as np
 from treesens._engine import RegionGrower, ValueTrees
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import Unit
-from treesens.compiler.base.kept import Kept
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
 from treesens.compiler.model.scores import BEYOND, base_units, leaf_values
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, AvoidBoxes, CellSet, Constraint, Query, SameExcept
 from treesens.compiler.result import Region
+from treesens.runtime.kept import Kept
 
 _WEIGHT_BITS = 60
 _ROW_BITS = 124

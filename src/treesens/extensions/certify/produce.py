@@ -19,7 +19,6 @@ from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.dyadic import Unit
-from treesens.compiler.base.kept import Kept, reuse
 from treesens.compiler.pipeline import compile_query
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
@@ -38,6 +37,7 @@ from treesens.extensions.certify.statement import NoCertificate, Statement, lear
 from treesens.extensions.certify.sums import with_cell_rows
 from treesens.extensions.certify.tree_proof import TreeProof, prove_on_trees
 from treesens.extensions.certify.whole import unsaid, whole_of_inputs
+from treesens.runtime.kept import Kept, reuse
 from treesens.values.relations import better_than
 from treesens.values.verify import Witness
 

@@ -22,7 +22,6 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.base.dyadic import Unit
-from treesens.compiler.base.kept import Kept
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query import query as q
@@ -34,6 +33,7 @@ from treesens.compiler.query.query import AtLeast, LinearForm, Query
 from treesens.compiler.query.values import LinearTerm, ValueSum
 from treesens.errors import ModelError
 from treesens.extensions.certify.trees import trees_file
+from treesens.runtime.kept import Kept
 
 FORMATS = ("xgboost-json", "xgboost-ubj")
 """Model formats that the checker can read; for other models, the checker reads the output of `trees_file`."""

@@ -12,8 +12,8 @@ import numpy as np
 from treesens.backends.native.solver import certified
 from treesens.backends.native.tree_question import RunningSearch, ask
 from treesens.compiler.base.arrays import Int32Array
-from treesens.compiler.base.kept import reuse
 from treesens.compiler.query.query import Query
+from treesens.runtime.kept import reuse
 
 if TYPE_CHECKING:
     from treesens._engine import ProofFacts

@@ -53,6 +53,8 @@ def _check_case(step: Pass, module: Module) -> tuple[Outcome, str]:
         return Outcome.FAILED, f"run returned {type(result).__name__}"
     if digest(module) != before:
         return Outcome.FAILED, "the pass changed its input"
+    if undeclared := result.statistics.keys() - getattr(step, "statistics_names", {}).keys():
+        return Outcome.FAILED, f"statistics that `statistics_names` does not declare: {', '.join(sorted(undeclared))}"
     verify(result.module)
     rewrite = Rewrite(step, step.name, module, result)
     if (words := misfit(rewrite)) is not None:

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 
-from treesens.compiler.base.child import NoValue, Parent, run
 from treesens.errors import ModelError
+from treesens.runtime.child import NoValue, Parent, run
 
 _asked: set[str] = set()
 """Modules that were requested before; a fork server is started only for later files, because its start delays the first."""

@@ -15,9 +15,9 @@ import click
 from treesens.commands import common
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import make_folder, write_atomically
-from treesens.compiler.base.interruption import interruptible
 from treesens.errors import OverwriteError, UsageError
 from treesens.report.terminal import say, say_json
+from treesens.runtime.interruption import interruptible
 
 if TYPE_CHECKING:
     from treesens.extensions.reduce.ddmin import Files

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from treesens.commands.opt import read_module
 from treesens.compiler.base.arrays import indptr_of
 from treesens.compiler.ir import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership, Module, Op
+from treesens.compiler.ir.files import read_module
 from treesens.compiler.ir.module import FALSE, TRUE
 from treesens.compiler.ir.rewrite import Substitution, substitute
 from treesens.compiler.ir.text import print_module

@@ -20,11 +20,11 @@ from typing import Protocol
 from treesens.backends.base import Termination
 from treesens.commands.common import chosen, load_file
 from treesens.commands.compare import Cell, disagreement
-from treesens.compiler.base.child import Child, Parent, wait_for_news
 from treesens.compiler.base.floats import float_of
-from treesens.compiler.base.processes import launched
 from treesens.compiler.result import Result, Sense, Verdict
 from treesens.errors import InternalError, UsageError, told
+from treesens.runtime.child import Child, Parent, wait_for_news
+from treesens.runtime.processes import launched
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question
 

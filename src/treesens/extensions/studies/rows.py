@@ -21,7 +21,6 @@ from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.dyadic import Unit, to_scaled
 from treesens.compiler.base.floats import NumberType, ceil_to
-from treesens.compiler.base.kept import Kept
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import BEYOND, UNTRIED, leaf_values
 from treesens.compiler.query.bounds import LogRational
@@ -37,6 +36,7 @@ from treesens.extensions.answers.evaluate_rows import (
     sums_of_cells,
 )
 from treesens.extensions.studies.decisions import Between, Decision
+from treesens.runtime.kept import Kept
 from treesens.solve.tasks.data_rows import EventRows, legal_rows
 
 WALKS_PER_SECOND = 60_000_000

@@ -11,12 +11,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.model.evaluate import LibraryReplay, Predicted
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import libraries_of
+from treesens.runtime.interruption import Hurry
 from treesens.solve.options import Options
 from treesens.solve.question import with_certificates
 

@@ -7,13 +7,13 @@ at a time to find the one that kills its worker. A question fails for good after
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from treesens.compiler.base.budget import StopEvent
 from treesens.errors import UsageError
 from treesens.extensions.sweeps.clusters import Cluster, dask_cluster, ray_cluster
 from treesens.extensions.sweeps.on_processes import lost_twice, on_processes
@@ -43,7 +43,7 @@ class Executor:
         return replace(self, jobs=min(self.jobs, max(1, count)))
 
     def run(
-        self, take: Next, shipments: Mapping[str, Shipment], limit: float, stop: threading.Event | None = None
+        self, take: Next, shipments: Mapping[str, Shipment], limit: float, stop: StopEvent | None = None
     ) -> Iterator[Outcome]:
         """The outcomes of all tasks from `take`, in order of completion.
 

@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from treesens.compiler.base.child import Child, wait_for_news
+from treesens.compiler.base.budget import StopEvent
 from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_tasks
+from treesens.runtime.child import Child, wait_for_news
 
 _LOOK_SECONDS = 0.05
 _LAST_WORDS_SECONDS = 0.3
@@ -130,7 +131,7 @@ def on_processes(
     shipments: Mapping[str, Shipment],
     jobs: int,
     patience: float,
-    stop: threading.Event | None,
+    stop: StopEvent | None,
 ) -> Iterator[Outcome]:
     """The outcomes of all tasks from `take`, which is called again after every outcome, even after it has returned None.
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from treesens.binder.file import ResolvedQuestion
 from treesens.commands.check import Faults
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.interruption import Interruption
 from treesens.compiler.result import Result, Verdict, afterwards
 from treesens.errors import UsageError
+from treesens.runtime.interruption import Interruption
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question, located, with_certificates, with_nothing_else
 

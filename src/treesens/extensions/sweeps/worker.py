@@ -24,10 +24,8 @@ import numpy as np
 
 from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.child import Parent
+from treesens.compiler.base.budget import Budget, StopEvent
 from treesens.compiler.base.folders import Content, read_content, write_content
-from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError, TreesensError, told
@@ -36,6 +34,8 @@ from treesens.extensions.certify.statement import NoCertificate, remember_file
 from treesens.extensions.sweeps.order import MODELS_AT_A_TIME
 from treesens.extensions.sweeps.parts import Part, within
 from treesens.records.questions import Document, file_digest, open_session
+from treesens.runtime.child import Parent
+from treesens.runtime.fork_server import cpu_seconds
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question, with_certificates
@@ -118,7 +118,7 @@ _warmed: set[str] = set()
 """Documents whose libraries have been loaded."""
 
 
-def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = None) -> Outcome:
+def answer_task(shipment: Shipment, task: Task, stop: StopEvent | None = None) -> Outcome:
     """Answers one question. Every error becomes a failure, never a verdict."""
     try:
         made = _answer(shipment, task, stop)
@@ -137,7 +137,7 @@ def answer_tasks(parent: Parent) -> None:
         parent.send(answer_task(*asked))
 
 
-def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Outcome:
+def _answer(shipment: Shipment, task: Task, stop: StopEvent | None) -> Outcome:
     session, names = open_shipment(shipment)
     if task.question not in names:
         raise DataError(f"the document has no question `{task.question}`", place=shipment.document.name)

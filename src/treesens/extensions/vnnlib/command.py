@@ -8,9 +8,9 @@ import click
 
 from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, SECONDS, option_like, write_output
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.interruption import interruptible
 from treesens.errors import DataError, UsageError
 from treesens.report.terminal import say
+from treesens.runtime.interruption import interruptible
 
 
 @click.command("vnnlib")

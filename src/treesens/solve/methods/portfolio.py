@@ -18,13 +18,13 @@ from math import inf
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
 from treesens.backends.native.backend import NativeBackend
 from treesens.backends.worker import Worker, run_all, start_loading
-from treesens.compiler.base.budget import Budget, Flag, OutOfTime, working_within
-from treesens.compiler.base.interruption import Hurry
+from treesens.compiler.base.budget import Budget, OutOfTime, StopEvent, working_within
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import Compilation, compile_query, pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import BackendError
+from treesens.runtime.interruption import Hurry
 from treesens.solve.conclude import decided_by_compiler
 from treesens.solve.driver import (
     FIRST_MOMENT,
@@ -116,7 +116,7 @@ class EngineRun:
 class _Either:
     """A flag that is set if one of several flags is set; `run_all` polls it."""
 
-    def __init__(self, *flags: Flag | None) -> None:
+    def __init__(self, *flags: StopEvent | None) -> None:
         self.flags = [flag for flag in flags if flag is not None]
 
     def is_set(self) -> bool:

@@ -14,12 +14,12 @@ from dataclasses import replace
 
 from treesens.backends.native.tree_question import TreeOptimum, TreeOutcome, decide_on_trees, maximise_on_trees
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.kept import is_reused
 from treesens.compiler.query.cases import every_case
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import ObjectiveValue, Result
+from treesens.runtime.kept import is_reused
 from treesens.solve.bounds import of_form
 from treesens.solve.conclude import Facts, attempt_of, conclude_facts, leave_rejected, shown_optimum
 from treesens.solve.fits import is_large

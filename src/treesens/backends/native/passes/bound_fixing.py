@@ -16,6 +16,7 @@ solutions remain. Modules that the engine does not support (unmerged copies, lea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +28,7 @@ from treesens.compiler.base.arrays import BoolArray, Int32Array, distinct, indpt
 from treesens.compiler.ir import Bool, Clauses, Facts, Membership, Module, Op, Order
 from treesens.compiler.ir.rewrite import contradiction
 from treesens.compiler.passes.base import PassResult, Relation
+from treesens.compiler.passes.remarks import Remark
 from treesens.errors import BackendError
 
 PREMISE = "bounds of the native engine (exact)"
@@ -41,19 +43,26 @@ class BoundFixing:
 
     name: ClassVar[str] = "bound-fixing"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "a start is known": "1 if the module has a start, so that nothing is bounded",
+        "declined": "1 if the engine does not accept the module",
+        "refuted": "1 if no solution remains",
+        "cells out of reach": "cells that no solution uses",
+        "leaves out of reach": "leaves that no solution reaches",
+    }
 
     def run(self, module: Module) -> PassResult:
         if module.variables == 0 or module.contradictory:
             return PassResult(module)
         decides = not module.optimises
         if decides and module.warm_start is not None:
-            return PassResult(module, statistics={"a start is known": 1})  # one solution is enough
+            return _unchanged(module, "a start is known", "a start is known, and one solution is enough")
         try:
             adapted = adapt(module)
             fixing = Solver(adapted.problem, max_bytes=HELP_BYTES).fix(self.work, probe=self.probe)
-        except (BackendError, ValueError, MemoryError):
+        except (BackendError, ValueError, MemoryError) as error:
             # The engine does not accept the module, rejects it after checking, or runs out of memory.
-            return PassResult(module, statistics={"declined": 1})
+            return _unchanged(module, "declined", f"the engine declines the module: {str(error).partition(chr(10))[0]}")
         if fixing.infeasible:
             return PassResult(
                 module.with_ops(contradiction()), statistics={"refuted": 1}, proof_dependencies=(PREMISE,)
@@ -68,6 +77,11 @@ class BoundFixing:
             ops.append(Clauses(indptr_of([2] * len(cells.holes)), np.array(cells.holes, np.int32).ravel()))
         statistics = {"cells out of reach": cells.count, "leaves out of reach": len(leaves)}
         return PassResult(module.with_ops(*ops), statistics=statistics, proof_dependencies=(PREMISE,) if ops else ())
+
+
+def _unchanged(module: Module, statistic: str, why: str) -> PassResult:
+    remark = Remark("missed", f"variables not bounded: {why}", module.variables, "module")
+    return PassResult(module, statistics={statistic: 1}, remarks=lambda: [remark])
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ verified. Run warm-start last: passes that renumber variables discard the start.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -30,6 +31,10 @@ class WarmStart:
 
     name: ClassVar[str] = "warm-start"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
+    statistics_names: ClassVar[Mapping[str, str]] = {
+        "starts": "solutions found",
+        "declined": "1 if the engine does not accept the module",
+    }
 
     def run(self, module: Module) -> PassResult:
         if module.variables == 0 or module.contradictory:

@@ -31,7 +31,6 @@ from treesens.commands.outputs import journal_option, open_journal
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import write_atomically
-from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.result import have_own_fault
 from treesens.errors import InternalError, TreesensError, UsageError, told
 from treesens.extensions.studies.commands.study_options import option_of
@@ -40,6 +39,7 @@ from treesens.extensions.studies.shared_records import ManifestRecord, manifest_
 from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of
 from treesens.records.plain import plain
 from treesens.report.terminal import say
+from treesens.runtime.interruption import interruptible
 
 if TYPE_CHECKING:
     from treesens.records.journal import KeptAnswers

@@ -16,13 +16,13 @@ from typing import Any
 from treesens.builtin import STUDIES
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.files import check_output, one_run
-from treesens.compiler.base.interruption import interruptible
 from treesens.extensions.studies.python.study_options import annotation_of, default_of, taken
 from treesens.extensions.studies.python.study_results import RESULTS, Called, PicturedResult, StudyResult
 from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
 from treesens.python.arguments import bound_arguments
 from treesens.python.questions import load, table_of
 from treesens.python.wording import typed, warn
+from treesens.runtime.interruption import interruptible
 
 
 def calls() -> Iterator[Study[Any, Any]]:

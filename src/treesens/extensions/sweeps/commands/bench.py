@@ -20,8 +20,8 @@ from treesens.commands.common import (
 )
 from treesens.commands.outputs import OutputFile, warn_of_journal
 from treesens.compiler.base.files import write_atomically
-from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
+from treesens.runtime.interruption import interruptible
 
 
 @click.command("bench")

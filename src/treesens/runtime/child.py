@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from treesens.compiler.base.fork_server import Forked, Place, Servers, serve
-from treesens.compiler.base.processes import die_with_starter, environment
+from treesens.runtime.fork_server import Forked, Place, Servers, serve
+from treesens.runtime.processes import die_with_starter, environment
 
 GRACE_SECONDS = 2.0
 """Seconds within which a process must exit by itself after it has closed its pipe."""
@@ -289,4 +289,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     # Messages are instances of the module's classes, not of the script's.
-    importlib.import_module("treesens.compiler.base.child").main()
+    importlib.import_module("treesens.runtime.child").main()

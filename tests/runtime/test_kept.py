@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from treesens.compiler.base import kept
-from treesens.compiler.base.kept import Kept, forget
+from treesens.runtime import kept
+from treesens.runtime.kept import Kept, forget
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 LAST_WORDS = """
-from treesens.compiler.base import kept  # before the engine: modules are cleared in reverse order
+from treesens.runtime import kept  # before the engine: modules are cleared in reverse order
 import numpy as np
 from tests.questions import random_query
 from treesens.backends.native.tree_question import bound_question

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treesens.compiler.base.kept import reuse, reused
+from treesens.runtime.kept import reuse, reused
 
 
 class Owner:

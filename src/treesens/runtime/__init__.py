@@ -1,0 +1,1 @@
+"""Threads, processes and signals: child processes, Ctrl-C, and the cache that threads share."""
