@@ -236,7 +236,7 @@ def test_a_legend_says_what_every_variable_of_the_text_is(folder: Path) -> None:
 
 
 def test_a_text_says_that_its_objective_only_guides(folder: Path) -> None:
-    words = "The objective only guides: its value has no meaning"
+    words = "The objective only guides the search: its value has no meaning"
     for target, mark in (("lp", "\\"), ("mps", "*")):
         for pipeline, guided in (("ensense", True), ("kant", False)):
             done = run(folder, "emit", "q.sens", "--to", target, "-p", pipeline)

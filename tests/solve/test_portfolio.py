@@ -223,4 +223,4 @@ def test_what_a_solver_misses_within_its_tolerances_stands() -> None:
     written = emit(compile_query(query, "default"), rounding, Options())
     planted = RawOutcome(Termination.INFEASIBLE)
     assert ledger.record_facts(compilation, rounding, written, planted, {}, earlier=found) is None
-    assert "a witness is verified" in ledger.attempts[-1].detail
+    assert "a verified witness exists" in ledger.attempts[-1].detail
