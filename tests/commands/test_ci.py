@@ -43,7 +43,7 @@ def test_several_files_have_one_exit_code(folder: Path, treesens: Callable[..., 
     assert treesens("check", folder / "good.sens", folder / "good.sens").code == 0
     refused = treesens("check", folder / "good.sens", folder / "bad.sens", "up")
     assert refused.code == 1
-    assert "after a single file" in refused.err
+    assert "query names with one file" in refused.err
 
 
 def test_junit_has_a_case_per_question(folder: Path, tmp_path: Path, treesens: Callable[..., Any]) -> None:

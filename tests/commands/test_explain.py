@@ -168,7 +168,7 @@ def test_python_explains_texts_and_objects(model_file: Path) -> None:
 def test_python_names_what_is_wrong(sens_file: Path, model_file: Path) -> None:
     with pytest.raises(UsageError, match="no query `bets`"):
         ts.explain(sens_file, "bets")
-    with pytest.raises(UsageError, match="names its models itself"):
+    with pytest.raises(UsageError, match="declares its own models"):
         ts.explain(sens_file, models={"small": model_file})
     with pytest.raises(BackendError):
         ts.explain(sens_file, backend="nothing")

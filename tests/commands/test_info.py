@@ -83,7 +83,7 @@ def test_no_model(treesens: Command, tmp_path: Path) -> None:
     path.write_bytes(bytes(1000))
     ran = treesens("info", path)
     assert ran.code == 2
-    assert "zero bytes" in ran.err
+    assert "all bytes at the start of the file are zero" in ran.err
     assert treesens("info", tmp_path / "absent.json").code == 2
 
 

@@ -135,7 +135,7 @@ def test_names_that_xgboost_cuts_off_are_not_dropped_in_silence(tmp_path: Path) 
     )
     loaded = ts.load(tmp_path / "m.json")
     assert loaded.ensemble.features[0].labels is None
-    assert any("`town`" in note and "beyond ASCII" in note for note in loaded.notes)
+    assert any("`town`" in note and "non-ASCII names" in note for note in loaded.notes)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_files_say_the_same_as_the_object(name: str, tmp_path: Path) -> None:
             assert np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right, field.name
     # The library cannot load its own dump: the text stands in for it.
     conformance.check_ensemble(other.ensemble, one.margins, one.leaf_ids, rows=50).raise_if_wrong()
-    with pytest.raises(ModelError, match="cannot load what dump_model wrote"):
+    with pytest.raises(ModelError, match="cannot load the JSON of dump_model"):
         other.margins(np.zeros((1, other.ensemble.n_features)))
 
 
@@ -93,7 +93,7 @@ def test_links_lead_from_margins_to_predictions(name: str) -> None:
     rows = np.random.default_rng(0).normal(size=(20, loaded.ensemble.n_features))
     predicted = booster(name).predict(rows).reshape(20, -1)
     if not loaded.ensemble.link.is_known:
-        assert any("ask for margins" in note for note in loaded.notes)
+        assert any("use margins" in note for note in loaded.notes)
     else:
         assert loaded.ensemble.probabilities(loaded.margins(rows)) == pytest.approx(predicted, rel=1e-12)
 
@@ -162,8 +162,8 @@ def _text(name: str = "categories") -> str:
         ("version=v4", "version=v9", "version `v9` is not known"),
         ("objective=binary sigmoid:1", "objective=binary2", "objective `binary2` is not supported"),
         ("objective=binary sigmoid:1", "objective=regression sqrt", "reg_sqrt"),
-        ("num_tree_per_iteration=1", "num_tree_per_iteration=4", "do not make whole rounds"),
-        ("num_tree_per_iteration=1", "num_tree_per_iteration=0", "do not make whole rounds"),
+        ("num_tree_per_iteration=1", "num_tree_per_iteration=4", "do not form complete rounds"),
+        ("num_tree_per_iteration=1", "num_tree_per_iteration=0", "do not form complete rounds"),
         ("is_linear=0", "is_linear=1", "linear trees"),
         ("Tree=1\n", "Tree=2\n", "expected tree 1"),
         ("max_feature_idx=", "max_feature_idx=9", "names and"),

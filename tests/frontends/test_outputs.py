@@ -183,7 +183,7 @@ def test_a_pickle_and_a_wrapper_that_stopped_early_have_outputs(tmp_path: Path) 
     )
     model.save_model(tmp_path / "m.json")
     (_, note) = ts.load(tmp_path / "m.json", "xgboost:output=1").notes
-    assert "Give the live wrapper for these" in note
+    assert "Pass the live wrapper for these" in note
 
 
 def test_targets_of_any_format_have_outputs() -> None:

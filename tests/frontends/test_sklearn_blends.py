@@ -378,7 +378,7 @@ def test_what_is_no_mean_of_readable_models_is_refused_by_name() -> None:
             members("two", "F"), final_estimator=members("two", "F")[0][1], cv=2
         ).fit(x, y),
         "passthrough": stack(members("two", "F"), passthrough=True, cv=2).fit(x, y),
-        "stack over boosted models takes": stack(members("three", "FX"), cv=2).fit(x, three),
+        "stack over boosted models applies": stack(members("three", "FX"), cv=2).fit(x, three),
         "each class with all others": against_all,
         "not been fitted": vote(members("two", "F"), voting="soft"),
     }

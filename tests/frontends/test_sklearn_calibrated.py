@@ -228,7 +228,7 @@ def test_what_is_no_function_of_one_score_is_refused() -> None:
         with pytest.raises(ModelError, match=message) as caught:
             ts.load(model)
         assert caught.value.remedy
-    with pytest.raises(ts.errors.TreesensError, match="leads by a probability"):
+    with pytest.raises(ts.errors.TreesensError, match="lead by a probability"):
         counted(calibrated("forest", "sigmoid"), {"q": "class(a) = 1 by margin 2"})
 
 

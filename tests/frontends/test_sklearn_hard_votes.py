@@ -120,7 +120,7 @@ def test_what_is_no_vote_of_readable_models_is_refused_by_name() -> None:
         "12 models can vote for 2 classes in too many ways": vote(
             [(f"t{i}", single(i)) for i in range(12)], weights=[0.1] * 11 + [0.8]
         ).fit(x, y),
-        "calibrated or averaged probability": vote([("c", folds), *members("two", "F")]).fit(x, y),
+        "calibrated or averaged probabilities": vote([("c", folds), *members("two", "F")]).fit(x, y),
         "not been fitted": vote(members("two", "F")),
         "lacks `voting`": vote(members("two", "F"), voting="hard").fit(x, y),
         "lacks `weights`": vote(members("two", "F"), voting="hard").fit(x, y),

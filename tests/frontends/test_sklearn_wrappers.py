@@ -211,4 +211,4 @@ def test_a_part_that_saw_one_class_alone_says_so() -> None:
         model = multiclass.OneVsRestClassifier(forest()).fit(x.to_numpy(), targets)
     with pytest.raises(ModelError, match="_ConstantPredictor is not supported") as refused:
         ts.load(model.estimators_[2])
-    assert "answers the same for every row" in (refused.value.remedy or "")
+    assert "predicts the same for every row" in (refused.value.remedy or "")

@@ -268,7 +268,7 @@ def test_a_journal_keeps_a_share_and_judges_it_again() -> None:
     assert told.share.holds is False
     for lower, upper in ((0.5, 0.4), (-1, 0.5), (0.1, 2)):
         wrong = kept | {"share": kept["share"] | {"lower": lower, "upper": upper}}
-        with pytest.raises(ValueError, match="part of 1"):
+        with pytest.raises(ValueError, match="a number from 0 to 1"):
             from_json(answer.question.query, wrong, 0.0, None)
 
 

@@ -65,4 +65,6 @@ def test_a_count_without_a_row_in_the_domain_says_so(tmp_path: Path) -> None:
     result = answer_question(asked, Options(time_limit=10, certificates=tmp_path / "out", regions=False))
     assert result.count is not None
     assert (result.count.at_least, result.count.total) == (0, 2)
-    assert [one.reason for one in result.certificates] == ["no row lies in the domain, and only rows inside are stated"]
+    assert [one.reason for one in result.certificates] == [
+        "no row lies in the domain, and a claim covers only rows in the domain"
+    ]

@@ -128,7 +128,7 @@ def _set(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (_set("oblivious_trees", 0, "splits", 0, "float_feature_index", value=99), "does not exist"),
         (
             _set("oblivious_trees", 0, "splits", 0, "split_type", value="OnlineCtr"),
-            "the node's fields differ from the split",
+            "the node's fields do not match the split",
         ),
         (_set("oblivious_trees", 0, "splits", 0, "split_type", value="Text"), "splits of kind `Text`"),
         (_set("features_info", "float_features", 0, "flat_feature_index", value=1), "not a permutation"),

@@ -582,7 +582,7 @@ def test_a_leaf_of_a_balanced_forest_is_a_share(tmp_path: Path) -> None:
     tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(0.25), leaf(1))
     assert isinstance(load(written(tmp_path, tree, targets=("no", "yes"), **info)).ensemble.link, Calibrated)
     tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(0.25), leaf(1.5))
-    with pytest.raises(ModelError, match="not a share of rows"):
+    with pytest.raises(ModelError, match="must be a share of rows"):
         load(written(tmp_path, tree, targets=("no", "yes"), **info))
 
 
@@ -631,7 +631,7 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"default_threshold": "nan"}, "not a finite number"),
     ({"offset_column": "age"}, "offset"),
     ({"a_field_of_tomorrow": "1"}, "a_field_of_tomorrow"),
-    ({"_orig_projection_array": "[1, 2]"}, "encoded before the trees"),
+    ({"_orig_projection_array": "[1, 2]"}, "encoded before they reach the trees"),
     ({"n_columns": "7"}, "6 columns"),
     ({"n_features": "6"}, "6 features"),
     ({"n_domains": "4"}, "3 domains"),
@@ -654,13 +654,13 @@ def test_what_is_not_represented_is_refused_by_name(case: int, tmp_path: Path) -
 ONE_HOT: list[tuple[dict[str, str], str]] = [
     ({"_n_orig_names": "5"}, "`_orig_names` has 6 lines"),
     ({"_n_orig_names": "99999999"}, "not a number up to"),
-    ({"_n_orig_domain_values": "5"}, "labels for another number"),
+    ({"_n_orig_domain_values": "5"}, "labels for a different number"),
     ({"_m_orig_domain_values_2": "39"}, "`_orig_domain_values_2` has 40 lines"),
     ({"_m_orig_domain_values_2": "x"}, "not a number up to"),
     ({"_m_orig_domain_values_3": "0"}, "`flag` has no categories"),
     ({"_m_orig_domain_values_0": "3"}, "no file `_orig_domain_values_0`"),
     ({"_genmodel_encoding": "Eigen"}, "the encoding Eigen"),
-    ({"_genmodel_encoding": "Enum"}, "encoded before the trees"),
+    ({"_genmodel_encoding": "Enum"}, "encoded before they reach the trees"),
     ({"_m_orig_domain_values_x": "1"}, "_m_orig_domain_values_x"),
     ({"mojo_version": "1.30"}, "the encoding OneHotExplicit of categories is not read in version 1.3"),
 ]

@@ -47,7 +47,7 @@ def test_replay_in_java_is_refused_with_a_remedy(path: Path) -> None:
     name = model.ensemble.feature_names[0]
     text = f'model m from "m"\nquery q: find a, b such that a = b except {name}\n'
     for options in ({"replay": "library"}, {"confirm": "library"}):
-        with pytest.raises(UsageError, match="no library in Python") as refused:
+        with pytest.raises(UsageError, match="no Python library") as refused:
             ts.check_text(text, models={"m": model}, **options)
         assert 'replay="emulated"' in refused.value.remedy
     with pytest.raises(ModelError, match="runs in Java") as never:

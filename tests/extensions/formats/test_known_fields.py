@@ -183,7 +183,7 @@ def test_a_base_that_xgboost_took_for_two_things_is_refused(booster: str, rounds
     assert judge(str(path), str(path), None) == ("equal", "")
     del document["learner"]["learner_model_param"]["boost_from_average"]
     path.write_text(json.dumps(document))
-    with pytest.raises(ModelError, match="read base_score of this file"):
+    with pytest.raises(ModelError, match="read its base_score as a prediction"):
         load(path)
 
 

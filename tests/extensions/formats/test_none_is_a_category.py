@@ -98,11 +98,11 @@ def test_what_knows_both_is_refused() -> None:
     filled = pipeline.make_pipeline(
         impute.SimpleImputer(strategy="constant", fill_value="a"), preprocessing.OneHotEncoder()
     )
-    with pytest.raises(ModelError, match="the encoder after it knows None"):
+    with pytest.raises(ModelError, match="the encoder after it was fitted with None"):
         ts.load(behind(filled).fit(mixed, y))
     votes = MODELS["votes"]().fit(x, y)
     votes.estimators_[1] = target().fit(*of_nan)
-    with pytest.raises(ModelError, match="takes None for a missing value"):
+    with pytest.raises(ModelError, match="uses None for missing values"):
         ts.load(votes)
 
 

@@ -340,7 +340,7 @@ CHANGED: dict[str, tuple[Callable[[], Any], list[Any], str]] = {
     "whole scores before what they are made of": (
         lambda: behind(operator("Cast", "y", "z", to=7), operator("Identity", "s", "y"), outputs={"l": 7, "z": 7}),
         [[0, 2], [[2, 1, 0], [0, 0, 3]]],
-        "Cast precedes the operator that makes its input",
+        "Cast precedes the operator that computes its input",
     ),
     "other order": (
         lambda: behind(

@@ -138,7 +138,7 @@ def test_what_is_no_one_sum_of_numbers_is_refused(tmp_path: Path) -> None:
     refused = {
         "powers": REGRESSION.replace('"1.3"', '"1.3" exponent="2"'),
         "products in float32": REGRESSION.replace('"regression"', '"regression" x-mathContext="float"'),
-        "several or transformed sums over numbers": LOGIT.replace('"logit"', '"softmax"'),
+        "several sums or transformed sums over numbers": LOGIT.replace('"logit"', '"softmax"'),
         "scaled or shifted": REGRESSION.replace("<LocalTransformations>", f"{target}<LocalTransformations>"),
     }
     for message, text in refused.items():

@@ -132,17 +132,17 @@ DECIMALS = vote(*[stump(n, "a", "b") for n in NAMES], method="weightedMajorityVo
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (vote(stump("x", "a", "b"), weights=(-1,), method="weightedMajorityVote"), "is negative, or all are 0"),
-        (vote(stump("x", "a", "b"), weights=(0,), method="weightedMajorityVote"), "is negative, or all are 0"),
+        (vote(stump("x", "a", "b"), weights=(-1,), method="weightedMajorityVote"), "is negative, or all weights are 0"),
+        (vote(stump("x", "a", "b"), weights=(0,), method="weightedMajorityVote"), "is negative, or all weights are 0"),
         (vote(stump("x", "a", "b"), weights=("x",), method="weightedMajorityVote"), "`weight` is not a finite number"),
-        (vote(stump("x", "1", "1.0")), "the same class, written in two ways"),
+        (vote(stump("x", "1", "1.0")), "the same class in different spellings"),
         (vote(stump("x", "a", "a")), "fewer than two classes"),
         (vote(stump("x", "a", "b"), stump("y", "a", "b").replace(' score="b"', "")), "casts no vote"),
         (vote(vote(stump("x", "a", "b")), stump("y", "a", "b")), "a vote inside a vote is not supported"),
         (vote(DECIMALS, stump("y", "a", "b")), "a vote inside a vote is not supported"),
         (DECIMALS, None),
         (vote(*[stump(NAMES[i % 4], "abc"[i % 3], "abc"[(i + 1) % 3]) for i in range(60)]), "too many orders"),
-        (vote(stump("x", "a", "b"), more="<Targets><Target/></Targets>"), "targets of anything but one sum"),
+        (vote(stump("x", "a", "b"), more="<Targets><Target/></Targets>"), "targets are supported only for a single sum"),
         (vote(stump("x", "a", "b").replace("classification", "regression")), "not a (finite number|model for classification)"),
     ],
 )  # fmt: skip

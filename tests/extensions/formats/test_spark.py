@@ -548,7 +548,10 @@ DAMAGED: list[tuple[list[dict[str, Any]], str]] = [
     (changed_rows(lambda rows: rows[0].update(rightChild=9)), "does not exist"),
     (changed_rows(lambda rows: split_of(rows[0], featureIndex=7)), "feature that does not exist"),
     (changed_rows(lambda rows: split_of(rows[0], featureIndex=-2)), "feature that does not exist"),
-    (changed_rows(lambda rows: split_of(rows[0], leftCategoriesOrThreshold=[1.0, 2.0])), "more than one threshold"),
+    (
+        changed_rows(lambda rows: split_of(rows[0], leftCategoriesOrThreshold=[1.0, 2.0])),
+        "must have exactly one threshold",
+    ),
     (changed_rows(lambda rows: split_of(rows[0], leftCategoriesOrThreshold=[NAN])), "NaN"),
     (changed_rows(lambda rows: split_of(rows[0], numCategories=10**8), BY_CODE), "0 or over 100000 categories"),
     (changed_rows(lambda rows: split_of(rows[0], numCategories=0), BY_CODE), "0 or over 100000 categories"),
@@ -563,8 +566,8 @@ DAMAGED: list[tuple[list[dict[str, Any]], str]] = [
     (changed_rows(lambda rows: split_of(rows[0], leftCategoriesOrThreshold=[1.0, 1.0]), BY_CODE), "is repeated"),
     (changed_rows(lambda rows: rows[1].update(prediction=0.0)), "predicts another class"),
     (changed_rows(lambda rows: rows[1].update(impurityStats=[0.0, 0.0])), "no rows"),
-    (changed_rows(lambda rows: rows[1].update(impurityStats=[-1.0, 2.0])), "a bad number of rows"),
-    (changed_rows(lambda rows: rows[1].update(impurityStats=[NAN, 2.0])), "a bad number of rows"),
+    (changed_rows(lambda rows: rows[1].update(impurityStats=[-1.0, 2.0])), "an invalid number of rows"),
+    (changed_rows(lambda rows: rows[1].update(impurityStats=[NAN, 2.0])), "an invalid number of rows"),
     (changed_rows(lambda rows: rows[1].update(impurityStats=[1.0])), "does not have 2 values"),
     (changed_rows(lambda rows: rows[1].update(impurityStats=[1e308, 1.5e308])), "no rows"),
     (changed_rows(lambda rows: [row.pop("gain") for row in rows]), "no column `gain`"),
@@ -590,7 +593,7 @@ def test_a_damaged_table_is_refused_with_its_place(case: int, tmp_path: Path) ->
 def test_a_feature_of_two_kinds_is_refused(tmp_path: Path) -> None:
     for other in (Split(1, *leaves(1, 2), threshold=0.5), by_codes([1], 7)):
         tree = Split(1, other, Leaf(3), codes=[0], categories=4)
-        with pytest.raises(ModelError, match="differ in the number of categories"):
+        with pytest.raises(ModelError, match="have different numbers of categories"):
             load(written(tmp_path / "m.zip", VALUE, [tree]))
 
 
@@ -1107,7 +1110,7 @@ def test_numbers_that_no_threshold_follows_are_refused(tmp_path: Path) -> None:
         ),
         (lambda: changed_by(tmp_path, ages, named), "by names"),
         (lambda: changed_by(tmp_path, ages, far), "outside a vector of 2"),
-        (lambda: changed_by(tmp_path, far), "no stage makes the vector"),
+        (lambda: changed_by(tmp_path, far), "no stage outputs the vector"),
         (lambda: pipeline(tmp_path / "1.zip", ages, scaler([0, 0], [1, 1]), by_code), "uses categories"),
         (
             lambda: changed_by(tmp_path, bucketizer([0.0, 1.0, 2.0]), assembler(["bucket", "debt"])),
@@ -1189,11 +1192,11 @@ def test_stages_that_are_not_read_are_refused_by_name(tmp_path: Path) -> None:
         ([strings, vector, tree, tree], "DecisionTreeRegressionModel"),
         ([strings, vector], "is not read"),
         ([], "0 stages are not plausible"),
-        ([strings, assembler(["age"]), tree], "the stages before make 1"),
+        ([strings, assembler(["age"]), tree], "the stages before it make 1"),
         ([strings, assembler(["code", "color"]), tree], "two features"),
         ([indexer([COLORS], ["color"], ["code"], "drop"), vector, tree], "`drop`"),
         ([strings, encoder([2]), assembler(["ones", "age"]), tree], "2 categories for `code`"),
-        ([encoder([2]), assembler(["ones", "age"]), tree], "not made by a StringIndexer"),
+        ([encoder([2]), assembler(["ones", "age"]), tree], "no StringIndexer made it"),
         ([strings, encoder([4, 4]), assembler(["ones", "age"]), tree], "sizes for 2 columns"),
         ([strings, encoder([4]), assembler(["ones", "code"]), four], "two features"),
         ([indexer([["a", "a"]], ["color"], ["code"]), vector, tree], "or one is repeated"),

@@ -162,7 +162,7 @@ def test_a_group_is_varied_as_a_whole() -> None:
     random = np.random.default_rng(3)
     frame = frame_of(random)
     model, _ = model_of(random, frame)
-    with pytest.raises(UsageError, match="an entire `onehot` group") as told:
+    with pytest.raises(UsageError, match="a whole `onehot` group") as told:
         counted_of(unit_of(model, frame, ("red", "blue")).question.query)
     assert "`red`, `green`, `blue`" in told.value.remedy
 

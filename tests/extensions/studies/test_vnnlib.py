@@ -154,7 +154,7 @@ V2 = "(vnnlib-version <2.0>) (declare-network f (declare-input X real [2]) (decl
         (V2 + "(assert (<= X[2] 1))", "has the shape [2]", len(V2) + 13),
         (V2 + "(assert (<= X[0,0] 1))", "has the shape [2]", len(V2) + 13),
         (V2.replace("<2.0>", "<3.0>"), "versions are", 1),
-        ("(declare-network f (declare-hidden H real [2]))", "nothing else here", 20),
+        ("(declare-network f (declare-hidden H real [2]))", "only an input and an output here", 20),
         (")", "without an opening", 1),
         ("(pop 1)", "`pop` is neither a declaration", 1),
     ],

@@ -19,8 +19,8 @@ from treesens.python.wording import as_arguments
     ("words", "expected"),
     [
         (
-            "give --gap 0.1 (probability) or --margin 1 (raw score)",
-            "give gap=0.1 (probability) or margin=1 (raw score)",
+            "pass --gap 0.1 (probability) or --margin 1 (raw score)",
+            "pass gap=0.1 (probability) or margin=1 (raw score)",
         ),
         ("add --gap 0.1,0.2", "add gap=[0.1, 0.2]"),
         ("--vary names features", "`vary` names features"),
