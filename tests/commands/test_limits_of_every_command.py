@@ -186,6 +186,7 @@ CASES = [
     Case("compare", ("q.sens", "--backends", "native,highs", *LIMIT), 2),
     Case("emit", ("q.sens", "--to", "lp", "-o", "q.lp", *LIMIT)),
     Case("opt", ("q.sens", *LIMIT)),
+    Case("reduce", ("q.sens", "--keep", "unknown", *LIMIT)),
     Case("explain", ("q.sens", *LIMIT)),
     Case("info", ("text.json",)),
     Case("export", ("big.ubj", "-o", "trees.json")),

@@ -138,7 +138,7 @@ def test_what_is_no_one_sum_is_refused_by_name(tmp_path: Path) -> None:
     refused("surprise")
     del model["surprise"]
     document["learner"]["feature_types"] = ["c", "q", "q"]
-    refused("over categories")
+    refused("on categorical data")
     document["learner"]["feature_types"] = []
     model["weights"] = model["weights"][:-1]
     refused("3 weights for 3 features and a bias")

@@ -136,7 +136,7 @@ def test_what_cannot_hold_together_is_refused(tmp_path: Path) -> None:
     refused("increasing and decreasing", increasing=["a"], decreasing=["a"])
     refused("no feature `z`", increasing=["z"])
     refused("two units", vary=["f"], gap=0.1, margin=0.1)
-    refused("is a single number", vary=["f"], gap=0.1, swing=[1.0, 2.0])
+    refused("must be a single number", vary=["f"], gap=0.1, swing=[1.0, 2.0])
     refused("needs features that vary", gap=0.1, increasing=["a"])
     refused("needs one of")
     refused("both varied and kept|with a kept|cannot be reached", increasing=["a"], keep=["a"])
