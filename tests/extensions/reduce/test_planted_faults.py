@@ -178,6 +178,8 @@ def test_faults_of_backends_passes_and_models(case: int, site: Path, tmp_path: P
     else:
         judged = treesens(site, tmp_path / "small", fault.judge[0], "q.sens", *fault.judge[1:], "--json")
         assert fault.shown(json.loads(judged.stdout)), judged.stdout + judged.stderr
+        named = "small example: treesens reduce q.sens --keep disagreement -b native," in judged.stderr
+        assert named == (judged.returncode == 6 and fault.judge[0] == "compare")
 
 
 @pytest.mark.parametrize("seed", trials(4))

@@ -67,12 +67,10 @@ def command(
     if (program is None) == (keep is None):
         raise UsageError("one predicate is needed", remedy="give --while COMMAND or --keep KIND")
     subject: Subject
-    typed: Predicate | None = None
+    typed = None
     if file.suffix != ".sir":
-        subject, typed = (
-            read_questions(file, queries, trust_pickle=trust_pickle),
-            Outcome("typed", None, trust_pickle, (), timeout),
-        )
+        subject = read_questions(file, queries, trust_pickle=trust_pickle)
+        typed = Outcome("typed", None, trust_pickle, (), timeout)
     elif keep is not None or queries:
         raise UsageError("a module has no questions", remedy="give --while COMMAND, and no names of queries")
     else:
@@ -118,7 +116,7 @@ def command(
             return common.INTERRUPTED
         remedy = "try the predicate on FILE; --timeout gives it more time"
         raise UsageError("the file does not satisfy the predicate", place=str(file), remedy=remedy)
-    result, finished = (folder / subject.name).absolute(), not (interruption.happened or reducer.over)
+    result, finished = (folder / subject.name).absolute(), reducer.finished
     names = _write(folder, subject.name, reducer.best.files(), subject.linked)
     again = interruption.happened or predicate.holds(result)
     record: dict[str, Any] = {

@@ -55,7 +55,8 @@ class Subject(ABC):
 class Reducer:
     """Searches the smallest candidate for which `holds`, for so many `seconds` or until `stop` is set.
 
-    `best` is the smallest candidate so far, or None. Candidates with equal files are tried once; `tests` counts them.
+    `best` is the smallest candidate so far, or None; it is `finished` if none of its edits is interesting. Candidates with equal
+    files are tried once; `tests` counts them.
     """
 
     holds: Callable[[Files], bool]
@@ -64,6 +65,7 @@ class Reducer:
     progress: Callable[[str], None]
     best: Any = None
     tests: int = 0
+    finished: bool = False
     known: dict[bytes, bool] = field(default_factory=dict)
     start: float = field(default_factory=time.monotonic)
 
@@ -79,6 +81,7 @@ class Reducer:
             before = self.best
             for level in self.best.levels():
                 self._minimise(level)
+        self.finished = self.best is before and not self.over
 
     def _tried(self, candidate: Subject) -> bool:
         files = candidate.files()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from treesens.compiler.base.arrays import indptr_of
+from treesens.compiler.base.arrays import BoolArray, indptr_of
 from treesens.compiler.ir import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership, Module, Op
 from treesens.compiler.ir.files import read_module
 from treesens.compiler.ir.module import FALSE, TRUE
@@ -38,60 +38,49 @@ class Rows(Subject):
 
     module: Module
 
-    @cached_property
-    def _text(self) -> str | None:
+    def files(self) -> Files | None:
         try:
             verify(self.module)
         except IRError:
             return None
-        return print_module(self.module, full=True)
-
-    def files(self) -> Files | None:
-        return None if self._text is None else {self.name: self._text.encode()}
+        return {self.name: print_module(self.module, full=True).encode()}
 
     def sizes(self) -> dict[str, int]:
-        return {
-            "variables": self.module.variables,
-            "ops": len(self.module.ops),
-            "rows": sum(_count(op) for op in self.module.ops),
-        }
+        ops = self.module.ops
+        return {"variables": self.module.variables, "ops": len(ops), "rows": sum(map(_count, ops))}
 
     def levels(self) -> Sequence[Level]:
+        def variables(subject: Rows) -> Sequence[int]:
+            return range(subject.module.variables)
+
         return [
-            Level("ops", lambda c: range(len(c.module.ops)), Rows.without_ops),
-            Level("objective", lambda c: c.extras(), Rows.without_extras),
-            Level("rows", lambda c: c.rows(), Rows.without_rows),
-            *(
-                Level("variables", lambda c: range(c.module.variables), partial(Rows.fixed, to=to))
-                for to in (FALSE, TRUE)
-            ),
+            Level("ops", lambda subject: subject.rows(whole=True), Rows.without_rows),
+            Level("objective", Rows.extras, Rows.without_extras),
+            Level("rows", lambda subject: subject.rows(whole=False), Rows.without_rows),
+            *(Level("variables", variables, partial(Rows.fixed, to=to)) for to in (FALSE, TRUE)),
         ]
-
-    def _with(self, **changes: Any) -> Rows:
-        return replace(self, module=replace(self.module, **changes))
-
-    def without_ops(self, numbers: Sequence[int]) -> Rows:
-        gone = set(numbers)
-        return self._with(ops=tuple(op for at, op in enumerate(self.module.ops) if at not in gone))
 
     def extras(self) -> list[str]:
         """The fields that are no constraints and not empty."""
         return [name for name in ("objective", "warm_start", "provenance") if getattr(self.module, name)]
 
     def without_extras(self, names: Sequence[str]) -> Rows:
-        return self._with(**{name: () if name == "provenance" else None for name in names})
+        changes: dict[str, Any] = {name: () if name == "provenance" else None for name in names}
+        return replace(self, module=replace(self.module, **changes))
 
-    def rows(self) -> list[tuple[int, int]]:
-        """The rows of the ops that have several, as pairs of the op and the row."""
-        counts = enumerate(map(_count, self.module.ops))
-        return [(op, row) for op, count in counts if count > 1 for row in range(count)]
+    def rows(self, *, whole: bool) -> list[tuple[int, range]]:
+        """The rows of every op, as pairs of the op and all its rows, or one row."""
+        counts = list(enumerate(map(_count, self.module.ops)))
+        if whole:
+            return [(op, range(count)) for op, count in counts]
+        return [(op, range(row, row + 1)) for op, count in counts if count > 1 for row in range(count)]
 
-    def without_rows(self, rows: Sequence[tuple[int, int]]) -> Rows:
-        gone: dict[int, list[int]] = {}
-        for op, row in rows:
-            gone.setdefault(op, []).append(row)
-        ops = (_without(op, gone[at]) if at in gone else op for at, op in enumerate(self.module.ops))
-        return self._with(ops=tuple(op for op in ops if _count(op)))
+    def without_rows(self, edits: Sequence[tuple[int, range]]) -> Rows:
+        kept = [np.ones(_count(op), bool) for op in self.module.ops]
+        for op, rows in edits:
+            kept[op][rows.start : rows.stop] = False
+        ops = (_with_rows(op, mask) for op, mask in zip(self.module.ops, kept, strict=True) if mask.any())
+        return replace(self, module=replace(self.module, ops=tuple(ops)))
 
     def fixed(self, variables: Sequence[int], to: int) -> Rows:
         """The module in which these variables are the constant `to`."""
@@ -109,9 +98,8 @@ def _count(op: Op) -> int:
     return len(getattr(op, of_rows[0])) if of_rows else len(op.indptr) - 1  # type: ignore[union-attr]
 
 
-def _without(op: Any, rows: Sequence[int]) -> Op:
-    kept = np.ones(_count(op), bool)
-    kept[list(rows)] = False
+def _with_rows(op: Any, kept: BoolArray) -> Op:
+    """An op with the marked rows, bool[rows]; an op of one row stays."""
     of_rows, of_entries = _FIELDS[type(op)]
     changes = {name: getattr(op, name)[kept] for name in of_rows}
     if of_entries:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 from treesens.backends.base import Termination
 from treesens.commands.common import chosen, load_file
@@ -35,15 +35,6 @@ START_SECONDS = 5.0
 KINDS = "disagreement, unknown, crash, error=CODE, slower-than=SECONDS"
 
 
-class Predicate(Protocol):
-    """Decides about a candidate in a folder with all files that it reads. The first candidate is the original."""
-
-    def holds(self, file: Path) -> bool: ...
-
-    def line(self, file: Path) -> str:
-        """The command line that shows the fault."""
-
-
 @dataclass(frozen=True)
 class Program:
     """A program that exits with 0 for interesting candidates; `{}` in its arguments is the path of the candidate.
@@ -53,10 +44,10 @@ class Program:
 
     words: Sequence[str]
     timeout: float
-    typed: Predicate | None
+    typed: Outcome | None
 
     @staticmethod
-    def parsed(text: str, timeout: float, typed: Predicate | None) -> Program:
+    def parsed(text: str, timeout: float, typed: Outcome | None) -> Program:
         """Raises UsageError for a text that does not name a program."""
         try:
             words = shlex.split(text)
@@ -139,6 +130,12 @@ class Outcome:
         words = ["treesens", "compare" if len(self.settings) > 1 else "check", str(file), "-b", ",".join(names)]
         words += ["--pipelines" if len(self.settings) > 1 else "--pipeline", ";".join(pipelines)]
         return shlex.join([*words, *(["--trust-pickle"] if self.trust_pickle else [])])
+
+
+Predicate: TypeAlias = Program | Outcome
+"""Decides about the main file of a candidate, in a folder with all files that it reads. The first candidate is the original.
+`line` is the command line that shows the fault.
+"""
 
 
 def kept(text: str, trust_pickle: bool, settings: Sequence[Options], timeout: float) -> Outcome:
