@@ -40,8 +40,8 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
 @click.option("--megabytes", type=Whole(min=64), help="Maximum memory in MB.  [default: 4096]")
 @click.option("--entries", type=Whole(min=1), help="Maximum of leaf combinations.  [default: 2000000]")
 def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | None) -> int:
-    """Check certificates and manifests (files, or a whole folder) against the original model files; or records of modules, as in
-    verify FILE.sir RECORD.json.
+    """Check certificates and manifests (files, or a whole folder) against the original model files. With FILE.sir RECORD.json,
+    check records of modules instead.
 
     Prints each claim in words, and the verdict on it. A manifest is accepted if all its parts are accepted and its claims
     follow from the parts. Trees files next to the certificates are found; a trees file counts only if the source that it names
