@@ -92,7 +92,7 @@ class Faults:
         except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
             failed = told(error, query.name)
             self.note(query, failed)
-            return result_of_error(query, options, failed)
+            return result_of_error(query.name, options, failed)
 
 
 @click.command("check")

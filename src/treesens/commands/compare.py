@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import shlex
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from click.core import ParameterSource
@@ -27,7 +28,9 @@ from treesens.commands.common import (
     split,
     trust_option,
 )
+from treesens.commands.modules import are_modules
 from treesens.compiler.base.option_kinds import Door
+from treesens.compiler.ir.files import read_module
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
 from treesens.report.terminal import say, say_json, say_wrapped
@@ -36,6 +39,7 @@ from treesens.solve.question import result_of_error
 from treesens.visible import visible
 
 if TYPE_CHECKING:
+    from treesens.compiler.ir import Module
     from treesens.solve.options import Options
 
 
@@ -46,6 +50,20 @@ class Cell:
     backend: str
     pipeline: str
     result: Result
+
+
+@dataclass(frozen=True)
+class ModuleFile:
+    """A module in place of a question."""
+
+    module: Module
+
+    @property
+    def name(self) -> str:
+        return self.module.name
+
+
+Subject: TypeAlias = ResolvedQuestion | ModuleFile
 
 
 @click.command("compare")
@@ -75,8 +93,7 @@ def command(
     from treesens.backends.base import BACKENDS
     from treesens.backends.worker import check_options
     from treesens.compiler.pipeline import Pipeline
-    from treesens.frontends.registry import libraries_of
-    from treesens.records.answers import envelope, record
+    from treesens.records.answers import envelope
     from treesens.report.show import Progress
 
     names = BACKENDS.names() if backends == "all" else [BACKENDS.canonical(n) for n in split(backends)]
@@ -89,10 +106,11 @@ def command(
     ]
     for text in texts:
         Pipeline.parse(text)
-    loaded = load_file(file, queries, trust_pickle=trust_pickle)
-    asked = chosen(loaded, queries)
+    module = are_modules([file], queries, "backends", "pipelines")
+    loaded = None if module else load_file(file, queries, trust_pickle=trust_pickle)
+    asked: Sequence[Subject] = [ModuleFile(read_module(file))] if loaded is None else chosen(loaded, queries)
     disagreements: list[str] = []
-    rows: list[tuple[ResolvedQuestion, list[Cell]]] = []
+    rows: list[tuple[Subject, list[Cell]]] = []
     with interruptible() as interruption, Progress(len(asked)) as progress:
         for number, bound in enumerate(asked):
             cells: list[Cell] = []
@@ -101,9 +119,7 @@ def command(
                     break
                 progress.start(number, f"{bound.name} on {name}, {text}")
                 with interruption.giving_up():
-                    known = options.replay != "emulated" and all(libraries_of(bound.models, options.replay))
-                    predict = [model.replay for model in bound.models] if known else None
-                    mine = replace(options, backend=name, pipeline=text, library_predict=predict)
+                    mine = replace(options, backend=name, pipeline=text)
                     cells.append(Cell(name, text, _answered(bound, mine, interruption.event)))
             progress.clear()
             rows.append((bound, cells))
@@ -113,7 +129,7 @@ def command(
     if as_json:
         records = [
             {
-                **record(bound.query, replace(cell.result, backend=cell.backend), data=bound.known_tables()),
+                **_recorded(bound, replace(cell.result, backend=cell.backend)),
                 "timings": timings(cell.result),
             }
             for bound, cells in rows
@@ -129,32 +145,56 @@ def command(
     if interruption.happened:
         return INTERRUPTED
     undecided = any(all(c.result.verdict is Verdict.UNKNOWN for c in cells) for _, cells in rows)
-    return exit_code_of(loaded, INCONCLUSIVE if undecided else EXPECTED)
+    code = INCONCLUSIVE if undecided else EXPECTED
+    return code if loaded is None else exit_code_of(loaded, code)
 
 
-def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) -> Result:
+def _answered(bound: Subject, options: Options, stop: threading.Event) -> Result:
+    from treesens.frontends.registry import libraries_of
+    from treesens.solve.module import answer_module
     from treesens.solve.question import answer
 
     budget = options.budget(stop)
     try:
+        if isinstance(bound, ModuleFile):
+            return answer_module(bound.module, options, budget)
+        known = options.replay != "emulated" and all(libraries_of(bound.models, options.replay))
+        predict = [model.replay for model in bound.models] if known else None
+        options = replace(options, library_predict=predict)
         # Other steps of `answer_question` (rows of tables, steps after an answer) do not test a backend.
         return answer(bound.query, options, budget)
     except TreesensError as error:
-        return result_of_error(bound, options, error)
+        return result_of_error(bound.name, options, error)
 
 
-def disagreement(bound: ResolvedQuestion, cells: list[Cell]) -> list[str]:
-    """A sentence with two contradictory verdicts, or none without a contradiction; one sentence per question is enough."""
+def _recorded(bound: Subject, result: Result) -> dict[str, Any]:
+    from treesens.records.answers import record
+    from treesens.records.modules import module_record
+
+    if isinstance(bound, ModuleFile):
+        return module_record(bound.module, result)
+    return record(bound.query, result, data=bound.known_tables())
+
+
+def _shown_point(bound: Subject, result: Result) -> dict[str, dict[str, Any]]:
     from treesens.records.answers import points_of
+    from treesens.records.modules import cells_of
 
+    if isinstance(bound, ModuleFile):
+        assert result.solution is not None
+        return cells_of(bound.module, result.solution.assignment)
+    assert result.witness is not None
+    return points_of(bound.query, result.witness)
+
+
+def disagreement(bound: Subject, cells: list[Cell]) -> list[str]:
+    """A sentence with two contradictory verdicts, or none without a contradiction; one sentence per question is enough."""
     found = [c for c in cells if c.result.verdict is Verdict.FOUND]
     none = [c for c in cells if c.result.verdict is Verdict.NONE]
     if not found or not none:
         return []
-    witness = found[0].result.witness
-    assert witness is not None
     return [
-        f"disagreement on {bound.name}: {found[0].backend} ({found[0].pipeline}) found {points_of(bound.query, witness)}, "
+        f"disagreement on {bound.name}: {found[0].backend} ({found[0].pipeline}) found {_shown_point(bound, found[0].result)}, "
         f"{none[0].backend} ({none[0].pipeline}) says none ({none[0].result.reason})"
     ]
 
@@ -166,7 +206,7 @@ def timings(result: Result) -> dict[str, float]:
     return {"build": result.seconds.get("build", 0.0), "emit": emit, "solve": solve}
 
 
-def show(bound: ResolvedQuestion, cells: list[Cell]) -> None:
+def show(bound: Subject, cells: list[Cell]) -> None:
     """Prints a table for each question."""
     from rich.text import Text
 

@@ -165,7 +165,7 @@ def answer_file(
             except Hurry:
                 result = result_of_interruption(query, mine)
             except TreesensError as error:
-                result, errors[query.name] = result_of_error(query, mine, error), error
+                result, errors[query.name] = result_of_error(query.name, mine, error), error
             answers.append(Answer(query, result, frame, notes))
     if len(wanted) == 1 and errors and wanted[0].name in errors:
         raise errors[wanted[0].name]

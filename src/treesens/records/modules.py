@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import Module
-from treesens.compiler.ir.text import digest, encode_integers
+from treesens.compiler.ir.evaluate import objective_value, violations
+from treesens.compiler.ir.text import decode_integers, digest, encode_integers
 from treesens.compiler.result import Result, Verdict
 from treesens.records.answers import attempt_records, objective_record
 
@@ -52,3 +56,25 @@ def cells_of(module: Module, assignment: BoolArray) -> dict[str, dict[str, int]]
     """The cell of every feature, by the names of points and features."""
     cells, names = module.cells(assignment).tolist(), [feature.name for feature in module.features]
     return {point: dict(zip(names, row, strict=True)) for point, row in zip(module.points, cells, strict=True)}
+
+
+def faults_of(module: Module, record: Mapping[str, Any]) -> list[str]:
+    """The fields of a `found` record that evaluation of its assignment contradicts. Raises ValueError or TypeError for a record
+    of another form.
+    """
+    assignment = np.zeros(module.variables, bool)
+    true = decode_integers(record["assignment"], np.int32)
+    if len(true) and not 0 <= true.min() <= true.max() < module.variables:
+        return ["assignment (a variable outside the module)"]
+    assignment[true] = True
+    faults = [f"assignment (violates {name})" for name in violations(module, assignment)]
+    if record["cells"] != cells_of(module, assignment):
+        faults.append("cells")
+    goal, value = module.objective, None
+    if goal is not None and module.optimises:
+        value = Unit(goal.shift).nearest(objective_value(goal, assignment))
+    if record["value"] != (value if value is None or isfinite(value) else None):
+        faults.append("value")
+    if record["bound"] is not None and (value is None or not record["bound"] >= value):
+        faults.append("bound")
+    return faults

@@ -88,10 +88,10 @@ class Certificates(Protocol):
         """The result with its share's certificates added. If certificates are required, the share is the proved share."""
 
 
-def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
+def result_of_error(name: str, options: Options, error: TreesensError) -> Result:
     """The result of a question that raised an error: `unknown`, with the error as its reason."""
     reason = f"error[{error.code}]: {error.message}"
-    return leave_open(query.name, reason, backend=options.backend, pipeline=options.pipeline)
+    return leave_open(name, reason, backend=options.backend, pipeline=options.pipeline)
 
 
 def result_of_interruption(query: ResolvedQuestion, options: Options) -> Result:

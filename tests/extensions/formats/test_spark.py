@@ -1234,7 +1234,9 @@ def test_questions_about_labels_are_answered(tmp_path: Path) -> None:
     assert {key: answers[key].to_dict()["verdict"] for key in chosen} == {key: wanted[key] for key in chosen}
 
 
-@pytest.mark.parametrize(("kind", "reason"), [("PCAModel", "several columns"), ("ChiSqSelectorModel", "is not supported")])
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("PCAModel", "several columns"), ("ChiSqSelectorModel", "is not supported")]
+)
 def test_other_stages_before_the_model_are_refused_with_the_reason(kind: str, reason: str, tmp_path: Path) -> None:
     tree = written(tmp_path / "t.zip", VALUE, [Split(1, Leaf(1), Leaf(2), threshold=0.5)], numFeatures=2)
     path = pipeline(tmp_path / "p.zip", assembler(["age", "debt"]), stage(FEATURE + kind, RAW), tree)

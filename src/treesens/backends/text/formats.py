@@ -25,6 +25,8 @@ class TextFormat:
     first: int = 0
     minimised: bool = False
     """True if the text minimises the negated objective of the module."""
+    missing: bool = False
+    """True if the text's objective is what the module's lacks to the sum of its positive coefficients."""
     scaled: bool = False
     """True if the objective is written in units of the module's values, False if in steps of 2**-shift."""
 
@@ -36,6 +38,8 @@ FORMATS: Final = {
     "smt2": TextFormat(f"{_HERE}.smt2:write_smt2", "; "),
     "opb": TextFormat(f"{_HERE}.opb:write_opb", "* ", first=1, minimised=True),
     "cpsat": TextFormat(f"{_HERE}.cpsat:write_cpsat", "# "),
+    "cnf": TextFormat(f"{_HERE}.cnf:write_cnf", "c ", prefix="", first=1),
+    "wcnf": TextFormat(f"{_HERE}.cnf:write_wcnf", "c ", prefix="", first=1, minimised=True, missing=True),
     "sir": TextFormat("", "# ", prefix=""),
 }
 """The formats by the names that `emit --to` accepts."""

@@ -39,7 +39,7 @@ def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
     x = variable_names("smt2", module.variables)
     lines = ["(set-logic QF_LIA)", f"; {told(module)}"]
     lines += [f"(declare-const {name} Bool)" for name in steadily(x)]
-    guards = _guards_of(module)
+    guards = guards_of(module)
     for block in steadily(module.blocks):
         match block:
             case Order():
@@ -68,7 +68,7 @@ def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
     )
 
 
-def _guards_of(module: Module) -> dict[int, set[int]]:
+def guards_of(module: Module) -> dict[int, set[int]]:
     """The literals that each leaf implies, by leaf."""
     result: dict[int, set[int]] = {}
     leaves, literals = leaf_implications(module)

@@ -30,7 +30,8 @@ def value_line(module: Module, artifact: Artifact, objective: Objective | None) 
     step = Fraction(1) if known.scaled else Unit(goal.shift - artifact.objective_dropped).size
     sign = 1 if objective.maximize else -1  # modules maximise
     factor = sign * step * (-1 if known.minimised else 1) * objective.unit
-    constant = sign * goal.constant * unit * objective.unit + objective.offset
+    start = goal.constant + (sum(c for c in goal.coefficients.tolist() if c > 0) if known.missing else 0)
+    constant = sign * start * unit * objective.unit + objective.offset
     if max(abs(constant), abs(factor)) > float_info.max:
         return ""  # not a number that a solver prints
     sum_ = f"{float(constant)!r} {'-' if factor < 0 else '+'} {float(abs(factor))!r} z"

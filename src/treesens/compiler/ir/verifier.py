@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from treesens.compiler.base.arrays import Int32Array, Int64Array, concatenated_ranges, distinct
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, concatenated_ranges, distinct, row_of
 from treesens.compiler.ir.module import Bool, ExactlyOne, Module, Order, leaf_implications
 from treesens.compiler.ir.ops import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership
 from treesens.errors import IRError
@@ -138,6 +138,21 @@ def _leaves_are_leaves(module: Module) -> Iterator[str]:
     for i, op in enumerate(module.ops):
         if isinstance(op, LeafImplies | LeafSum) and not np.all(leaf[op.leaves]):
             yield f"op {i} ({type(op).__name__})"
+        elif isinstance(op, LeafSum) and not np.all(_in_one_tree(module, op)):
+            yield f"op {i} ({type(op).__name__}): a row with leaves of several trees"
+
+
+def _in_one_tree(module: Module, op: LeafSum) -> BoolArray:
+    """Marks the rows whose leaves belong to one tree for one point, bool[rows]."""
+    filled = np.diff(op.indptr) > 0
+    starts, found = op.indptr[:-1][filled], ~filled
+    for block in module.blocks_of(ExactlyOne) if len(starts) else ():
+        tree = np.full(module.variables, -1)
+        tree[block.variables] = row_of(block.offset)
+        trees = tree[op.leaves]
+        least = np.minimum.reduceat(trees, starts)
+        found[filled] |= (least >= 0) & (least == np.maximum.reduceat(trees, starts))
+    return found
 
 
 def _linear_rows(module: Module) -> Iterator[str]:
@@ -229,7 +244,11 @@ RULES: tuple[tuple[str, str, Check], ...] = (
     ("R4", "exactly-one blocks: offsets delimit distinct leaf indicators", _unit_blocks),
     ("R5", "row pointers start at 0, never decrease, and end at the number of their entries", _ragged),
     ("R6", "leaf implications and equalities have two sides of equal length", _pairs),
-    ("R7", "leaf implications and leaf sums are over leaf indicators", _leaves_are_leaves),
+    (
+        "R7",
+        "leaf implications and rows of leaf sums are over leaf indicators, a row over those of one tree",
+        _leaves_are_leaves,
+    ),
     ("R8", "linear rows: distinct variables, exact coefficients", _linear_rows),
     ("R9", "tables refer to order blocks", _tables),
     ("R10", "free Booleans have no other type, and a member has one row of a table", _free_booleans),

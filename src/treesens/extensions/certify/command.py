@@ -10,9 +10,12 @@ from pathlib import Path
 import click
 
 from treesens.commands.common import EXPECTED, VIOLATED, Number, Whole, trust_option
+from treesens.commands.modules import are_modules
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import write_atomically
+from treesens.compiler.ir.files import is_module_file
 from treesens.errors import UsageError
+from treesens.extensions.certify.module_records import verify_records
 from treesens.report.terminal import say
 
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verify import main; sys.exit(main())"
@@ -37,12 +40,17 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
 @click.option("--megabytes", type=Whole(min=64), help="Maximum memory in MB.  [default: 4096]")
 @click.option("--entries", type=Whole(min=1), help="Maximum of leaf combinations.  [default: 2000000]")
 def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | None) -> int:
-    """Check certificates and manifests (files, or a whole folder) against the original model files.
+    """Check certificates and manifests (files, or a whole folder) against the original model files. With FILE.sir RECORD.json,
+    check records of modules instead.
 
     Prints each claim in words, and the verdict on it. A manifest is accepted if all its parts are accepted and its claims
     follow from the parts. Trees files next to the certificates are found; a trees file counts only if the source that it names
     is among the models. Exit codes: 0 all certificates are accepted, 10 one is rejected.
     """
+    modules = [path for path in paths if is_module_file(path)]
+    if are_modules(modules, ()):
+        records = [path for path in paths if path not in modules]
+        return verify_records(modules, records, quiet=bool(asked["quiet"]))
     certificates = [*_in(paths, ".cert.xz"), *_in(paths, ".manifest.json")]
     if not certificates:
         remedy = "pass files that end in .cert.xz or .manifest.json, or a folder that contains them"

@@ -1,13 +1,15 @@
 """Many questions of one form: instances (model, varied features, gap), run on backends and pipelines, stored as JSON lines.
 
 An instance is a JSON object with `model` (a name or path), `feature` (index or name) or `features` (a list), and one of
-`margin`, `gap`, or `from`, `to` and `factor`; `verdict` is the known verdict, if any.
+`margin`, `gap`, or `from`, `to` and `factor`; or an object with `module`, the path of a `.sir` file. `verdict` is the known
+verdict, if any.
 
 Instances are solved like the questions of a sweep, but no answer is derived from another (their questions have no family).
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import threading
@@ -20,6 +22,8 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from treesens.compiler.base.files import MOST_TEXT_BYTES, make_folder, read_regular, will_write
+from treesens.compiler.ir.files import read_module
+from treesens.compiler.ir.text import digest
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError, UsageError
 from treesens.extensions.sweeps.executor import INLINE, Executor
@@ -33,6 +37,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records
 from treesens.records.journal import Entry, Journal, key_of
 from treesens.records.questions import Question, context_of, digest_of, document_of
+from treesens.solve.module import answer_module
 
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e-?[0-9]{1,3})?"
 SUFFIXES = ("", ".json", ".ubj", ".txt")
@@ -63,19 +68,24 @@ class Level:
 
 @dataclass(frozen=True)
 class Instance:
-    """One question about one model, and its verdict if the verdict is known."""
+    """One question about one model, and its verdict if it is known; without a level, `model` is the path of a module."""
 
     model: str
     features: tuple[int | str, ...]
-    level: Level
+    level: Level | None
     known: str | None = None
 
     @cached_property
+    def clause(self) -> str:
+        return "module" if self.level is None else self.level.text
+
+    @cached_property
     def key(self) -> str:
-        return json.dumps([self.model, list(self.features), self.level.text])
+        return json.dumps([self.model, list(self.features), self.clause])
 
     def query(self, name: str, model: LoadedModel) -> ast.Query:
         """The question about the model `m`."""
+        assert self.level is not None
         names = model.ensemble.feature_names
         for f in self.features:
             if isinstance(f, int) and not 0 <= f < len(names):
@@ -102,6 +112,11 @@ def read_instances(path: Path) -> list[Instance]:
 
 
 def _instance(data: dict[str, Any]) -> Instance:
+    if "module" in data:
+        module, known = data["module"], data.get("verdict")
+        if not isinstance(module, str) or not isinstance(known, str | None):
+            raise TypeError("`module` and `verdict` are texts")
+        return Instance(module, (), None, known)
     features = tuple(data["features"]) if "features" in data else (data["feature"],)
     if not all(isinstance(f, int | str) and not isinstance(f, bool) for f in features):
         raise TypeError("features are names or numbers")
@@ -205,9 +220,11 @@ def run(
             f"there are results without their journal, {journal_file.name}", place=str(output),
             remedy="choose another file with --output, or remove this file",
         )  # fmt: skip
-    questions = questions_of(instances, folder)
-    listed = [questions[x.key] for x in instances]
-    asked = {question.digest: instance for question, instance in zip(listed, instances, strict=True)}
+    modules = [(x, read_module(folder / x.model)) for x in instances if x.level is None]
+    about = [x for x in instances if x.level is not None]
+    questions = questions_of(about, folder)
+    listed = [questions[x.key] for x in about]
+    asked = {question.digest: instance for question, instance in zip(listed, about, strict=True)}
     each = [replace(options, backend=s.backend, pipeline=s.pipeline) for s in settings]
     records: list[dict[str, Any]] = []
     will_write(output)
@@ -218,14 +235,26 @@ def run(
             journal.record(key, options.time_limit)  # an error here leaves `output` as it is
         with output.open("w") as lines:
 
-            def keep(question: Question, entry: Entry) -> None:
-                kept = journal.record(entry.key, options.time_limit)
+            def keep(instance: Instance, key: str) -> None:
+                kept = journal.record(key, options.time_limit)
                 assert kept is not None
-                records.append(kept | {"known": asked[question.digest].known})
+                records.append(kept | {"known": instance.known})
                 _write_line(lines, records[-1], tell)
                 on_answer(records[-1])
 
-            sweep(listed, options, executor, journal, stop=stop, on_answer=keep, measurement=measurement)
+            def on_entry(question: Question, entry: Entry) -> None:
+                keep(asked[question.digest], entry.key)
+
+            sweep(listed, options, executor, journal, stop=stop, on_answer=on_entry, measurement=measurement)
+            for (instance, module), one in itertools.product(modules, each):
+                key = key_of(f"bench\0{digest(module)}", one)
+                if journal.record(key, options.time_limit) is None:
+                    outcome = Outcome(key, answer_module(module, one, one.budget(stop)))
+                    if stop is not None and stop.is_set():
+                        break
+                    record = _record(instance, one, outcome) | facts(instance)
+                    journal.keep(Entry(key, record["verdict"], instance.key, instance.model), one.time_limit, record)
+                keep(instance, key)
     return records
 
 
@@ -250,7 +279,7 @@ def _record(instance: Instance, setting: Settings, outcome: Outcome) -> dict[str
         "key": instance.key,
         "model": instance.model,
         "features": list(instance.features),
-        "clause": instance.level.text,
+        "clause": instance.clause,
         "backend": setting.backend,
         "pipeline": setting.pipeline,
         "verdict": str(result.verdict),
