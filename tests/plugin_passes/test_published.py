@@ -1,4 +1,4 @@
-"""The built-in passes on small modules of every kind, and on the published models: no pass is refuted, and few are left open."""
+"""The built-in passes on small modules of every kind, and on published models: no pass is refuted, and few are left open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.passes.registry import PASSES
 from treesens.compiler.passes.validation import Outcome
-from treesens.compiler.pipeline import PIPELINES, Pipeline
+from treesens.compiler.pipeline import Pipeline
 from treesens.extensions.conformance.shapes import cases
 from treesens.extensions.sweeps.instances import questions_of, read_instances
 from treesens.records.questions import open_session

@@ -97,7 +97,7 @@ def command(
 
 
 def _check(compiled: Compiled, solver: str, seconds: float | None) -> None:
-    """Validates every pass, and shows the results. Raises PipelineError (InternalError for a built-in pass) for a wrong pass."""
+    """Validates every pass, and shows the results. Raises PipelineError, or InternalError for our own, if a pass is wrong."""
     from treesens.compiler.base.budget import Budget
     from treesens.compiler.passes.registry import PASSES
     from treesens.compiler.passes.validation import Outcome
