@@ -84,7 +84,7 @@ def test_no_exact_answer_is_wrong_and_every_record_names_the_pass(case: str, tmp
 
 
 @pytest.mark.parametrize("backend", ["native", "cpsat", "auto"])
-@pytest.mark.parametrize("case", RIGHT)
+@pytest.mark.parametrize("case", [case for case in RIGHT if case != "guessed-map"])
 def test_an_answer_through_a_right_pass_stays_exact(case: str, backend: str) -> None:
     for seed in SEEDS:
         query, some, best = asked(seed)

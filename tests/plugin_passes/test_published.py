@@ -1,4 +1,4 @@
-"""The built-in passes on small modules of every kind, and on the published models: no pass is refuted, few are open."""
+"""The built-in passes on small modules of every kind, and on published models: no pass is refuted, and few are left open."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_a_wrong_pass_is_caught_where_it_matters_and_proved_where_it_does_not(ca
 
 
 @pytest.mark.parametrize("solver", ["brute", "cpsat", "z3"])
-@pytest.mark.parametrize("case", RIGHT)
+@pytest.mark.parametrize("case", [case for case in RIGHT if case != "guessed-map"])
 def test_a_right_pass_is_proved(case: str, solver: str, tmp_path: Path) -> None:
     made = [one for one in rewrites(f"right{{case={case}}}", tmp_path) if is_wrong(one) is not None]
     made = made or [one for one in map(_kept, modules()) if is_wrong(one) is not None]

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
+from itertools import combinations
 from math import gcd
 from typing import TypeAlias
 
@@ -26,13 +27,15 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of
 from treesens.compiler.base.budget import check_in, steadily
-from treesens.compiler.ir import TRUE, Bool, Clauses, Linear, Module, Objective, Op
+from treesens.compiler.ir import TRUE, Bool, Clauses, Equal, Facts, Linear, Module, Objective, Op
 from treesens.compiler.ir.evaluate import assignments_of, objective_value, satisfies, violations
 from treesens.compiler.ir.module import FALSE
 from treesens.compiler.ir.rewrite import Substitution
 from treesens.compiler.legalise.rows import RowBlock, to_rows
 from treesens.compiler.passes.base import Chain, Forward, IdentityPostsolve, Postsolve, Relation, Rewrite
 
+_MOST_SCORES = 12
+"""Maximum number of score rows whose sums are tried."""
 BRUTE_COMBINATIONS = 2_000_000
 """Maximum number of combinations that `brute` tries per module."""
 
@@ -247,15 +250,18 @@ def _normal(guard: int, terms: tuple[tuple[int, int], ...], low: int) -> Row | N
 
 def _mapped(rows: list[Row], target: Int32Array) -> list[Row]:
     """The rows over the variables of an image: variable v is replaced by the literal or constant `target[v]`."""
+    return [row for row in _images(rows, target) if row is not None]
+
+
+def _images(rows: list[Row], target: Int32Array) -> list[Row | None]:
+    """The image of each row; None if all assignments satisfy it."""
     to = target.tolist()
-    mapped = []
+    made: list[Row | None] = []
     for guard, terms, low in steadily(rows):
-        made, shifted = _image(terms, to)
+        image, shifted = _image(terms, to)
         literal = guard if guard < 0 else to[guard >> 1] ^ (guard & 1)
-        row = _normal(literal, made, low - shifted)
-        if row is not None:
-            mapped.append(row)
-    return mapped
+        made.append(_normal(literal, image, low - shifted))
+    return made
 
 
 def _image(terms: tuple[tuple[int, int], ...], to: list[int]) -> tuple[tuple[tuple[int, int], ...], int]:
@@ -330,10 +336,15 @@ def _clauses(clauses: list[list[int]]) -> Clauses:
 
 
 def _refuter(premise: Module, known: list[Row], conclusion: list[Row], goal: Row | None) -> Module | None:
-    """The premise with a violated row of the conclusion; None if all rows occur in the premise."""
-    implied = set(known)
-    rows = list(dict.fromkeys(row for row in conclusion if row not in implied))
-    rows += [] if goal is None else [goal]
+    """The premise with a violated row of the conclusion; None if rows of the premise imply all of them."""
+    rows = list(dict.fromkeys((*conclusion, *(() if goal is None else (goal,)))))
+    rows = _left(rows, known)
+    if rows:
+        # The same modulo the variables that the premise fixes or equates.
+        same = _classes(premise)
+        images = _images(rows, same)
+        left = set(_left([image for image in images if image is not None], _mapped(known, same)))
+        rows = [row for row, image in zip(rows, images, strict=True) if image in left]
     if not rows:
         return None
     first = premise.variables
@@ -361,6 +372,51 @@ def _refuter(premise: Module, known: list[Row], conclusion: list[Row], goal: Row
         objective=None,
         warm_start=None,
     )
+
+
+def _left(rows: list[Row], known: list[Row]) -> list[Row]:
+    """The rows that neither a known row, nor the sum of two known scores, implies."""
+    least: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
+    for guard, terms, low in known:
+        least[guard, terms] = max(low, least.get((guard, terms), low))
+    rows = [(guard, terms, low) for guard, terms, low in rows if least.get((guard, terms), low - 1) < low]
+    if any(_is_score(row) for row in rows):
+        scores = [row for row in dict.fromkeys(known) if _is_score(row)][:_MOST_SCORES]
+        sums = [_normal(TRUE, (*one[1], *other[1]), one[2] + other[2]) for one, other in combinations(scores, 2)]
+        for total in filter(None, sums):
+            rows = [row for row in rows if (row[0], row[1]) != total[:2] or row[2] > total[2]]
+    return rows
+
+
+def _is_score(row: Row) -> bool:
+    return row[0] == TRUE and any(abs(c) != 1 for _, c in row[1])
+
+
+def _classes(module: Module) -> Int32Array:
+    """For every variable, a literal or constant to which facts and equalities of a module make it equal, int32[variables]."""
+    parent = list(range(0, 2 * module.variables, 2))
+
+    def root(literal: int) -> int:
+        sign = 0
+        while literal >= 0 and parent[literal >> 1] != literal & ~1:
+            sign, literal = sign ^ (literal & 1), parent[literal >> 1]
+        return literal ^ sign
+
+    pairs = [pair for op in module.ops_of(Equal) for pair in zip(op.left.tolist(), op.right.tolist(), strict=True)]
+    pairs += [(literal, TRUE) for op in module.ops_of(Facts) for literal in op.literals.tolist()]
+    for one, other in steadily(pairs):
+        a, b = root(one), root(other)
+        if a >> 1 == b >> 1:
+            continue  # known, or a contradiction, which is left to the solver
+        low, high = min(a, b), max(a, b)
+        parent[high >> 1] = low ^ (high & 1)
+    return np.array([root(2 * v) for v in range(module.variables)], np.int32)
+
+
+def without_scores(module: Module) -> Module:
+    """A refuter without the unconditional score rows of its premise: if it has no solution, the refuter has none."""
+    kept = tuple(op for op in module.ops if not (isinstance(op, Linear) and op.when == TRUE))
+    return replace(module, ops=kept)
 
 
 def lost_by(check: Check, assignment: BoolArray) -> Module:

@@ -55,7 +55,7 @@ class Subject(ABC):
 class Reducer:
     """Searches the smallest candidate for which `holds`, for so many `seconds` or until `stop` is set.
 
-    `best` is the smallest candidate so far, or None; it is `finished` if none of its edits is interesting. Candidates with equal
+    `best` is the smallest candidate so far, or None; it is `finished` if no edit of it is interesting. Candidates with equal
     files are tried once; `tests` counts them.
     """
 

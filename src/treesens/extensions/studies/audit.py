@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from treesens.compiler.base.option_kinds import Flag, InputFile, OutputPath, Sizes, Text
+from treesens.compiler.base.plugins import Plugin
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.extensions.studies import shared_options as shared
 from treesens.extensions.studies.columns import column, uncertified
@@ -139,6 +140,7 @@ class AuditRecord:
     replay: str | None
     backend: str
     pipeline: str
+    plugins: list[Plugin]
     raw_points: dict[str, list[float | None]] | Absent = ABSENT
     scores: dict[str, Any] | Absent = ABSENT
     in_numerical_band: bool | Absent = ABSENT
