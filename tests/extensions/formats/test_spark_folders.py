@@ -128,7 +128,7 @@ def test_a_name_that_stands_for_other_files_is_no_model(tmp_path: Path) -> None:
     second = expected.splitlines()[1].decode()
     forged.mkdir()
     (forged / f"a\n{second}").write_text("one")
-    with pytest.raises(OSError, match="not plain text"):
+    with pytest.raises(OSError, match="no plain text"):
         listed(str(forged))
 
 
@@ -262,7 +262,7 @@ def test_folders_that_are_no_models_say_what_to_give(folder: Path, tmp_path: Pat
     (tmp_path / "empty").mkdir()
     refused(tmp_path / "empty", r"a folder \(not a regular file\) and not a model")
     for name in ("xgboost", "h2o"):
-        with pytest.raises(ModelError, match=f"no model of the format `{name}`"):
+        with pytest.raises(ModelError, match=f"and not a model of the format `{name}`"):
             load(folder, name)
     assert load(folder, "spark").frontend == "spark"
     with pytest.raises(ModelError, match="has no variant `best`"):
