@@ -55,8 +55,8 @@ class Subject(ABC):
 class Reducer:
     """Searches the smallest candidate for which `holds`, for so many `seconds` or until `stop` is set.
 
-    `best` is the smallest candidate so far, or None; it is `finished` if no edit of it is interesting. Candidates with equal
-    files are tried once; `tests` counts them.
+    `best` is the smallest candidate so far, or None; the search is `finished` if no edit of it is interesting. Candidates with
+    equal files are tried once; `tests` counts them.
     """
 
     holds: Callable[[Files], bool]
