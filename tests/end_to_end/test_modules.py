@@ -101,8 +101,8 @@ def test_real_questions_keep_their_verdicts_as_modules(seed: int, backend: str) 
     some, _ = oracle(query)
     pipeline = list(PIPELINES)[seed // 4 % len(PIPELINES)]
     read, result = from_text(compile_query(query, pipeline).module, backend)
-    if backend == "native" and pipeline in {"bounded", "default"} and "leave a gap" in result.reason:
-        return  # bound-fixing has dropped leaves: a module for solvers
+    if backend == "native" and pipeline not in {"kant", "native"} and "leave a gap" in result.reason:
+        return  # passes for solvers have dropped leaves: honest, and no answer
     if result.verdict is not Verdict.UNKNOWN or backend in EXACT:
         assert result.verdict is (Verdict.FOUND if some else Verdict.NONE), result.reason
     if result.solution is not None:
