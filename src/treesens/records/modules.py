@@ -33,6 +33,9 @@ def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any
         "as_expected": None if result.verdict is Verdict.UNKNOWN else True,
         "varied": [],
         "points": None,
+        "raw_points": None,
+        "scores": None,
+        "in_numerical_band": None,
         "replay": None,
         "no_replay": NO_MODEL,
         "objective": None if goal is None else objective_record(goal),
@@ -47,7 +50,10 @@ def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any
         **({"rests_on": list(result.proof_dependencies)} if result.proof_dependencies else {}),
         **({"notes": list(result.notes)} if result.notes else {}),
         "attempts": attempt_records(result),
+        "query_sha256": digest(module),
         "sha256": digest(module),
+        "models": [],
+        "data": [],
         **extra,
     }
 
