@@ -16,9 +16,10 @@ from tests.corpus import boosted
 from tests.questions import random_query
 from treesens.binder.file import bind
 from treesens.compiler.ir import Clauses, ExactlyOne, Linear, Module
+from treesens.compiler.ir.rewrite import Substitution
 from treesens.compiler.ir.text import parse_module
 from treesens.compiler.lower import lower
-from treesens.compiler.passes.base import PassResult, Relation
+from treesens.compiler.passes.base import Chain, PassResult, Relation
 from treesens.compiler.passes.registry import PASSES
 from treesens.compiler.passes.remarks import Remark, passed
 from treesens.compiler.pipeline import Pipeline
@@ -234,6 +235,15 @@ def test_a_pass_without_remarks_has_those_of_its_changes() -> None:
     (remark,) = passed(module, Plain().run(module))
     assert remark == Remark("passed", "rows dropped", clauses, "op clause")
     assert list(Plain().run(module).remarks()) == []
+
+
+def test_a_pass_that_fixes_all_variables_names_them_all() -> None:
+    """The first substitution of drop-dead leaves no variable for the second one."""
+    module = parse_module(SMALL.read_text())
+    target = np.full(module.variables, -2, np.int32)
+    gone = replace(module, variables=0, blocks=(), ops=(), objective=None)
+    steps = (Substitution(target, 0), Substitution(np.zeros(0, np.int32), 0))
+    assert counts(passed(module, PassResult(gone, Chain(steps))), *FIXED).total() == module.variables
 
 
 def test_runs_that_show_no_remarks_make_none() -> None:

@@ -129,7 +129,11 @@ def _target(postsolve: Postsolve, variables: int) -> Int32Array | None:
             if target is None or isinstance(steps[-1], IdentityPostsolve):
                 return target
             last = _target(steps[-1], variables)
-            return None if last is None else np.where(target < 0, target, last[target >> 1] ^ (target & 1))
+            if last is None:
+                return None
+            live, composed = target >= 0, target.copy()
+            composed[live] = last[target[live] >> 1] ^ (target[live] & 1)
+            return composed
         case _:
             return None
 
