@@ -93,14 +93,24 @@ def is_wrong(rewrite: Rewrite) -> bool | None:
 
 
 def loses(rewrite: Rewrite) -> bool:
-    """Whether an equivalence lost a solution, or the given forward map yields a point that is no solution, by enumeration."""
+    """Whether an equivalence lost a solution or changed its value, or the given forward map yields a point that is no solution,
+    by enumeration.
+    """
     old, new = solutions(rewrite.before), solutions(rewrite.result.module)
     assert old is not None
     assert new is not None
     if (forward := rewrite.result.forward) is not None:
         return not all(satisfies(rewrite.result.module, forward.apply(point)[None])[0] for point in old)
-    kept = {rewrite.result.postsolve.recover(point).tobytes() for point in new}
-    return rewrite.step.relation is Relation.EQUIVALENT and not {point.tobytes() for point in old} <= kept
+    if rewrite.step.relation is not Relation.EQUIVALENT:
+        return False
+    kept: dict[bytes, float | None] = {}
+    for point in new:
+        kept[rewrite.result.postsolve.recover(point).tobytes()] = best(rewrite.result.module, point[None])
+    valued = rewrite.before.optimises
+    return any(
+        point.tobytes() not in kept or (valued and kept[point.tobytes()] != best(rewrite.before, point[None]))
+        for point in old
+    )
 
 
 REFUSED: list[str] = []
