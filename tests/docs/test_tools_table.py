@@ -28,7 +28,10 @@ PRINTS = {
     "read and write the IR": "op leaf-sum indptr=0,",
     "write a solver's format": "ROWS",
     "compare solvers": "cpsat",
-    "list solvers": "cpsat",
+    "list solvers": "LeafImplies",
+    "set a solver's options": "highs",
+    "answer the IR": "no model",
+    "reduce a fault": "1 rows",
 }
 
 

@@ -67,6 +67,7 @@ def assert_named(query: Query, result: Result, name: str) -> None:
     assert record(query, again)["proof"] == told["proof"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", WRONG)
 def test_no_exact_answer_is_wrong_and_every_record_names_the_pass(case: str, tmp_path: Path) -> None:
     for number, seed in enumerate(SEEDS):
@@ -83,6 +84,7 @@ def test_no_exact_answer_is_wrong_and_every_record_names_the_pass(case: str, tmp
         assert_named(query, result, "wrong")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["native", "cpsat", "auto"])
 @pytest.mark.parametrize("case", [case for case in RIGHT if case != "guessed-map"])
 def test_an_answer_through_a_right_pass_stays_exact(case: str, backend: str) -> None:

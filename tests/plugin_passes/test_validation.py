@@ -139,6 +139,7 @@ def validated(rewrite: Rewrite, solver: str) -> Validation:
     return validate(rewrite, solver, Budget.of(60))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_pass_is_caught_where_it_matters_and_proved_where_it_does_not(case: str, tmp_path: Path) -> None:
     caught = unharmed = 0
@@ -160,6 +161,7 @@ def test_a_wrong_pass_is_caught_where_it_matters_and_proved_where_it_does_not(ca
     assert caught >= MATTERING or len(REFUSED) >= MATTERING, f"{caught} modules on which it matters"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("solver", ["brute", "cpsat", "z3"])
 @pytest.mark.parametrize("case", [case for case in RIGHT if case != "guessed-map"])
 def test_a_right_pass_is_proved(case: str, solver: str, tmp_path: Path) -> None:

@@ -37,10 +37,10 @@ def are_modules(files: Sequence[Path], names: Sequence[str], *own: str) -> bool:
     if not modules:
         return False
     if len(modules) < len(files):
-        raise UsageError("modules and questions in one command", remedy="give them in two commands")
+        raise UsageError("modules and questions in one command", remedy="pass them in two commands")
     if names:
         raise UsageError(
-            f"the module {modules[0]} has no query `{names[0]}`", remedy="a module is one question; give no name"
+            f"the module {modules[0]} has no query `{names[0]}`", remedy="a module is one question; omit the name"
         )
     context = click.get_current_context()
     known = {one.field for one in declared(Options, Door.MODULE)} | _OF_EVERY_COMMAND | set(own)
@@ -49,7 +49,7 @@ def are_modules(files: Sequence[Path], names: Sequence[str], *own: str) -> bool:
         if isinstance(option, click.Option) and given and option.name not in known:
             raise UsageError(
                 f"`{option.opts[0]}` needs a model, and the module {modules[0]} has none",
-                remedy="leave out the option, or give the .sens file of the question",
+                remedy="omit the option, or pass the .sens file of the question",
             )
     return True
 

@@ -18,6 +18,7 @@ from treesens.compiler.query.cases import MOST_CASES, compiled_part, too_many_to
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Proof, Result, ShareFound, Verdict, afterwards
+from treesens.compiler.unvalidated import marked, resting_on
 from treesens.errors import InternalError, TreesensError, UndecidedError, UsageError
 from treesens.runtime.kept import reused
 from treesens.solve import fits
@@ -30,7 +31,7 @@ from treesens.solve.options import Options
 from treesens.solve.plugins import plugins_of
 from treesens.solve.tasks.data_rows import among_rows, locate
 from treesens.solve.tasks.in_library import LIBRARY, confirm_in_library
-from treesens.solve.validation import SHARE, marked, refused, resting_on, validations
+from treesens.solve.validation import SHARE, refused, validations
 from treesens.values.contradictions import without_clashes
 from treesens.values.verify import Witness
 

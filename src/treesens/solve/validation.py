@@ -6,9 +6,7 @@ pass is proved on this module. Otherwise the proof names the pass, and so does e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,7 +29,8 @@ from treesens.compiler.passes.validation import (
     without_scores,
 )
 from treesens.compiler.pipeline import Compiled, plugin_passes
-from treesens.compiler.result import Proof, Result, Verdict, unvalidated
+from treesens.compiler.result import Proof, Result, Verdict
+from treesens.compiler.unvalidated import claims_proof, marked, rest_on
 from treesens.errors import BackendError, UsageError
 
 BRUTE = "brute"
@@ -170,44 +169,6 @@ def _outcome(backend: Backend, artifact: Artifact, limits: Limits, budget: Budge
 # --- answers ----------------------------------------------------------------------------------------------------------------
 
 
-_RESTS: ContextVar[dict[str, None] | None] = ContextVar("rests", default=None)
-"""The unvalidated passes on which claims of the current answer, or of a question that it asks, depend."""
-
-
-@contextmanager
-def resting_on() -> Iterator[dict[str, None]]:
-    """Collects the unvalidated passes of all searches in a block; an enclosing block collects them, too."""
-    mine: dict[str, None] = {}
-    outer = _RESTS.get()
-    token = _RESTS.set(mine)
-    try:
-        yield mine
-    finally:
-        _RESTS.reset(token)
-        if outer is not None:
-            outer.update(mine)
-
-
-def marked(result: Result, passes: Iterable[str]) -> Result:
-    """The result with a proof that names these unvalidated passes, if it claims more than a verified witness."""
-    names = list(passes)
-    if not names or not claims_proof(result):
-        return result
-    parts = dict.fromkeys((*(unvalidated([name]) for name in names), *result.proof_dependencies))
-    ranked = result.ranked
-    if ranked is not None and ranked.complete:
-        ranked = replace(ranked, proof=Proof.UNVALIDATED)
-    return replace(result, proof=Proof.UNVALIDATED, proof_dependencies=tuple(parts), ranked=ranked)
-
-
-def claims_proof(result: Result) -> bool:
-    """True if a result claims that some inputs do not exist: a `none`, a bound, or a complete list or count."""
-    bounded = result.objective is not None and result.objective.bound is not None
-    listed = result.count is not None or result.explanation is not None
-    complete = result.ranked is not None and result.ranked.complete
-    return result.verdict is Verdict.NONE or (result.verdict is Verdict.FOUND and (bounded or listed or complete))
-
-
 def before_validation(pipeline: str, budget: Budget) -> Budget:
     """The part of a budget for a search, which leaves time to validate the plug-in passes of the pipeline."""
     return budget.share(1 - SHARE) if plugin_passes(pipeline) else budget
@@ -228,8 +189,7 @@ def settled(result: Result, compiled: Compiled, solver: str, budget: Budget) -> 
             return _refused(result, rewrite, found.reason)
         if found.outcome is Outcome.OPEN and PASSES.owner(rewrite.step.name) is not None:
             left.append(rewrite.step.name)
-    if left and (collected := _RESTS.get()) is not None:
-        collected.update(dict.fromkeys(left))
+    rest_on(left)
     return marked(result, dict.fromkeys(left))
 
 

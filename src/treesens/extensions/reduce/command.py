@@ -65,14 +65,14 @@ def command(
     from treesens.extensions.reduce.sens import read_questions
 
     if (program is None) == (keep is None):
-        raise UsageError("one predicate is needed", remedy="give --while COMMAND or --keep KIND")
+        raise UsageError("one predicate is needed", remedy="pass --while COMMAND or --keep KIND")
     subject: Subject
     typed = None
     if file.suffix != ".sir":
         subject = read_questions(file, queries, trust_pickle=trust_pickle)
         typed = Outcome("typed", None, trust_pickle, (), timeout)
     elif keep is not None or queries:
-        raise UsageError("a module has no questions", remedy="give --while COMMAND, and no names of queries")
+        raise UsageError("a module has no questions", remedy="pass --while COMMAND, and no names of queries")
     else:
         subject = read_rows(file)
     predicate: Predicate
@@ -82,7 +82,7 @@ def command(
         predicate = Program.parsed(str(program), timeout, typed)
     folder = Path(f"{Path(subject.name).stem}.reduced") if output is None else output
     if output is None and folder.exists():
-        raise OverwriteError("the folder of the result exists", place=str(folder), remedy="give another as --output")
+        raise OverwriteError("the folder of the result exists", place=str(folder), remedy="pass another as --output")
     for note in subject.notes:
         say(note, err=True)
     start = said = time.monotonic()

@@ -55,7 +55,7 @@ class Program:
             raise UsageError(f"--while: {error}", remedy="quote the command as in a shell") from None
         program = shutil.which(words[0]) if words else None
         if program is None:
-            raise UsageError(f"--while: no program `{text}`", remedy="give the path of a program, with its arguments")
+            raise UsageError(f"--while: no program `{text}`", remedy="pass the path of a program, with its arguments")
         words = [os.path.abspath(program), *words[1:]]
         return Program(words if any("{}" in word for word in words) else [*words, "{}"], timeout, typed)
 
@@ -146,7 +146,7 @@ def kept(text: str, trust_pickle: bool, settings: Sequence[Options], timeout: fl
     if not known and (slow is None or not 0 < slow < timeout):
         raise UsageError(f"--keep: `{text}` is not known", remedy=f"one of {KINDS}, with SECONDS below --timeout")
     if (kind == "disagreement") != (len(settings) > 1):
-        remedy = "give several backends or pipelines for `disagreement`, and one of each for all other kinds"
+        remedy = "pass several backends or pipelines for `disagreement`, and one of each for all other kinds"
         raise UsageError(f"--keep: `{kind}` with {len(settings)} backends or pipelines", remedy=remedy)
     return Outcome(text.replace("=", " "), slow, trust_pickle, settings, timeout)
 
