@@ -50,8 +50,8 @@ LIMITS: dict[str, tuple[Callable[[], int], int]] = {
     "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 12),
     "files that name absolute_tolerance": (lambda: files_that_name(r"\babsolute_tolerance\b"), 3),
     "lines of C++": (lambda: lines(p for p in (SOURCES / "engine").rglob("*.?pp")), 17_977),
-    "lines of the spine": (lambda: lines(iter(spine())), 11_202),
-    "words of pages": (words_of_pages, 59_873),
+    "lines of the spine": (lambda: lines(iter(spine())), 11_000),
+    "words of pages": (words_of_pages, 59_872),
 }
 
 
