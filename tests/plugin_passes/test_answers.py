@@ -14,12 +14,17 @@ import pytest
 from tests.plugin_passes.conftest import PACKAGE, VERSION
 from tests.plugin_passes.wrong import RIGHT, WRONG
 from tests.questions import oracle, random_query
+from treesens.compiler.base.dyadic import Unit
+from treesens.compiler.ir.evaluate import brute_force
+from treesens.compiler.lower import lower
 from treesens.compiler.pipeline import reproducers_in
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.errors import PipelineError
 from treesens.records.answers import record
 from treesens.records.kept import from_json, to_json
+from treesens.records.modules import module_record
+from treesens.solve.module import answer_module
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
@@ -82,6 +87,30 @@ def test_no_exact_answer_is_wrong_and_every_record_names_the_pass(case: str, tmp
             continue  # refused before any verdict
         assert_right(query, result, some, best)
         assert_named(query, result, "wrong")
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("case", WRONG)
+def test_modules_without_a_question_are_treated_alike(case: str, tmp_path: Path) -> None:
+    """The answer to a module is judged by enumeration of the module."""
+    for number, seed in enumerate(SEEDS):
+        module = lower(asked(seed)[0])
+        options = Options(backend=("cpsat", "z3", "auto")[number % 3], pipeline=f"wrong{{case={case}}}", time_limit=20)
+        try:
+            with reproducers_in(tmp_path):
+                result = answer_module(module, options, options.budget())
+        except PipelineError as error:
+            if "failed: the module breaks" not in error.message:
+                raise
+            continue
+        truth, told = brute_force(module), module_record(module, result)
+        if result.verdict is not Verdict.UNKNOWN and told["proof"] in {None, "exact"}:
+            assert (result.verdict is Verdict.FOUND) == bool(truth.solutions)
+        if result.objective is not None and result.objective.bound is not None and told["proof"] is None:
+            assert module.objective is not None
+            assert truth.objective is not None
+            assert result.objective.bound >= Unit(module.objective.shift).nearest(truth.objective)
+        assert [plugin["name"] for plugin in told["plugins"]] == ["wrong"]
 
 
 @pytest.mark.sampled

@@ -303,7 +303,7 @@ def packages_of(name: str) -> tuple[str, ...]:
         packages = get_backend(name).packages
     except BackendError:
         packages = ()
-    owner = BACKENDS.owner(name.partition("{")[0])
+    owner = BACKENDS.owner(name)
     return packages if owner is None else (owner, *packages)
 
 

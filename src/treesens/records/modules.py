@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
@@ -15,6 +16,7 @@ from treesens.compiler.ir.evaluate import objective_value, violations
 from treesens.compiler.ir.text import decode_integers, digest, encode_integers
 from treesens.compiler.result import Result, Verdict
 from treesens.records.answers import attempt_records, objective_record
+from treesens.solve.plugins import plugins_of
 
 NO_MODEL = "no model: the answer is about the module alone"
 
@@ -28,7 +30,7 @@ def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any
         "query": result.query,
         "verdict": str(result.verdict),
         "reason": result.reason,
-        "proof": result.proof,
+        "proof": result.proof_text,
         "expect": None,
         "as_expected": None if result.verdict is Verdict.UNKNOWN else True,
         "varied": [],
@@ -52,6 +54,7 @@ def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any
         "attempts": attempt_records(result),
         "query_sha256": digest(module),
         "sha256": digest(module),
+        "plugins": [asdict(plugin) for plugin in plugins_of(None, result)],
         "models": [],
         "data": [],
         **extra,

@@ -194,9 +194,7 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
             say(line)
     if result.objective is not None:
         o = result.objective
-        say_wrapped(
-            f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({proved_words(o)}{_by_pass(result)})"
-        )
+        say_wrapped(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({proved_words(o)}{by_pass(result)})")
     if result.nearest is not None:
         n = result.nearest
         where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"
@@ -206,7 +204,7 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
         )
 
 
-def _by_pass(result: Result) -> str:
+def by_pass(result: Result) -> str:
     """The unvalidated passes on which the bound of an objective depends."""
     return f", {result.proof_text}" if result.proof is Proof.UNVALIDATED else ""
 

@@ -265,16 +265,16 @@ def conclude(
         )
     if not restricted and proves_none(compilation, artifact, outcome):
         proof = backend.capabilities.proof
-        parts = _premises(compilation, backend)
+        parts = _premises(compilation.compiled, backend)
         parts = (*parts, f"infeasible by {backend.name} ({proof})") if parts else ()
         return replace(conclude_infeasible(query.name, backend.name, proof), proof_dependencies=parts)
     return None
 
 
-def _premises(compilation: Compilation, backend: Backend) -> tuple[str, ...]:
+def _premises(compiled: Compiled, backend: Backend) -> tuple[str, ...]:
     """What a proof by a backend on this module depends on, apart from the backend's own result."""
     claimed = (f"proof of the plug-in backend {backend.name}",) if BACKENDS.owner(backend.name) is not None else ()
-    return (*compilation.compiled.proof_dependencies, *claimed)
+    return (*compiled.proof_dependencies, *claimed)
 
 
 def proves_none(compilation: Compilation, artifact: Artifact, outcome: RawOutcome) -> bool:
@@ -320,7 +320,7 @@ def _found_result(
             bound = consistent(bound, float(best.value), maximize=maximize, exact=exact, who=backend.name)
         objective = shown_objective(query.objective, best.value, bound)
     proof_dependencies = (
-        _premises(compilation, backend) if objective is not None and objective.bound is not None else ()
+        _premises(compilation.compiled, backend) if objective is not None and objective.bound is not None else ()
     )
     parts: tuple[str, ...] = ()
     if proof_dependencies:
@@ -367,7 +367,7 @@ def conclude_module(
         solution = Solution(assignment, None if goal is None else objective_value(goal, assignment))
         return conclude_found(_valued(leave_open(source.name, solution=solution), compiled, backend, artifact, outcome))
     if outcome.termination is Termination.INFEASIBLE and compiled.none_survives and not artifact.restricted:
-        proof, parts = backend.capabilities.proof, compiled.proof_dependencies
+        proof, parts = backend.capabilities.proof, _premises(compiled, backend)
         evidence = (*parts, f"infeasible by {backend.name} ({proof})") if parts else ()
         return replace(conclude_infeasible(source.name, backend.name, proof), proof_dependencies=evidence)
     return None
@@ -399,6 +399,7 @@ def _valued(
         if proved is not None and proved < bound:
             bound = consistent(proved, value, maximize=True, exact=exact, who=backend.name)
             evidence = f"bound of {backend.name} ({backend.capabilities.proof})"
-            parts = (*compiled.proof_dependencies, evidence) if compiled.proof_dependencies else ()
+            premises = _premises(compiled, backend)
+            parts = (*premises, evidence) if premises else ()
     shown = ObjectiveValue(value, max(bound, value) if isfinite(bound) else None, Sense.MAXIMIZE, "objective")
     return replace(open_result, objective=shown, proof_dependencies=parts)

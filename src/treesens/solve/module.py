@@ -21,6 +21,7 @@ from treesens.solve.conclude import conclude_contradiction, conclude_module, lea
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED, Ledger, ended_early, refine
 from treesens.solve.methods.portfolio import RACERS
 from treesens.solve.options import Options
+from treesens.solve.validation import before_validation, settled
 from treesens.values.verify import Rejected
 
 
@@ -59,6 +60,7 @@ def answer_module(module: Module, options: Options, budget: Budget) -> Result:
 def _solved(module: Module, backend: Backend, budget: Budget, ledger: Ledger) -> Result:
     """The answer of one backend; an open answer without a reason if it has none."""
     options, left = ledger.options, leave_open(module.name)
+    solver = options.check_each or "auto"
     if (reason := backend.available()) is not None:
         ledger.note(backend.name, "unavailable", words=reason)
         return left
@@ -70,7 +72,7 @@ def _solved(module: Module, backend: Backend, budget: Budget, ledger: Ledger) ->
         ledger.note(backend.name, ended_early(budget), words=NOT_COMPILED)
         return left
     if (contradiction := contradiction_of(compiled)) is not None:
-        return conclude_contradiction(module.name, contradiction)
+        return settled(conclude_contradiction(module.name, contradiction), compiled, solver, budget)
 
     def judge(artifact: Artifact, outcome: RawOutcome, seconds: dict[str, float]) -> Result | None:
         found = conclude_module(compiled, backend, artifact, outcome)
@@ -85,7 +87,8 @@ def _solved(module: Module, backend: Backend, budget: Budget, ledger: Ledger) ->
         return result
 
     try:
-        return refine(compiled.module, None, backend, budget, ledger, judge) or left
+        part = before_validation(options.pipeline, budget)
+        return settled(refine(compiled.module, None, backend, part, ledger, judge) or left, compiled, solver, budget)
     except BackendError as error:
         ledger.note(backend.name, "unsupported", words=error.message)
         return left

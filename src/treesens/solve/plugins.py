@@ -11,9 +11,10 @@ from treesens.compiler.result import Result
 from treesens.solve.methods.registry import PLUGINS as METHODS
 
 
-def plugins_of(query: Query, result: Result) -> tuple[Plugin, ...]:
-    """The plug-ins of an answer, sorted by kind and name: formats of its models, predicates of the question, passes of the
-    pipelines, and the backends and methods of all attempts. For a result from a journal, those that it stored are included.
+def plugins_of(query: Query | None, result: Result) -> tuple[Plugin, ...]:
+    """The plug-ins of an answer, sorted by kind and name: formats of its models, predicates of the question (None for a module
+    without a question), passes of the pipelines, and the backends and methods of all attempts. For a result from a journal,
+    the plug-ins that it stored are included.
     """
     answers = (result, *(() if result.ranked is None else result.ranked.answers))
     attempts = [attempt for one in answers for attempt in one.attempts]
@@ -22,5 +23,10 @@ def plugins_of(query: Query, result: Result) -> tuple[Plugin, ...]:
     names = dict.fromkeys(name for group in runners for name in group)
     passes = (PASSES.plugin(name) for pipeline in pipelines for name in plugin_passes(pipeline))
     backends = (registry.plugin(name) for name in names for registry in (BACKENDS, METHODS))
-    known = (*query.plugins, *passes, *backends, *(plugin for one in answers for plugin in one.plugins))
+    known = (
+        *(() if query is None else query.plugins),
+        *passes,
+        *backends,
+        *(plugin for one in answers for plugin in one.plugins),
+    )
     return tuple(sorted({one for one in known if one is not None}, key=lambda one: (one.kind, one.name)))

@@ -84,13 +84,13 @@ class Registry:
         return found
 
     def owner(self, name: str) -> str | None:
-        """The distribution that provides a plug-in; None for a built-in name."""
-        point = self._discover().get(self.canonical(name))
+        """The distribution that provides a plug-in; None for a built-in name. Options in braces after a name are ignored."""
+        point = self._discover().get(self.canonical(name.partition("{")[0]))
         return None if point is None else _owner(point)
 
     def plugin(self, name: str) -> Plugin | None:
-        """The plug-in with this name; None for a built-in or unknown name."""
-        point = self._discover().get(self.canonical(name))
+        """The plug-in with this name, which may have options in braces; None for a built-in or unknown name."""
+        point = self._discover().get(self.canonical(name.partition("{")[0]))
         return None if point is None else _plugin(self.kind, point)
 
     def _discover(self) -> dict[str, EntryPoint]:
