@@ -275,7 +275,7 @@ def test_other_rows_are_refused_with_the_row_and_the_formats(tmp_path: Path) -> 
     (tmp_path / "sum.sir").write_text(sums)
     done = run_command(tmp_path, "emit", "sum.sir", "--to", "wcnf", "-p", "kant")
     assert done.returncode == 1
-    assert "`r` is no clause" in done.stderr
+    assert "`r` is not a clause" in done.stderr
     assert "opb" in done.stderr
 
 

@@ -215,7 +215,7 @@ def test_a_module_of_the_ir_is_told_as_one(tmp_path: Path) -> None:
     with pytest.raises(DiagnosticsError) as caught:
         read(small)
     assert [one.code for one in caught.value.diagnostics] == ["S064"]
-    assert f"treesens opt {small}" in str(caught.value)
+    assert f"treesens check {small}" in str(caught.value)
 
 
 def test_ten_mistakes_are_enough_to_print(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ Clause = list[int]
 
 
 def write_cnf(module: Module, *, precision: int = 0) -> Artifact:
-    """The module as CNF; `precision` has no effect. Raises UsageError for an objective, or for a row that is no clause."""
+    """The module as CNF; `precision` has no effect. Raises UsageError for an objective, or for a row that is not a clause."""
     del precision
     if module.optimises:
         raise UsageError("cnf has no objective", remedy=f"wcnf, {_OTHERS} write it")
@@ -131,4 +131,4 @@ def _row(op: Linear) -> Iterator[Clause]:
     elif max(weights) <= spare < sum(least) and len(literals) ** 2 <= 2 * _MOST_PAIRS:
         yield from ([*unless, a, b] for a, b in combinations(literals, 2))
     else:
-        raise UsageError(f"the row `{op.name}` is no clause", remedy=f"cnf and wcnf cannot hold it; {_OTHERS}")
+        raise UsageError(f"the row `{op.name}` is not a clause", remedy=f"cnf and wcnf cannot hold it; {_OTHERS}")

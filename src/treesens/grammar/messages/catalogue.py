@@ -149,8 +149,8 @@ S063 file cannot be read
   the file does not exist or may not be read
   check the path and its permissions
 S064 no file of questions
-  the text is a module of the intermediate representation, which `opt` reads and prints
-  give it to `treesens opt`
+  the text is a module of the intermediate representation, and this command needs questions
+  pass it to `check`, `compare`, `emit` or `opt`
 """
 )
 

@@ -33,10 +33,10 @@ _TRANSLATED: Final = {
 def read(path: str | Path) -> ast.File:
     """The syntax tree of a `.sens` file. Raises `DiagnosticsError` with all mistakes in the file."""
     source = load(path)
-    if source.text.startswith('module "'):
+    if source.text.startswith(('module "', "sir ")):
         diagnostics, here = Diagnostics(), Span(source, 0, len("module"))
         message = "this is a module of the intermediate representation, not a file of questions"
-        diagnostics.error("S064", message, here, f"treesens opt {source.name}")
+        diagnostics.error("S064", message, here, f"treesens check {source.name}")
         diagnostics.raise_if_errors()
     return parse(source.text, source.name)
 
