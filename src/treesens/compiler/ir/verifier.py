@@ -112,12 +112,12 @@ def _ragged(module: Module) -> Iterator[str]:
     for i, op in enumerate(module.ops):
         match op:
             case LeafSum():
-                good = op.indptr[-1] == len(op.leaves) and len(op.indptr) == len(op.literals) + 1
+                good = len(op.indptr) == len(op.literals) + 1 and op.indptr[-1] == len(op.leaves)
                 good = good and len(op.equality) == len(op.literals)
             case Clauses():
-                good = bool(op.indptr[-1] == len(op.literals))
+                good = bool(len(op.indptr) and op.indptr[-1] == len(op.literals))
             case Membership():
-                good = op.indptr[-1] == len(op.low) == len(op.high) and len(op.indptr) == len(op.members) + 1
+                good = len(op.indptr) == len(op.members) + 1 and op.indptr[-1] == len(op.low) == len(op.high)
                 good = good and len(op.orders) == len(op.members)
             case _:
                 continue
@@ -256,11 +256,14 @@ RULES: tuple[tuple[str, str, Check], ...] = (
 )
 
 
+_GROUPS = ({"R1", "R5", "R6"}, {"R2", "R3", "R4", "R8", "R9"}, {"R7", "R10"}, {"R11"})
+"""The order of checks: a rule indexes arrays by numbers that rules of earlier groups have checked."""
+
+
 def verify(module: Module) -> None:
-    """Raises `IRError` with all violated rules. R1, R5 and R6 are checked first and R11 last, because checks index arrays."""
-    first = [rule for rule in RULES if rule[0] in {"R1", "R5", "R6"}]
-    rest = [rule for rule in RULES[:-1] if rule not in first]
-    for group in (first, rest, RULES[-1:]):
+    """Raises `IRError` with the violated rules of the first group of `_GROUPS` that has any."""
+    for names in _GROUPS:
+        group = [rule for rule in RULES if rule[0] in names]
         broken = [f"{name} ({text}): {where}" for name, text, check in group for where in check(module)]
         if broken:
             made_by = " -> ".join(module.provenance) or "hand-written"
