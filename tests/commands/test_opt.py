@@ -159,7 +159,7 @@ def test_times_as_text_have_lowering_and_legalisation(treesens: Treesens) -> Non
     ran = treesens("opt", SMALL, "-p", "merge-guards", "--time-passes")
     lines = [line.partition(" ms  ")[2].split()[0] for line in ran.err.splitlines() if " ms  " in line]
     assert lines == ["lower", "merge-guards", "legalise", "total"]
-    assert ran.out.startswith('module "small"')
+    assert ran.out.startswith('sir 1\nmodule "small"')
 
 
 def test_with_json_the_ir_goes_to_standard_error(treesens: Treesens) -> None:

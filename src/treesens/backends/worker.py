@@ -49,8 +49,9 @@ def solve(parent: Parent, backend: str, artifact: Artifact, limits: Limits, scra
     def on_incumbent(assignment: BoolArray) -> None:
         parent.send((np.packbits(assignment), len(assignment)))
 
+    solver = get_backend(backend)
     try:
-        return get_backend(backend).solve(artifact, limits, on_incumbent)
+        return solver.solve(artifact, limits, on_incumbent)
     except MemoryError:
         return RawOutcome(Termination.MEMORY, detail="out of memory")
     except BackendError as error:

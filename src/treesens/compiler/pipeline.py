@@ -12,7 +12,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -281,10 +281,11 @@ def _reproducer(step: Pass, module: Module) -> str:
 
 
 def plugin_passes(pipeline: str) -> list[str]:
-    """The names of the plug-in passes in a pipeline text."""
+    """The names of the plug-in passes in a pipeline text; empty for a text that is no pipeline, e.g. in a damaged record."""
     found: list[str] = []
-    for name, _, _ in _elements(pipeline):
-        found += plugin_passes(PIPELINES[name]) if name in PIPELINES else [name] if PASSES.owner(name) else []
+    with suppress(PipelineError):
+        for name, _, _ in _elements(pipeline):
+            found += plugin_passes(PIPELINES[name]) if name in PIPELINES else [name] if PASSES.owner(name) else []
     return list(dict.fromkeys(found))
 
 

@@ -158,7 +158,7 @@ def test_a_table_that_is_read_twice_is_no_library(tmp_path: Path) -> None:
     written(tmp_path, OPTBINNING)
     (tmp_path / "q.sens").write_text('model m from "card.csv"\nquery q: find a such that value(a) <= 700\n')
     ran = CliRunner().invoke(group, ["info", str(tmp_path / "card.csv"), "--check"])
-    assert "no library" in ran.output
+    assert "library: none" in ran.output
     assert "equal" not in ran.output
     ran = CliRunner().invoke(group, ["check", str(tmp_path / "q.sens")])
     assert "emulated replay" in ran.output
@@ -170,5 +170,5 @@ def test_a_table_that_is_read_twice_is_no_library(tmp_path: Path) -> None:
     ):
         ran = CliRunner().invoke(group, command)
         assert isinstance(ran.exception, TreesensError)
-        assert "has no library" in ran.exception.message
+        assert "has no Python library" in ran.exception.message
         assert ran.exception.remedy == "use --replay emulated, and not --confirm library"

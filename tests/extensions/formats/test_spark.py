@@ -564,7 +564,7 @@ DAMAGED: list[tuple[list[dict[str, Any]], str]] = [
         "a category does not exist",
     ),
     (changed_rows(lambda rows: split_of(rows[0], leftCategoriesOrThreshold=[1.0, 1.0]), BY_CODE), "is repeated"),
-    (changed_rows(lambda rows: rows[1].update(prediction=0.0)), "predicts another class"),
+    (changed_rows(lambda rows: rows[1].update(prediction=0.0)), "the prediction of a leaf contradicts its counts"),
     (changed_rows(lambda rows: rows[1].update(impurityStats=[0.0, 0.0])), "no rows"),
     (changed_rows(lambda rows: rows[1].update(impurityStats=[-1.0, 2.0])), "an invalid number of rows"),
     (changed_rows(lambda rows: rows[1].update(impurityStats=[NAN, 2.0])), "an invalid number of rows"),
@@ -1116,7 +1116,7 @@ def test_numbers_that_no_threshold_follows_are_refused(tmp_path: Path) -> None:
             lambda: changed_by(tmp_path, bucketizer([0.0, 1.0, 2.0]), assembler(["bucket", "debt"])),
             "outside the splits",
         ),
-        (lambda: changed_by(tmp_path, bucketizer(EDGES[::-1]), assembler(["bucket", "debt"])), "do not ascend"),
+        (lambda: changed_by(tmp_path, bucketizer(EDGES[::-1]), assembler(["bucket", "debt"])), "are not ascending"),
         (lambda: changed_by(tmp_path, bucketizer(EDGES[:2]), assembler(["bucket", "debt"])), "or are missing"),
         (lambda: changed_by(tmp_path, bucketizer(EDGES, "drop"), assembler(["bucket", "debt"])), "`drop`"),
         (lambda: changed_by(tmp_path, bucketizer([[1], 2, 3]), ages), "expected a number"),  # type: ignore[list-item]

@@ -198,7 +198,7 @@ def test_what_makes_no_sense_has_a_remedy() -> None:
         ts.reasons(trained.estimator, trained.frame, favourable=1, protected=["z"])
     with pytest.raises(UsageError, match="no row 90"):
         ts.reasons(trained.estimator, trained.frame, favourable=1, rows=[90])
-    with pytest.raises(UsageError, match="two classes"):
+    with pytest.raises(UsageError, match="two-class models"):
         ts.reasons(several_classes("xgboost").estimator, trained.frame, favourable="0")
     with pytest.raises(UsageError, match="decides nothing"):
         ts.reasons(regressor("xgboost").estimator, trained.frame, favourable=1)

@@ -260,9 +260,10 @@ CHANGED = {
     "backend": "z3", "pipeline": "independent", "threads": 2, "memory_limit": 1 << 30, "seed": 1, "tolerance": 0.5,
     "absolute_tolerance": 0.5, "replay": "emulated", "certificates": "proofs", "require_certificate": True,
     "time_limit": 1.0, "total_limit": 1.0, "share": False, "retry": True, "confirm": "z3", "core": True, "regions": False,
+    "check_each": "cpsat", "reproducer": "folder",
 }  # fmt: skip
 """Every setting, with a value that is not its default."""
-UNKEYED = {"time_limit", "total_limit", "share", "retry", "confirm", "core", "regions"}
+UNKEYED = {"time_limit", "total_limit", "share", "retry", "confirm", "core", "regions", "reproducer"}
 """`check` adds what matters of these to its own keys."""
 
 
