@@ -21,6 +21,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> tuple[Case, Finding]:
     for seed in range(200):
         case = draw_case(seed)
         found = [f for j in run_case(case, draw_options(np.random.default_rng([7, seed]), 0.0)) for f in j.findings]
+        found = [f for f in found if f.kind != "open"]  # an open question is not wrong
         if found:
             return case, found[0]
     raise AssertionError("no question about changes in 200 cases")

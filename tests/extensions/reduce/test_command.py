@@ -152,7 +152,6 @@ def test_a_program_that_takes_too_long_is_killed_with_its_children(folder: Path)
         folder, "reduce", "q.sens", "--while", program(folder, text), "--timeout", "1", "--time-limit", "4"
     )
     assert ran.returncode == 0, ran.stderr
-    assert "not finished" in ran.stdout
     assert "two" in (folder / "q.reduced" / "q.sens").read_text()
     time.sleep(0.2)
     running = [

@@ -58,8 +58,8 @@ sys.exit(0 if found and "except" in open(sys.argv[1]).read() else 1)
 """
 SIR_PROGRAM = """import re, sys
 text = open(sys.argv[1]).read()
-rows = re.findall("^op linear.* coefficients=([-0-9]+)", text, re.MULTILINE)
-sys.exit(0 if any(abs(int(row)) > 1 for row in rows) and "op clause" in text else 1)
+rows = re.findall("^op linear.* coefficients=(?:big:)?([-0-9]+)", text, re.MULTILINE)
+sys.exit(0 if any(abs(int(row)) > 1 for row in rows) else 1)
 """
 
 
@@ -114,8 +114,8 @@ FAULTS = {
     "dies": checked("dies", "crash", ended("crash"), splits=frozenset("c"), leaves=2),
     "sleeps": checked("sleeps", "slower-than=1.5", lambda r: r["seconds"] > 1.5, splits=frozenset("b"), leaves=2),
     "gives-up": checked("gives-up", "unknown", lambda record: verdicts(record) == {"unknown"}, leaves=3),
-    "explodes": stopped("explodes", "X001"),
-    "refuses": stopped("refuses", "I001", splits=frozenset("d"), leaves=2),
+    "explodes": stopped("explodes", "P001"),
+    "refuses": stopped("refuses", "P001", splits=frozenset("d"), leaves=2),
     "program": Fault(("--while", f"{sys.executable} -S {{}}.py {{}}"), splits=frozenset("c"), leaves=2),
 }  # fmt: skip
 
@@ -182,20 +182,16 @@ def test_faults_of_backends_passes_and_models(case: int, site: Path, tmp_path: P
         assert named == (judged.returncode == 6 and fault.judge[0] == "compare")
 
 
-@pytest.mark.parametrize("seed", trials(4))
-def test_modules_lose_rows_and_variables(seed: int, site: Path, tmp_path: Path) -> None:
-    train(tmp_path / "model.json", seed, 20)
-    (tmp_path / "q.sens").write_text(QUESTIONS)
+def test_modules_lose_rows_and_variables(site: Path, tmp_path: Path) -> None:
+    """Candidates are valid modules: rows of paths go only together with the leaves that they separate (R11)."""
     (tmp_path / "program.py").write_text(SIR_PROGRAM)
-    (tmp_path / "m.sir").write_text(treesens(site, tmp_path, "opt", "q.sens", "hard", "--full").stdout)
+    shutil.copy(Path(__file__).parents[3] / "examples" / "small.sir", tmp_path / "m.sir")
     ran = treesens(
         site, tmp_path, "reduce", "m.sir", "--while", f"{sys.executable} -S {tmp_path}/program.py {{}}", "--json"
     )
     assert ran.returncode == 0, ran.stderr
     record = json.loads(ran.stdout)
-    assert record["before"]["rows"] > 100
     assert max(record["after"]["rows"], record["after"]["variables"]) <= 5
     small = (tmp_path / "m.reduced" / "m.sir").read_text()
     assert re.search("^op linear", small, re.MULTILINE)
-    assert "op clause" in small
     assert treesens(site, tmp_path, "opt", "m.reduced/m.sir", "-p", "share-copies").returncode == 0
