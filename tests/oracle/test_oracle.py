@@ -16,9 +16,9 @@ from tests.oracle.worker import asked_of
 
 SEEDS = range(60)
 LEFT_OPEN = pytest.mark.xfail(
-    strict=False, reason="scikit-learn 1.9.1 trains another model, for which the bound of one optimum is not tight"
+    strict=False, reason="with scikit-learn 1.9.1, the bound of one optimum of this case is not tight"
 )
-"""An open question is not wrong; with other versions the question of this seed is decided."""
+"""An open question is not wrong."""
 
 
 @pytest.mark.slow

@@ -236,7 +236,7 @@ def _index(stage: Stage, table: Rows, flow: Flow) -> None:
             raise row.error(f"`{source[:60]}` has {len(own)} labels, or one is repeated", DAMAGED)
         before = flow.scalar(source)
         if before.labels is not None or before.steps:
-            raise stage.metadata.error(f"the column `{source[:60]}` is indexed after another stage changed it", _ALONE)
+            raise stage.metadata.error(f"the column `{source[:60]}` is indexed after it has been changed", _ALONE)
         flow.scalars[target] = Slot(before.column, tuple(own), stage.keeps_invalid, not stage.keeps_invalid)
 
 
