@@ -44,8 +44,8 @@ def words_of_pages() -> int:
 
 
 LIMITS: dict[str, tuple[Callable[[], int], int]] = {
-    "lines of the core": (lambda: lines(python_files(core=True)), 46_743),
-    "lines of Python": (lambda: lines(python_files()), 98_478),
+    "lines of the core": (lambda: lines(python_files(core=True)), 46_762),
+    "lines of Python": (lambda: lines(python_files()), 98_497),
     "files of Python": (lambda: sum(1 for _ in python_files()), 617),
     "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 12),
     "files that name absolute_tolerance": (lambda: files_that_name(r"\babsolute_tolerance\b"), 3),
