@@ -367,7 +367,10 @@ def test_several_classes_that_are_no_functions_of_one_score_each_are_refused() -
     refused = {
         "a softmax": (made(inner("xgboost", 1), cv=2, ensemble=False).fit(x, y), "calibrate a forest"),
         "does not preserve the order": (made(inner("forest", 1), cv=2, ensemble=False).fit(x, y), "the wrapped model"),
-        "AdaBoost": (made(ensemble.AdaBoostClassifier(n_estimators=3), cv=2, ensemble=False).fit(x, y), "inside"),
+        "AdaBoost": (
+            made(ensemble.AdaBoostClassifier(n_estimators=3), cv=2, ensemble=False).fit(x, y),
+            "the wrapped model",
+        ),
     }
     refused["does not preserve the order"][0].calibrated_classifiers_[0].calibrators[1].a_ = 1.0
     missing = made(inner("forest", 1), cv=2, ensemble=False).fit(x, y)
