@@ -148,18 +148,18 @@ def race(
     *,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """The portfolio on one question.
-
-    The engine uses the short pipeline `native`; the solvers' pipeline runs only if solvers are needed.
-    """
+    """The portfolio on one question. The engine uses the short pipeline `native`; that of solvers runs only if needed."""
     start = time.perf_counter()
     compilation = _compiled(query, pipeline_for("auto", options.pipeline), options, budget)
     if compilation is None:
         return not_compiled(query, options, budget)
     build = time.perf_counter() - start
     part = before_validation(options.pipeline, budget)
-    result = decided_by_compiler(compilation) or _Race(compilation, options, part, on_better).run()
-    result = settled(result, compilation.compiled, options.check_each or "auto", budget)
+    runners = _Race(compilation, options, part, on_better)
+    result = decided_by_compiler(compilation) or runners.run()
+    # A proof may be the engine's or a solver's, and passes rewrote the modules of both.
+    for one in filter(None, (compilation, runners.solvers)):
+        result = settled(result, one.compiled, options.check_each or "auto", budget)
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
 
