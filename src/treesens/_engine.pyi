@@ -14,6 +14,19 @@ def schedule() -> dict[str, tuple[int, int, int, str]]:
 def set_schedule(text: str) -> None:
     """Changes numbers of the schedule between two searches: ``name=value,name=value``."""
 
+def implied_clauses(
+    *,
+    variables: int,
+    indptr: NDArray[np.int64],
+    literals: NDArray[np.int32],
+    asked: NDArray[np.int64],
+    members: NDArray[np.int32],
+    out: NDArray[np.uint8],
+) -> None:
+    """Sets out[i] to 1 if clause i of (asked, members) follows from the other clauses by unit propagation. Both lists are in
+    CSR form; a literal is 2 * variable, plus 1 for a negation. Raises ValueError for an empty known clause.
+    """
+
 class CheckedTrees:
     """The trees of a model, checked once, for all of the engine; treesens.compiler.model.cell_trees documents the arrays.
 

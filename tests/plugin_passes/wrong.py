@@ -5,6 +5,7 @@ Every case is a function from a module to what a careless author might return; N
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -574,6 +575,13 @@ def _(module: Module) -> PassResult | None:
     target = (np.arange(module.variables, dtype=np.int32) * 2)[::-1].copy()
     by = Substitution(target, module.variables)
     return PassResult(substitute(module, by), by)
+
+
+@right("slow")
+def _(module: Module) -> Module:
+    """Right, but it takes longer than the time limits of tests."""
+    time.sleep(0.05)
+    return module
 
 
 @dataclass(frozen=True)

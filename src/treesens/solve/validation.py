@@ -10,19 +10,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, RawOutcome, Termination, get_backend
+from treesens.backends.text.cnf import clauses_of
 from treesens.backends.worker import solve_isolated
-from treesens.compiler.base.budget import LEAST, Budget, OutOfTime, working_within
-from treesens.compiler.ir import Module
+from treesens.compiler.base.arrays import Int32Array, Int64Array, indptr_of
+from treesens.compiler.base.budget import LEAST, Budget, OutOfTime, steadily, working_within
+from treesens.compiler.ir import TRUE, Linear, Module
 from treesens.compiler.ir.evaluate import satisfies
+from treesens.compiler.ir.module import FALSE
 from treesens.compiler.passes.base import Relation, Rewrite
 from treesens.compiler.passes.registry import PASSES
 from treesens.compiler.passes.validation import (
     Check,
     Claim,
     Outcome,
+    Row,
     check_of,
     claims_of,
+    clause_of,
     lost_by,
     misfit,
     refute_by_brute_force,
@@ -89,7 +96,7 @@ def _by_brute_force(rewrite: Rewrite, claim: Claim) -> tuple[Outcome, str]:
 
 def _decide(rewrite: Rewrite, claim: Claim, solver: str, budget: Budget) -> tuple[Outcome, str]:
     """Decides one claim by a solver; the reason is empty for a proof."""
-    check = check_of(rewrite, claim)
+    check = check_of(rewrite, claim, not_propagated)
     if isinstance(check, str):
         return _sampled(rewrite, claim, check, solver, budget)
     if check.refuter is None:
@@ -112,6 +119,37 @@ def _decide(rewrite: Rewrite, claim: Claim, solver: str, budget: Budget) -> tupl
         if again.termination is not Termination.INFEASIBLE:
             return Outcome.OPEN, "the map derived from the postsolve does not fit; return `forward`"
     return Outcome.COUNTEREXAMPLE, words
+
+
+def not_propagated(premise: Module, rows: list[Row]) -> list[Row]:
+    """The rows that do not follow from the clauses of a premise by unit propagation, which suffices for most passes."""
+    from treesens._engine import implied_clauses
+
+    logic = replace(premise, ops=tuple(op for op in premise.ops if not isinstance(op, Linear)))
+    known = _in_csr(steadily(clauses_of(logic)))
+    asked = [(row, clause) for row in rows if (clause := clause_of(row)) is not None]
+    if known is None or not asked:
+        return [] if known is None else rows
+    members = [literal for _, clause in asked for literal in clause]
+    implied = np.zeros(len(asked), np.uint8)
+    implied_clauses(
+        variables=premise.variables,
+        indptr=known[0],
+        literals=known[1],
+        asked=indptr_of([len(clause) for _, clause in asked]),
+        members=np.array(members, np.int32),
+        out=implied,
+    )
+    proved = {row for (row, _), yes in zip(asked, implied.tolist(), strict=True) if yes}
+    return [row for row in rows if row not in proved]
+
+
+def _in_csr(clauses: Iterable[list[int]]) -> tuple[Int64Array, Int32Array] | None:
+    """Clauses without constants as row pointers and literals; None if a clause is empty."""
+    kept = [[x for x in clause if x != FALSE] for clause in clauses if TRUE not in clause]
+    if not all(kept):
+        return None
+    return indptr_of([len(clause) for clause in kept]), np.array([x for clause in kept for x in clause], np.int32)
 
 
 def _sampled(rewrite: Rewrite, claim: Claim, why: str, solver: str, budget: Budget) -> tuple[Outcome, str]:

@@ -35,7 +35,7 @@ def write_cnf(module: Module, *, precision: int = 0) -> Artifact:
     del precision
     if module.optimises:
         raise UsageError("cnf has no objective", remedy=f"wcnf, {_OTHERS} write it")
-    clauses = [_numbers(clause) for clause in steadily(_clauses(module))]
+    clauses = [_numbers(clause) for clause in steadily(clauses_of(module))]
     head = f"c {told(module)}\np cnf {module.variables} {len(clauses)}\n"
     return Artifact("cnf", head + "".join(f"{line}\n" for line in clauses), module.variables)
 
@@ -43,7 +43,7 @@ def write_cnf(module: Module, *, precision: int = 0) -> Artifact:
 def write_wcnf(module: Module, *, precision: int = 0) -> Artifact:
     """The module as WCNF, whose cost is the sum of all positive coefficients minus the objective (without its constant)."""
     del precision
-    lines = [f"c {told(module)}", *(f"h {_numbers(clause)}" for clause in steadily(_clauses(module)))]
+    lines = [f"c {told(module)}", *(f"h {_numbers(clause)}" for clause in steadily(clauses_of(module)))]
     if module.objective is not None and module.optimises:
         goal = module.objective
         weights = [
@@ -59,8 +59,8 @@ def _numbers(clause: Clause) -> str:
     return " ".join([*(str(-(x >> 1) - 1 if x & 1 else (x >> 1) + 1) for x in clause), "0"])
 
 
-def _clauses(module: Module) -> Iterator[Clause]:
-    """The clauses of a module; variables may appear twice in a clause."""
+def clauses_of(module: Module) -> Iterator[Clause]:
+    """The clauses of a module; variables may appear twice in a clause. Raises UsageError for a row that is not a clause."""
     guards = guards_of(module)
     for block in module.blocks:
         if isinstance(block, Order):

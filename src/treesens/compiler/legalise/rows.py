@@ -17,6 +17,7 @@ A negated literal `not v` is written as 1 - v throughout.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -81,10 +82,12 @@ class Rows:
     names: tuple[str, ...] = field(default=(), repr=False)
 
 
-def to_rows(module: Module) -> Rows:
-    """All rows of a module, blocks first."""
+def to_rows(module: Module, known: Collection[int] = ()) -> Rows:
+    """All rows of a module, blocks first, without the blocks and ops whose `id` is in `known`."""
     blocks: list[RowBlock] = []
     for block in module.blocks:
+        if id(block) in known:
+            continue
         if isinstance(block, Order) and len(block.variables) > 1:
             blocks.append(_chain(block))
         elif isinstance(block, ExactlyOne) and len(block.tree):
@@ -92,7 +95,8 @@ def to_rows(module: Module) -> Rows:
             blocks.append(_block("unit", block.offset, block.variables, _ones(block.variables), ones, ones))
     for op in module.ops:
         check_in()
-        blocks.extend(op_rows(module, op))
+        if id(op) not in known:
+            blocks.extend(op_rows(module, op))
     return Rows(module.variables, tuple(blocks), ~module.leaf_variables())
 
 

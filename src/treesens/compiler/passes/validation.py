@@ -15,7 +15,7 @@ Source: Pnueli, Siegel and Singerman, Translation validation (TACAS 1998).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
@@ -27,7 +27,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of
 from treesens.compiler.base.budget import check_in, steadily
-from treesens.compiler.ir import TRUE, Bool, Clauses, Equal, Facts, Linear, Module, Objective, Op
+from treesens.compiler.ir import TRUE, Bool, Clauses, Equal, Facts, Linear, Membership, Module, Objective, Op
 from treesens.compiler.ir.evaluate import assignments_of, objective_value, satisfies, violations
 from treesens.compiler.ir.module import FALSE
 from treesens.compiler.ir.rewrite import Substitution
@@ -42,6 +42,8 @@ BRUTE_COMBINATIONS = 2_000_000
 Row: TypeAlias = tuple[int, tuple[tuple[int, int], ...], int]
 """(guard, terms, low): if the literal `guard` is true, the sum of coefficient * variable over `terms` is at least `low`.
 Variables ascend, coefficients have no common divisor."""
+Left: TypeAlias = Callable[[Module, list[Row]], list[Row]]
+"""The rows that a premise is not known to imply."""
 
 
 class Outcome(Enum):
@@ -115,17 +117,20 @@ def cells_text(module: Module, assignment: BoolArray) -> str:
     return ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
 
 
-def check_of(rewrite: Rewrite, claim: Claim) -> Check | str:
-    """The statement that a verdict survives a step; the reason as text if the maps of the pass are not symbolic."""
+def check_of(rewrite: Rewrite, claim: Claim, left: Left = lambda _premise, rows: rows) -> Check | str:
+    """The statement that a verdict survives a step; the reason as text if the maps of the pass are not symbolic.
+
+    `left(premise, rows)` returns the rows of a conclusion that it cannot derive from the premise.
+    """
     before, after = rewrite.before, rewrite.result.module
     back = symbolic(rewrite.result.postsolve, before.variables)
     if claim is Claim.FOUND:
         if back is None:
             return "the postsolve is not a substitution"
         premise = _without_implied(after)
-        conclusion = _mapped(rows_of(_without_implied(before)), back.target)
+        conclusion = _conclusion(_without_implied(before), premise, back.target)
         goal = _gain(after.objective, before.objective, back.target) if _compares(rewrite) else None
-        return Check(rewrite, claim, premise, _refuter(premise, rows_of(premise), conclusion, goal))
+        return Check(rewrite, claim, premise, _refuter(premise, conclusion, goal, left))
     forward = rewrite.result.forward
     derived = forward is None
     if forward is None:
@@ -133,9 +138,9 @@ def check_of(rewrite: Rewrite, claim: Claim) -> Check | str:
     if forward is None:
         return "the forward map is missing: a variable of the output is not the image of a variable of the input"
     premise = _with_definitions(before, forward)
-    conclusion = _mapped(rows_of(after), forward.target)
+    conclusion = _conclusion(after, premise, forward.target)
     goal = _gain(before.objective, after.objective, forward.target) if _compares(rewrite) else None
-    refuter = _refuter(premise, rows_of(premise), conclusion, goal)
+    refuter = _refuter(premise, conclusion, goal, left)
     return Check(rewrite, claim, before, refuter, forward, derived)
 
 
@@ -212,11 +217,11 @@ def _without_implied(module: Module) -> Module:
     return replace(module, ops=tuple(op for op in module.ops if not (isinstance(op, Linear) and op.implied)))
 
 
-def rows_of(module: Module) -> list[Row]:
-    """All blocks and ops as rows in normal form."""
-    conditional = [op for op in module.ops if isinstance(op, Linear)]
+def rows_of(module: Module, known: Collection[int] = ()) -> list[Row]:
+    """All blocks and ops as rows in normal form, without those whose `id` is in `known`."""
+    conditional = [op for op in module.ops if isinstance(op, Linear) and id(op) not in known]
     rest = replace(module, ops=tuple(op for op in module.ops if not isinstance(op, Linear)))
-    rows = [row for block in to_rows(rest).blocks for row in _block_rows(block)]
+    rows = [row for block in to_rows(rest, known).blocks for row in _block_rows(block)]
     for op in conditional:
         terms = zip(op.variables.tolist(), map(int, op.coefficients), strict=True)
         rows.append((int(op.when), tuple(terms), int(op.bound)))
@@ -246,6 +251,24 @@ def _normal(guard: int, terms: tuple[tuple[int, int], ...], low: int) -> Row | N
     if divisor := reduce(gcd, (c for _, c in kept), 0):
         return guard, tuple((v, c // divisor) for v, c in kept), -(-low // divisor)
     return guard, (), 1
+
+
+def _conclusion(module: Module, premise: Module, target: Int32Array) -> list[Row]:
+    """The rows of a module under a map into the premise, without those that the premise evidently contains."""
+    if not np.array_equal(target, np.arange(module.variables) * 2):
+        return _left(_mapped(rows_of(module), target), rows_of(premise))
+    known = {id(part) for part in (*premise.blocks, *premise.ops)}
+    if any(one is not other for one, other in zip(module.blocks, premise.blocks, strict=False)):
+        known -= {id(op) for op in premise.ops_of(Membership)}  # these refer to blocks by position
+    return _mapped(rows_of(module, known), target)
+
+
+def clause_of(row: Row) -> list[int] | None:
+    """The literals of a row that is a clause; otherwise None."""
+    guard, terms, low = row
+    if any(abs(c) != 1 for _, c in terms) or low != 1 - sum(c < 0 for _, c in terms):
+        return None
+    return [*([] if guard == TRUE else [guard ^ 1]), *(2 * v + (c < 0) for v, c in terms)]
 
 
 def _mapped(rows: list[Row], target: Int32Array) -> list[Row]:
@@ -335,30 +358,33 @@ def _clauses(clauses: list[list[int]]) -> Clauses:
     return Clauses(indptr_of([len(clause) for clause in clauses]), np.array([x for c in clauses for x in c], np.int32))
 
 
-def _refuter(premise: Module, known: list[Row], conclusion: list[Row], goal: Row | None) -> Module | None:
+def _refuter(premise: Module, conclusion: list[Row], goal: Row | None, left: Left) -> Module | None:
     """The premise with a violated row of the conclusion; None if rows of the premise imply all of them."""
     rows = list(dict.fromkeys((*conclusion, *(() if goal is None else (goal,)))))
-    rows = _left(rows, known)
+    if rows := left(premise, rows) if rows else rows:
+        known = rows_of(premise)
+        rows = _left(rows, known)
     if rows:
         # The same modulo the variables that the premise fixes or equates.
         same = _classes(premise)
         images = _images(rows, same)
-        left = set(_left([image for image in images if image is not None], _mapped(known, same)))
-        rows = [row for row, image in zip(rows, images, strict=True) if image in left]
+        kept = set(_left([image for image in images if image is not None], _mapped(known, same)))
+        rows = [row for row, image in zip(rows, images, strict=True) if image in kept]
     if not rows:
         return None
     first = premise.variables
     selectors = np.arange(first, first + len(rows), dtype=np.int32)
     clauses: list[list[int]] = [(selectors * 2).tolist()]
     ops: list[Op] = []
-    for selector, (guard, terms, low) in zip((selectors * 2).tolist(), rows, strict=True):
+    for selector, row in zip((selectors * 2).tolist(), rows, strict=True):
         check_in()
-        if guard != TRUE:
-            clauses.append([selector ^ 1, guard])
-        if all(abs(c) == 1 for _, c in terms) and low == 1 - sum(c < 0 for _, c in terms):
+        guard, terms, low = row
+        if (clause := clause_of(row)) is not None:
             # A clause is violated by one assignment of its variables.
-            clauses += [[selector ^ 1, 2 * v + (c > 0)] for v, c in terms]
+            clauses += [[selector ^ 1, literal ^ 1] for literal in clause]
         else:
+            if guard != TRUE:
+                clauses.append([selector ^ 1, guard])
             variables, negated = np.array([v for v, _ in terms], np.int32), [-c for _, c in terms]
             wide = sum(map(abs, negated)) + abs(low) >= 2**61
             coefficients = np.array(negated, object if wide else np.int64)

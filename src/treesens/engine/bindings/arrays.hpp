@@ -36,5 +36,6 @@ void bind_levels(nanobind::module_& m);
 void bind_regions(nanobind::module_& m);
 void bind_nearest(nanobind::module_& m);
 void bind_measure(nanobind::module_& m);
+void bind_clauses(nanobind::module_& m);
 
 }  // namespace treesens

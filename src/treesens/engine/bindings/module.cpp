@@ -44,4 +44,5 @@ NB_MODULE(_engine, m) {
     treesens::bind_regions(m);
     treesens::bind_nearest(m);
     treesens::bind_measure(m);
+    treesens::bind_clauses(m);
 }
