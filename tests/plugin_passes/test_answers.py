@@ -24,6 +24,7 @@ from treesens.errors import PipelineError
 from treesens.records.answers import record
 from treesens.records.kept import from_json, to_json
 from treesens.records.modules import module_record
+from treesens.solve.methods.portfolio import race
 from treesens.solve.module import answer_module
 from treesens.solve.options import Options
 from treesens.solve.question import answer
@@ -139,3 +140,14 @@ def test_a_wrong_none_becomes_unknown_and_says_why() -> None:
     )
     assert " in cell " in result.reason
     assert result.proof is None
+
+
+def test_a_pass_that_is_wrong_on_the_module_of_the_solvers_alone() -> None:
+    """Under `auto`, the engine and the solvers search different modules."""
+    query = replace(next(query for query, some, _ in map(asked, SEEDS) if some), objective=None)
+    text = "wrong{case=clause-of-leaves},bounded,wrong{case=only-for-solvers}"
+    options = Options(backend="auto", pipeline=text, time_limit=60)
+    result = race(query, options, options.budget())  # without later methods, which find a witness
+    assert result.attempts[0].termination == "unsupported"
+    assert result.verdict is Verdict.UNKNOWN
+    assert "the pass `wrong{case=only-for-solvers}` of treesens-careless is wrong on this module" in result.reason

@@ -584,13 +584,31 @@ def _(module: Module) -> Module:
     return module
 
 
+def _only_for_solvers(module: Module) -> Module | None:
+    return module.with_ops(contradiction()) if "aff-reduce" in module.provenance else None
+
+
+def _clause_of_leaves(module: Module) -> Module:
+    """Right, but the engine takes no such clause: solvers alone search."""
+    leaves = next(block for block in module.blocks if isinstance(block, ExactlyOne))
+    found = leaves.variables[leaves.offset[0] : leaves.offset[1]] * 2
+    return module.with_ops(Clauses(indptr_of([len(found)]), found.astype(np.int32)))
+
+
+FOR_SOLVERS: dict[str, tuple[Edit, Relation]] = {
+    "only-for-solvers": (_only_for_solvers, Relation.EQUIVALENT),
+    "clause-of-leaves": (_clause_of_leaves, Relation.EQUIVALENT),
+}
+"""Cases about modules that the engine does not search."""
+
+
 @dataclass(frozen=True)
 class Wrong:
     """wrong on purpose, in the way that `case` names."""
 
     case: str = "empty-clause"
     name: ClassVar[str] = "wrong"
-    cases: ClassVar[dict[str, tuple[Edit, Relation]]] = WRONG
+    cases: ClassVar[dict[str, tuple[Edit, Relation]]] = {**WRONG, **FOR_SOLVERS}
 
     @property
     def relation(self) -> Relation:
