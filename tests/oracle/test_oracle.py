@@ -15,15 +15,11 @@ from tests.oracle.run import ELSEWHERE, main
 from tests.oracle.worker import asked_of
 
 SEEDS = range(60)
-LEFT_OPEN = pytest.mark.xfail(
-    strict=False, reason="with scikit-learn 1.9.1, the bound of one optimum of this case is not tight"
-)
-"""An open question is not wrong."""
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seed", [pytest.param(4, marks=LEFT_OPEN) if seed == 4 else seed for seed in SEEDS])
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.sampled
 def test_answers_are_those_of_brute_force(seed: int) -> None:
     case = draw_case(seed)
