@@ -1,4 +1,4 @@
-"""The subject `FILE.sir`: a module of the IR, which loses ops, rows and variables."""
+"""The subject `FILE.sir`: a module of the IR, which loses trees, ops, rows and variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, indptr_of
-from treesens.compiler.ir import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership, Module, Op
+from treesens.compiler.ir import Clauses, Equal, ExactlyOne, Facts, LeafImplies, LeafSum, Linear, Membership, Module, Op
 from treesens.compiler.ir.files import read_module
 from treesens.compiler.ir.module import FALSE, TRUE
 from treesens.compiler.ir.rewrite import Substitution, substitute
@@ -54,11 +54,38 @@ class Rows(Subject):
             return range(subject.module.variables)
 
         return [
+            Level("trees", Rows.trees, Rows.without_trees),
             Level("ops", lambda subject: subject.rows(whole=True), Rows.without_rows),
             Level("objective", Rows.extras, Rows.without_extras),
             Level("rows", lambda subject: subject.rows(whole=False), Rows.without_rows),
             *(Level("variables", variables, partial(Rows.fixed, to=to)) for to in (FALSE, TRUE)),
         ]
+
+    def trees(self) -> list[tuple[int, int]]:
+        """The trees of every exactly-one block, as pairs of the block and the place in it."""
+        blocks = enumerate(self.module.blocks)
+        return [(b, t) for b, block in blocks if isinstance(block, ExactlyOne) for t in range(len(block.tree))]
+
+    def without_trees(self, edits: Sequence[tuple[int, int]]) -> Rows:
+        """The module without some trees: their leaves add nothing to any row."""
+        blocks, gone, left = list(self.module.blocks), set(edits), set[int]()
+        for b, block in enumerate(blocks):
+            if isinstance(block, ExactlyOne):
+                kept, sizes = (
+                    np.array([(b, t) not in gone for t in range(len(block.tree))], bool),
+                    np.diff(block.offset),
+                )
+                leaves = np.repeat(kept, sizes)
+                left.update(block.variables[leaves].tolist())
+                blocks[b] = replace(
+                    block,
+                    tree=block.tree[kept],
+                    offset=indptr_of(sizes[kept]),
+                    leaf=block.leaf[leaves],
+                    variables=block.variables[leaves],
+                )
+        lost = set(np.flatnonzero(self.module.leaf_variables()).tolist()) - left
+        return replace(self, module=replace(self.module, blocks=tuple(blocks))).fixed(sorted(lost), FALSE)
 
     def extras(self) -> list[str]:
         """The fields that are no constraints and not empty."""
