@@ -33,7 +33,6 @@ from treesens.compiler.passes.validation import (
     lost_by,
     misfit,
     refute_by_brute_force,
-    without_scores,
 )
 from treesens.compiler.pipeline import Compiled, plugin_passes
 from treesens.compiler.result import Proof, Result, Verdict
@@ -44,8 +43,6 @@ BRUTE = "brute"
 """Instead of a solver: all combinations of cells, for small modules."""
 SOLVERS = ("cpsat", "z3")
 """The solvers that `auto` tries in this order."""
-STRUCTURE = 0.7
-"""The share of the remaining time for the search without scores."""
 SHARE = 0.2
 """The share of a question's time that is reserved for the validation of its plug-in passes."""
 
@@ -102,10 +99,7 @@ def _decide(rewrite: Rewrite, claim: Claim, solver: str, budget: Budget) -> tupl
     if check.refuter is None:
         return Outcome.PROVED, ""
     search = partial(_search, solver, budget=budget)
-    # Most rewrites are about the structure of trees, which is easily searched without the scores.
-    outcome = _search(solver, without_scores(check.refuter), budget=budget.share(STRUCTURE))
-    if outcome.termination is not Termination.INFEASIBLE:
-        outcome = search(check.refuter)
+    outcome = search(check.refuter)
     if outcome.termination is Termination.INFEASIBLE:
         return Outcome.PROVED, ""
     if outcome.assignment is None:

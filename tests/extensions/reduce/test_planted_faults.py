@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 from tests.corpus import boosted
+from tests.data.settings import BENCH, needs_bench
 from tests.extensions.reduce import faulty
 from tests.trials import trials
 
@@ -150,17 +151,53 @@ def train(path: Path, seed: int, trees: int) -> None:
     boosted(table, label, trees, 4, names="abcdef", path=path, seed=seed)
 
 
-@pytest.mark.parametrize("case", trials(40))
+PUBLISHED = ("adult_t200_d5", "adult_t300_d5", "churn_t200_d5", "pimadiabetes_t200_d5", "ijcnn_unrobust")
+
+
+def publish(path: Path, name: str) -> int:
+    """Writes a published model whose six features with most splits are called a to f; returns its number of trees."""
+    whole = json.loads((BENCH / "models" / f"{name}.json").read_text())
+    learner = whole["learner"]
+    trees = learner["gradient_booster"]["model"]["trees"]
+    splits = [
+        feature
+        for tree in trees
+        for feature, left in zip(tree["split_indices"], tree["left_children"], strict=True)
+        if left >= 0
+    ]
+    count = int(learner["learner_model_param"]["num_feature"])
+    places = np.argsort(-np.bincount(splits, minlength=count), kind="stable").tolist()
+    learner["feature_names"] = ["abcdef"[i] if i < 6 else f"x{i}" for i in np.argsort(places).tolist()]
+    path.write_text(json.dumps(whole))
+    return len(trees)
+
+
+@pytest.mark.parametrize("case", trials(50))
 def test_faults_of_backends_passes_and_models(case: int, site: Path, tmp_path: Path) -> None:
     name = list(FAULTS)[case % 10]
-    fault, trees = FAULTS[name], 300 if name == "program" or case >= 30 else 20 + case
+    trees = 300 if name == "program" or case >= 40 else 20 + case
     train(tmp_path / "model.json", case, trees)
+    assert_reduced(name, trees, site, tmp_path)
+
+
+@needs_bench
+@pytest.mark.thorough
+@pytest.mark.parametrize("model", PUBLISHED)
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_in_published_models(name: str, model: str, site: Path, tmp_path: Path) -> None:
+    assert_reduced(name, publish(tmp_path / "model.json", model), site, tmp_path)
+
+
+def assert_reduced(name: str, trees: int, site: Path, tmp_path: Path) -> None:
+    """The fault is reduced to two trees and five constraints at most, and the result still has it."""
+    fault = FAULTS[name]
     (tmp_path / "q.sens").write_text(QUESTIONS)
     (tmp_path / "program.py").write_text(PROGRAM)
     words = [word.replace("{}.py", str(tmp_path / "program.py")) for word in fault.words]
     ran = treesens(site, tmp_path, "reduce", "q.sens", *words, "--json", "-o", "small", "--time-limit", "300")
     assert ran.returncode == 0, ran.stderr
     record = json.loads(ran.stdout)
+    print(name, trees, record["seconds"], record["after"])
     assert (record["reproduced"], record["finished"], record["before"]["trees"]) == (True, True, trees)
     assert record["after"]["trees"] <= 2
     assert record["after"]["constraints"] <= 5
@@ -186,7 +223,9 @@ def test_modules_lose_trees_rows_and_variables(site: Path, tmp_path: Path) -> No
     train(tmp_path / "model.json", 3, 100)
     (tmp_path / "q.sens").write_text(QUESTIONS)
     (tmp_path / "program.py").write_text(SIR_PROGRAM)
-    assert treesens(site, tmp_path, "emit", "q.sens", "easy", "--to", "sir", "-p", "kant", "-o", "m.sir").returncode == 0
+    assert (
+        treesens(site, tmp_path, "emit", "q.sens", "easy", "--to", "sir", "-p", "kant", "-o", "m.sir").returncode == 0
+    )
     program = f"{sys.executable} -S {tmp_path}/program.py {{}}"
     ran = treesens(site, tmp_path, "reduce", "m.sir", "--while", program, "--json")
     assert ran.returncode == 0, ran.stderr

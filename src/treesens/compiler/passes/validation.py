@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import reduce
 from itertools import combinations
 from math import gcd
 from typing import TypeAlias
@@ -242,15 +241,19 @@ def _block_rows(block: RowBlock) -> Iterator[Row]:
 
 def _normal(guard: int, terms: tuple[tuple[int, int], ...], low: int) -> Row | None:
     """A row in normal form; None if all assignments satisfy it."""
-    total: dict[int, int] = {}
-    for variable, coefficient in terms:
-        total[variable] = total.get(variable, 0) + coefficient
+    total = dict(terms)
+    if len(total) < len(terms):
+        total = dict.fromkeys(total, 0)
+        for variable, coefficient in terms:
+            total[variable] += coefficient
     kept = tuple(sorted((v, c) for v, c in total.items() if c))
-    if guard == FALSE or sum(c for _, c in kept if c < 0) >= low:
+    coefficients = [c for _, c in kept]
+    if guard == FALSE or sum(c for c in coefficients if c < 0) >= low:
         return None
-    if divisor := reduce(gcd, (c for _, c in kept), 0):
+    divisor = gcd(*coefficients)
+    if divisor > 1:
         return guard, tuple((v, c // divisor) for v, c in kept), -(-low // divisor)
-    return guard, (), 1
+    return guard, kept, low if kept else 1
 
 
 def _conclusion(module: Module, premise: Module, target: Int32Array) -> list[Row]:
@@ -437,12 +440,6 @@ def _classes(module: Module) -> Int32Array:
         low, high = min(a, b), max(a, b)
         parent[high >> 1] = low ^ (high & 1)
     return np.array([root(2 * v) for v in range(module.variables)], np.int32)
-
-
-def without_scores(module: Module) -> Module:
-    """A refuter without the unconditional score rows of its premise: if it has no solution, the refuter has none."""
-    kept = tuple(op for op in module.ops if not (isinstance(op, Linear) and op.when == TRUE))
-    return replace(module, ops=kept)
 
 
 def lost_by(check: Check, assignment: BoolArray) -> Module:
