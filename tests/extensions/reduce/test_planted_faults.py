@@ -172,6 +172,7 @@ def publish(path: Path, name: str) -> int:
     return len(trees)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", trials(50))
 def test_faults_of_backends_passes_and_models(case: int, site: Path, tmp_path: Path) -> None:
     name = list(FAULTS)[case % 10]
