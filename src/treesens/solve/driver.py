@@ -20,12 +20,12 @@ from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import Compilation, compile_query, pipeline_for
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import Attempt, Proof, Result, Verdict
+from treesens.compiler.result import Attempt, Moment, Proof, Result, Verdict
 from treesens.errors import InternalError
 from treesens.runtime.kept import reuse
 from treesens.solve.bounds import ContradictoryBound, of_form
 from treesens.solve.combine import check_agreement, with_tighter_bound
-from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejected, proves_none
+from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejected, moments_of, proves_none
 from treesens.solve.options import Options
 
 FIRST_MOMENT = 1.0
@@ -83,7 +83,8 @@ class Ledger:
             result, words = leave_open(compilation.query.name, error.reason), error.reason
         verdict = Verdict.UNKNOWN if result is None else result.verdict
         module = compilation.module
-        self.note(backend.name, outcome.termination.value, verdict, words, seconds, module, outcome.statistics)
+        told = moments_of(compilation.query.objective, outcome.trajectory)
+        self.note(backend.name, outcome.termination.value, verdict, words, seconds, module, outcome.statistics, told)
         return result
 
     def note(
@@ -95,12 +96,13 @@ class Ledger:
         seconds: dict[str, float] | None = None,
         module: Module | None = None,
         statistics: dict[str, float] | None = None,
+        trajectory: tuple[Moment, ...] | None = None,
     ) -> None:
         """Adds an attempt."""
         size = ModuleSize() if module is None else size_of(module)
         pipeline = self.options.pipeline
         self.attempts.append(
-            Attempt(backend, pipeline, termination, verdict, words, seconds or {}, size, statistics or {})
+            Attempt(backend, pipeline, termination, verdict, words, seconds or {}, size, statistics or {}, trajectory)
         )
 
     def unknown(self, name: str) -> Result:
@@ -240,7 +242,8 @@ def start_of(module: Module) -> BoolArray | None:
 def limits_of(objective: Objective | None, options: Options, seconds: float) -> Limits:
     """The limits, seed and tolerances for a backend."""
     tolerance, offset = of_form(objective, options.closeness)
-    return Limits(seconds, options.memory_limit, options.threads, options.seed, tolerance, offset)
+    asked = (options.memory_limit, options.threads, options.seed, tolerance, offset, options.watch, options.log)
+    return Limits(seconds, *asked)
 
 
 def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: StopEvent | None) -> RawOutcome:

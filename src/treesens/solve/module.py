@@ -83,7 +83,8 @@ def _solved(module: Module, backend: Backend, budget: Budget, ledger: Ledger) ->
             result = found
         verdict = Verdict.UNKNOWN if result is None else result.verdict
         how = outcome.termination.value
-        ledger.note(backend.name, how, verdict, words, seconds, compiled.module, outcome.statistics)
+        facts = (outcome.statistics, outcome.trajectory)
+        ledger.note(backend.name, how, verdict, words, seconds, compiled.module, *facts)
         return result
 
     try:

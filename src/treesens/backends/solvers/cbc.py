@@ -45,7 +45,7 @@ class CbcBackend(MilpBackend):
             return answered
         real = artifact.optimises
         model = self.fresh()
-        model.verbose = 0
+        model.verbose = int(limits.log is not None)
         with mps_file(artifact) as path:
             model.read(str(path))
         model.threads = limits.threads
@@ -69,6 +69,8 @@ class CbcBackend(MilpBackend):
         if status in {known.INFEASIBLE, known.INT_INFEASIBLE} and assignment is None and in_time:
             return RawOutcome(Termination.INFEASIBLE, detail=status.name)
         bound = upper_bound(model.objective_bound, artifact) if real and assignment is not None else None
+        if bound is not None:  # only at the end: python-mip's progress callback crashes CBC
+            limits.report(model.objective_bound, model.objective_value)
         if assignment is not None and not real:
             return RawOutcome(Termination.SATISFIED, assignment, None, status.name)
         if status == known.OPTIMAL:

@@ -82,6 +82,7 @@ class CpSatBackend(Backend):
         solver.parameters.stop_after_first_solution = artifact.surrogate
         # Presolve (mainly its probing) takes longer than deciding (docs/encodings.md).
         solver.parameters.cp_model_presolve = artifact.optimises
+        solver.parameters.log_search_progress = limits.log is not None
         self.configure(solver)
         variables = [model.get_bool_var_from_proto_index(v) for v in range(artifact.variables)]
 
@@ -99,12 +100,18 @@ class CpSatBackend(Backend):
 
         class Incumbents(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
             def on_solution_callback(self) -> None:
+                limits.report(None, self.objective_value)
                 if on_incumbent is not None:
                     on_incumbent(np.array(self.response_proto.solution, np.int64).astype(bool))
 
         # CP-SAT reports a bound of 0 if stopped before it begins: only bounds reported during the solve count.
         told: list[float] = []
-        solver.best_bound_callback = told.append
+
+        def bounded(bound: float) -> None:
+            told.append(bound)
+            limits.report(bound, None)
+
+        solver.best_bound_callback = bounded
         status = solver.solve(model, Incumbents() if on_incumbent is not None and artifact.has_objective else None)
         assignment = None
         if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
@@ -112,6 +119,7 @@ class CpSatBackend(Backend):
         bound = None
         if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
             told.append(solver.best_objective_bound)
+            limits.report(solver.best_objective_bound, solver.objective_value)
         if artifact.optimises and told:
             bound = _bound(told[-1], artifact)
         statistics = {"branches": float(solver.num_branches), "conflicts": float(solver.num_conflicts)}

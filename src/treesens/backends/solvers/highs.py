@@ -62,6 +62,7 @@ class HighsBackend(MilpBackend):
         highs.setOptionValue("mip_rel_gap", limits.relative_gap(artifact, INTEGRALITY))
         if not artifact.optimises:
             highs.setOptionValue("mip_max_improving_sols", 1)
+        highs.setOptionValue("output_flag", limits.log is not None)
         self.configure(highs)
         with mps_file(artifact) as path:
             if highs.readModel(str(path)) == highspy.HighsStatus.kError:
@@ -77,6 +78,10 @@ class HighsBackend(MilpBackend):
                 on_incumbent(round_values(event.data_out.mip_solution))  # type: ignore[attr-defined]
 
             highs.cbMipImprovingSolution += improved
+        if limits.watch:
+            highs.cbMipLogging += lambda event: limits.report(
+                event.data_out.mip_dual_bound, event.data_out.mip_primal_bound
+            )
         highs.run()
         status = highs.getModelStatus()
         info = highs.getInfo()
@@ -84,6 +89,7 @@ class HighsBackend(MilpBackend):
         has_point = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         assignment = round_values(highs.getSolution().col_value)[: artifact.variables] if has_point else None
         bound = upper_bound(info.mip_dual_bound, artifact)
+        limits.report(info.mip_dual_bound, info.objective_function_value if has_point else None)
         statistics = {"nodes": float(info.mip_node_count), "iterations": float(info.simplex_iteration_count)}
         real = artifact.optimises
         if status == known.kInfeasible:

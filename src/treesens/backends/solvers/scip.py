@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
@@ -39,6 +39,7 @@ class ScipBackend(MilpBackend):
             return answered
         real = artifact.optimises
         model = self.fresh()
+        model.hideOutput(limits.log is None)
         with mps_file(artifact) as path:
             model.readProblem(str(path))
         model.setParam("limits/time", limits.seconds)
@@ -55,6 +56,8 @@ class ScipBackend(MilpBackend):
             for name, value in zip(artifact.names, artifact.warm_start, strict=True):
                 model.setSolVal(start, by_name[name], float(value))
             model.addSol(start)
+        if limits.watch:
+            _watch(model, lambda: limits.report(model.getDualbound(), model.getPrimalbound()))
         model.optimize()
         status = model.getStatus()
         assignment = None
@@ -63,6 +66,8 @@ class ScipBackend(MilpBackend):
             values = {v.name: model.getSolVal(best, v) for v in model.getVars(transformed=False)}
             assignment = round_values([values[name] for name in artifact.names])
         bound = upper_bound(model.getDualbound(), artifact) if real and status != "infeasible" else None
+        if bound is not None:
+            limits.report(model.getDualbound(), model.getPrimalbound())
         if status == "infeasible":
             termination = Termination.INFEASIBLE
         elif status == "optimal":
@@ -74,6 +79,27 @@ class ScipBackend(MilpBackend):
                 status, Termination.UNKNOWN
             )
         return RawOutcome(termination, assignment, bound, status, {"nodes": float(model.getNTotalNodes())})
+
+
+def _watch(model: Any, look: Callable[[], None]) -> None:
+    """Calls `look` at every better solution or bound."""
+    from pyscipopt import SCIP_EVENTTYPE, Eventhdlr
+
+    events = (SCIP_EVENTTYPE.BESTSOLFOUND, SCIP_EVENTTYPE.DUALBOUNDIMPROVED)
+
+    class Watcher(Eventhdlr):  # type: ignore[misc]
+        def eventinit(self) -> None:
+            for event in events:
+                self.model.catchEvent(event, self)
+
+        def eventexit(self) -> None:
+            for event in events:
+                self.model.dropEvent(event, self)
+
+        def eventexec(self, _event: object) -> None:
+            look()
+
+    model.includeEventhdlr(Watcher(), "watch", "bound and incumbent over time")
 
 
 BACKEND = ScipBackend

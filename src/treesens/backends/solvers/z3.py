@@ -21,6 +21,8 @@ from treesens.backends.base import (
 from treesens.backends.text.smt2 import write_smt2
 from treesens.compiler.ir import Module
 
+_COUNTS = frozenset({"conflicts", "decisions"})
+
 
 class Z3Backend(Backend):
     name: ClassVar[str] = "z3"
@@ -75,8 +77,10 @@ class Z3Backend(Backend):
         started = answer == z3.sat
         if not started:
             answer = solver.check()
+        told = solver.statistics()
+        statistics = {name: float(told.get_key_value(name)) for name in told.keys() if name in _COUNTS}  # noqa: SIM118
         if answer == z3.unsat:
-            return RawOutcome(Termination.INFEASIBLE)
+            return RawOutcome(Termination.INFEASIBLE, statistics=statistics)
         reason = solver.reason_unknown() if answer == z3.unknown else "the start" if started else ""
         assignment = None
         if answer == z3.sat:
@@ -85,9 +89,10 @@ class Z3Backend(Backend):
             assignment = np.array([name in true for name in artifact.names], bool)
         if not optimise:
             termination = Termination.SATISFIED if answer == z3.sat else _reason(reason)
-            return RawOutcome(termination, assignment, None, reason)
+            return RawOutcome(termination, assignment, None, reason, statistics)
         # z3's optimum is exact: the bound is the value of its assignment, computed in exact arithmetic.
-        return RawOutcome(Termination.OPTIMAL if answer == z3.sat else _reason(reason), assignment, None, reason)
+        ended = Termination.OPTIMAL if answer == z3.sat else _reason(reason)
+        return RawOutcome(ended, assignment, None, reason, statistics)
 
 
 def _reason(words: str) -> Termination:
