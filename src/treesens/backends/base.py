@@ -200,6 +200,8 @@ class Backend(abc.ABC):
     """Distributions whose versions affect an answer; their versions are part of a journal's keys."""
     modules: ClassVar[tuple[str, ...]] = ()
     """Modules that `solve` imports: they are loaded before worker processes are forked."""
+    reads: ClassVar[tuple[str, ...]] = ()
+    """Formats of files (`lp`, `mps`, `smt2`) that `solve` accepts as the text of an artifact without variables."""
     options: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The solver's own options, as text by name; `name` contains them, e.g. `highs{presolve=off}`."""
     reserved: ClassVar[frozenset[str]] = frozenset()

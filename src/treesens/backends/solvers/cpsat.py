@@ -30,6 +30,7 @@ class CpSatBackend(Backend):
     name: ClassVar[str] = "cpsat"
     packages: ClassVar[tuple[str, ...]] = ("ortools",)
     modules: ClassVar[tuple[str, ...]] = ("ortools.sat.python.cp_model",)
+    reads: ClassVar[tuple[str, ...]] = ("mps",)
     reserved: ClassVar[frozenset[str]] = frozenset({
         "max_time_in_seconds", "max_deterministic_time", "num_workers", "num_search_workers", "random_seed",
         "relative_gap_limit", "absolute_gap_limit", "stop_after_first_solution", "stop_after_presolve",
@@ -65,6 +66,8 @@ class CpSatBackend(Backend):
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         from ortools.sat.python import cp_model
 
+        if artifact.format == "mps":
+            return self._solve_mps(artifact, limits)
         model = _model_of(artifact.text)
         if model is None:
             return RawOutcome(Termination.CRASH, detail="CP-SAT cannot read the emitted model")
@@ -124,6 +127,33 @@ class CpSatBackend(Backend):
             bound = _bound(told[-1], artifact)
         statistics = {"branches": float(solver.num_branches), "conflicts": float(solver.num_conflicts)}
         return RawOutcome(self._termination(status, artifact), assignment, bound, statistics=statistics)
+
+    def _solve_mps(self, artifact: Artifact, limits: Limits) -> RawOutcome:
+        """Solves an exported file, whose floats OR-tools itself scales to integers."""
+        from ortools.linear_solver.python import model_builder
+
+        model, solver = model_builder.Model(), model_builder.Solver("sat")
+        if not model.import_from_mps_string(artifact.text):
+            return RawOutcome(Termination.CRASH, detail="OR-tools cannot read the model")
+        own = {
+            "num_workers": limits.threads,
+            "random_seed": limits.seed,
+            "relative_gap_limit": limits.tolerance.relative,
+        }
+        own |= {"absolute_gap_limit": limits.tolerance.absolute, "stop_after_first_solution": artifact.surrogate}
+        parameters = {name: str(value).lower() for name, value in own.items()} | dict(self.options)
+        solver.set_solver_specific_parameters(" ".join(f"{name}: {value}" for name, value in parameters.items()))
+        solver.set_time_limit_in_seconds(limits.seconds)
+        solver.enable_output(limits.log is not None)
+        status = solver.solve(model)
+        known = model_builder.SolveStatus
+        if status in {known.OPTIMAL, known.FEASIBLE}:
+            limits.report(solver.best_objective_bound, solver.objective_value)
+            best = Termination.OPTIMAL if status == known.OPTIMAL else Termination.TIME
+            ended = Termination.SATISFIED if artifact.surrogate else best
+            return RawOutcome(ended, np.zeros(0, bool), detail=solver.status_string)
+        others = {known.INFEASIBLE: Termination.INFEASIBLE, known.NOT_SOLVED: Termination.TIME}
+        return RawOutcome(others.get(status, Termination.UNKNOWN), detail=solver.status_string)
 
     @staticmethod
     def _termination(status: int, artifact: Artifact) -> Termination:

@@ -66,7 +66,7 @@ class HighsBackend(MilpBackend):
         self.configure(highs)
         with mps_file(artifact) as path:
             if highs.readModel(str(path)) == highspy.HighsStatus.kError:
-                return RawOutcome(Termination.CRASH, detail="HiGHS cannot read the emitted model")
+                return RawOutcome(Termination.CRASH, detail="HiGHS cannot read the model")
         if artifact.warm_start is not None:
             start = highspy.HighsSolution()
             # A module without variables has one idle column (text/mps.py).
@@ -89,7 +89,8 @@ class HighsBackend(MilpBackend):
         has_point = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         assignment = round_values(highs.getSolution().col_value)[: artifact.variables] if has_point else None
         bound = upper_bound(info.mip_dual_bound, artifact)
-        limits.report(info.mip_dual_bound, info.objective_function_value if has_point else None)
+        searched = info.mip_node_count >= 0  # False for a problem without integers
+        limits.report(info.mip_dual_bound if searched else None, info.objective_function_value if has_point else None)
         statistics = {"nodes": float(info.mip_node_count), "iterations": float(info.simplex_iteration_count)}
         real = artifact.optimises
         if status == known.kInfeasible:

@@ -28,6 +28,7 @@ class Z3Backend(Backend):
     name: ClassVar[str] = "z3"
     packages: ClassVar[tuple[str, ...]] = ("z3-solver",)
     modules: ClassVar[tuple[str, ...]] = ("z3",)
+    reads: ClassVar[tuple[str, ...]] = ("smt2",)
     reserved: ClassVar[frozenset[str]] = frozenset({"timeout", "random_seed"})
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
@@ -87,6 +88,10 @@ class Z3Backend(Backend):
             model = solver.model()
             true = {d.name() for d in model.decls() if z3.is_true(model[d])}
             assignment = np.array([name in true for name in artifact.names], bool)
+            if optimise and (goals := solver.objectives()):
+                value = model.eval(goals[0], model_completion=True)  # z3 minimises the negation of what is maximised
+                reached = float(value.as_fraction()) * (-1 if "(maximize" in artifact.text else 1)
+                limits.report(reached, reached)
         if not optimise:
             termination = Termination.SATISFIED if answer == z3.sat else _reason(reason)
             return RawOutcome(termination, assignment, None, reason, statistics)
