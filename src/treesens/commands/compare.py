@@ -308,11 +308,10 @@ def show(bound: Subject, cells: list[Cell]) -> None:
             str(how),
             *(spread_text([one[key] for one in times]) for key in ("build", "emit", "solve")),
             work_text(run_facts(run.result, run.seed, run.number)["search"] for run in runs),
-            f"{result.size.variables:,}",
-            f"{result.size.rows:,}",
+            *("" if isinstance(bound, ExportedFile) else f"{n:,}" for n in (result.size.variables, result.size.rows)),
             *("" if end is None else f"{end:.6g}" for end in _ends(bound, result)),
         )
-    table.drop_empty("pipeline", "search", *ENDS)
+    table.drop_empty("pipeline", "variables", "rows", "search", *ENDS)
     table.print_fitted(out(), ("build s", "emit s", "proof / replay", "rows", "variables", "search", "pipeline"))
 
 

@@ -134,18 +134,22 @@ def plotted(records: Sequence[dict[str, Any]]) -> str:
     """Charts as SVG: the decided runs within a time, and the bound over time of every question with an objective."""
     from treesens.report.curves import curves_svg, lines_svg, stacked_svg
 
-    names = {id(r): r["backend"] if not r["pipeline"] else f"{r['backend']}/{r['pipeline']}" for r in records}
-    times: dict[str, list[float]] = {name: [] for name in names.values()}
+    one = {part: len({record[part] for record in records}) < 2 for part in ("pipeline", "seed", "run")}
+
+    def name_of(record: dict[str, Any]) -> str:
+        return str(record["backend"]) + ("" if one["pipeline"] else f"/{record['pipeline']}")
+
+    times: dict[str, list[float]] = {name_of(record): [] for record in records}
     lines: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for record in records:
-        name = names[id(record)]
+        name = name_of(record)
         if record["verdict"] != "unknown":
             times[name].append(record["timings"]["solve"])
         for part, place in (("bound", 1), ("incumbent", 2)):
             moments = [(one[0], one[place]) for one in record["trajectory"] or () if one[place] is not None]
             if moments:
-                label = f"{name}, seed {record['seed']}" + (f", run {record['run']}" if record["run"] > 1 else "")
-                lines.setdefault(record["query"], {})[f"{label}: {part}"] = moments
+                which = "".join(f", {kind} {record[kind]}" for kind in ("seed", "run") if not one[kind])
+                lines.setdefault(record["query"], {})[f"{name}{which}: {part}"] = moments
     charts = [curves_svg(times, title="decided runs within a time", across="runs", unit=" s")]
     charts += [
         lines_svg(mine, title=f"{query}: bound and incumbent", across="seconds") for query, mine in lines.items()

@@ -21,6 +21,7 @@ from treesens.solve.driver import limits_of, solve_outcome
 from treesens.solve.options import Options
 
 FORMATS: Final = ("lp", "mps", "smt2")
+_ENDS: Final = {"lp": "end", "mps": "endata"}
 _HEAD = 100_000
 """Characters that contain the comments at the top of a file."""
 
@@ -65,6 +66,9 @@ def read_exported(path: Path, tolerance: Tolerance) -> ExportedFile:
         raise DataError(f"the file cannot be read: {error.strerror}", place=str(path)) from None
     except UnicodeDecodeError as error:
         raise DataError(f"byte {error.start} is not UTF-8", place=str(path), remedy="pass a text of `emit`") from None
+    end = _ENDS.get(path.suffix.lower()[1:], "")
+    if text.rstrip().rpartition("\n")[2].strip().lower() != end and end:  # some readers accept a part of a file
+        raise DataError(f"the last line is not `{end.upper()}`", place=str(path), remedy="pass the whole file")
     return ExportedFile(path.name, path.suffix.lower()[1:], text, tolerance)
 
 

@@ -6,7 +6,15 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.base import (
+    NOTHING_READ,
+    Artifact,
+    Limits,
+    OnIncumbent,
+    RawOutcome,
+    Termination,
+    missing_module,
+)
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 
@@ -48,6 +56,8 @@ class CbcBackend(MilpBackend):
         model.verbose = int(limits.log is not None)
         with mps_file(artifact) as path:
             model.read(str(path))
+        if not model.num_cols:
+            return NOTHING_READ
         model.threads = limits.threads
         model.seed = limits.seed
         model.infeas_tol = FEASIBILITY

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from treesens.backends.base import (
+    NOTHING_READ,
     Artifact,
     Backend,
     Capabilities,
@@ -135,6 +136,8 @@ class CpSatBackend(Backend):
         model, solver = model_builder.Model(), model_builder.Solver("sat")
         if not model.import_from_mps_string(artifact.text):
             return RawOutcome(Termination.CRASH, detail="OR-tools cannot read the model")
+        if not model.num_variables:
+            return NOTHING_READ
         own = {
             "num_workers": limits.threads,
             "random_seed": limits.seed,

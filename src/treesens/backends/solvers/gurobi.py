@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.base import (
+    NOTHING_READ,
+    Artifact,
+    Limits,
+    OnIncumbent,
+    RawOutcome,
+    Termination,
+    missing_module,
+)
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 _SIZE_LIMITED = 10010
@@ -58,6 +66,8 @@ class GurobiBackend(MilpBackend):
         import gurobipy as grb
 
         assert isinstance(model, grb.Model)
+        if not model.NumVars:
+            return NOTHING_READ
         real = artifact.optimises
         model.Params.TimeLimit = limits.seconds
         model.Params.Threads = limits.threads

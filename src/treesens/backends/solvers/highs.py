@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.base import (
+    NOTHING_READ,
+    Artifact,
+    Limits,
+    OnIncumbent,
+    RawOutcome,
+    Termination,
+    missing_module,
+)
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 
@@ -67,6 +75,8 @@ class HighsBackend(MilpBackend):
         with mps_file(artifact) as path:
             if highs.readModel(str(path)) == highspy.HighsStatus.kError:
                 return RawOutcome(Termination.CRASH, detail="HiGHS cannot read the model")
+        if not highs.getNumCol():
+            return NOTHING_READ
         if artifact.warm_start is not None:
             start = highspy.HighsSolution()
             # A module without variables has one idle column (text/mps.py).
@@ -91,7 +101,9 @@ class HighsBackend(MilpBackend):
         bound = upper_bound(info.mip_dual_bound, artifact)
         searched = info.mip_node_count >= 0  # False for a problem without integers
         limits.report(info.mip_dual_bound if searched else None, info.objective_function_value if has_point else None)
-        statistics = {"nodes": float(info.mip_node_count), "iterations": float(info.simplex_iteration_count)}
+        statistics = {"iterations": float(info.simplex_iteration_count)}
+        if searched:
+            statistics["nodes"] = float(info.mip_node_count)
         real = artifact.optimises
         if status == known.kInfeasible:
             termination = Termination.INFEASIBLE

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.base import (
+    NOTHING_READ,
+    Artifact,
+    Limits,
+    OnIncumbent,
+    RawOutcome,
+    Termination,
+    missing_module,
+)
 from treesens.backends.milp import FEASIBILITY, MilpBackend, mps_file, round_values, upper_bound
 
 
@@ -42,6 +50,8 @@ class ScipBackend(MilpBackend):
         model.hideOutput(limits.log is None)
         with mps_file(artifact) as path:
             model.readProblem(str(path))
+        if not model.getNVars():
+            return NOTHING_READ
         model.setParam("limits/time", limits.seconds)
         model.setParam("numerics/feastol", FEASIBILITY)
         model.setParam("randomization/randomseedshift", limits.seed)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
 from treesens.backends.base import (
+    NOTHING_READ,
     Artifact,
     Backend,
     Capabilities,
@@ -69,6 +71,8 @@ class Z3Backend(Backend):
             solver.set("random_seed", limits.seed)
         self.configure(solver)
         solver.from_string(artifact.text)
+        if not artifact.variables and not solver.assertions():
+            return NOTHING_READ
         answer = z3.unknown
         if artifact.warm_start is not None and not optimise:
             names = [z3.Bool(name) for name in artifact.names]
@@ -90,8 +94,9 @@ class Z3Backend(Backend):
             assignment = np.array([name in true for name in artifact.names], bool)
             if optimise and (goals := solver.objectives()):
                 value = model.eval(goals[0], model_completion=True)  # z3 minimises the negation of what is maximised
-                reached = float(value.as_fraction()) * (-1 if "(maximize" in artifact.text else 1)
-                limits.report(reached, reached)
+                if z3.is_int_value(value) or z3.is_rational_value(value):
+                    reached = float(Fraction(value.as_string())) * (-1 if "(maximize" in artifact.text else 1)
+                    limits.report(reached, reached)
         if not optimise:
             termination = Termination.SATISFIED if answer == z3.sat else _reason(reason)
             return RawOutcome(termination, assignment, None, reason, statistics)
