@@ -188,7 +188,7 @@ class RawOutcome:
     """Bound and incumbent over time, as the solver reported them; None if they were not watched, or if it tells nothing."""
 
 
-NOTHING_READ = RawOutcome(Termination.CRASH, detail="the solver read no variables from the file")
+EMPTY = RawOutcome(Termination.CRASH, detail="the solver read no variables from the file")
 """The outcome for a file that a lenient reader takes for an empty problem."""
 OnIncumbent = Callable[[BoolArray], None]
 

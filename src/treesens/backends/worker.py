@@ -77,8 +77,11 @@ def _logged(limits: Limits) -> Iterator[None]:
     try:
         yield
     finally:
-        if limits.log is not None and os.name == "posix":
-            ctypes.CDLL(None).fflush(None)  # the process ends without flushing the buffers of C
+        if limits.log is not None:
+            if os.name == "posix":
+                ctypes.CDLL(None).fflush(None)  # the process ends without flushing the buffers of C
+            if not limits.log.stat().st_size:  # this solver has no log
+                limits.log.unlink()
 
 
 def reason_against(_parent: Parent, backend: str) -> tuple[str, str | None] | None:

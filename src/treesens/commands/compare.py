@@ -30,7 +30,7 @@ from treesens.commands.common import (
     trust_option,
     write_output,
 )
-from treesens.commands.measure import Runs, cells_of, measure_options, plotted, run_facts, spread_text, work_text
+from treesens.commands.measure import Runs, measure_options, plotted, run_facts, spread_text, work_text
 from treesens.commands.modules import OF_EVERY_COMMAND, are_modules, refuse_others
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import write_atomically
@@ -151,9 +151,8 @@ def command(
                 show(bound, cells)
     if as_json or plot is not None:
         records = [_recorded(bound, cell) for bound, cells in rows for cell in cells]
-        spread = cells_of(records, lambda record: float(record["timings"]["solve"]))
         if as_json:
-            say_json(envelope(file, records, cells=spread, disagreements=disagreements))
+            say_json(envelope(file, records, disagreements=disagreements))
         if plot is not None:
             write_output(str(plot), lambda: write_atomically(plot, plotted(records)))
     for text in disagreements:

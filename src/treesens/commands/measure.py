@@ -104,26 +104,6 @@ def run_facts(result: Result, seed: int, number: int) -> dict[str, Any]:
     }
 
 
-def cells_of(records: Iterable[dict[str, Any]], time: Callable[[dict[str, Any]], float]) -> list[dict[str, Any]]:
-    """The runs of each question (`key` or `query`), backend and pipeline: how often each verdict, and the spread of a time."""
-    cells: dict[tuple[str, str, str | None], list[dict[str, Any]]] = {}
-    for record in records:
-        question = record["key"] if "key" in record else record["query"]
-        cells.setdefault((question, record["backend"], record["pipeline"]), []).append(record)
-    return [
-        {
-            "query": question,
-            "backend": backend,
-            "pipeline": pipeline,
-            "runs": len(mine),
-            "verdicts": dict(Counter(record["verdict"] for record in mine)),
-            "solve": {"median": median(times), "min": min(times), "max": max(times)},
-        }
-        for (question, backend, pipeline), mine in cells.items()
-        for times in [[time(record) for record in mine]]
-    ]
-
-
 def spread_text(times: Sequence[float]) -> str:
     """The median of the times of several runs, with their range; the time of a single run."""
     middle = f"{median(times):.2f}"

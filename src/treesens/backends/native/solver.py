@@ -197,16 +197,11 @@ class Solver:
             facts = self._engine.result()
             if node_limit is not None:
                 nodes = max(0, nodes - (int(facts.get("nodes", 0)) - before))
-            if facts["status"] != "open" or facts["reason"] != "time" or left <= SLICE or self._stopped:
-                return self._watched(facts, watch)
+            result = self._result(facts)
             if watch is not None:
-                self._watched(facts, watch)
-
-    def _watched(self, facts: SearchFacts, watch: Watch | None) -> SearchResult:
-        result = self._result(facts)
-        if watch is not None:
-            watch(result)
-        return result
+                watch(result)
+            if facts["status"] != "open" or facts["reason"] != "time" or left <= SLICE or self._stopped:
+                return result
 
     def run_within(self, budget: Budget, watch: Watch | None = None) -> SearchResult:
         """As `run`, within a budget; the budget's event or a KeyboardInterrupt stops the search within MOMENT + PAUSE seconds.
@@ -219,7 +214,9 @@ class Solver:
         self._engine.clear_stop()
         left = budget.left()
         self._engine.run(slice=min(MOMENT, left), seconds=min(MOMENT + PAUSE, left), node_limit=-1)
-        result = self._watched(self._engine.result(), watch)
+        result = self.result()
+        if watch is not None:
+            watch(result)
         if result.status != "open" or result.reason != "time" or budget.over:
             return result
 

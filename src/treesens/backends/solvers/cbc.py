@@ -6,15 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import (
-    NOTHING_READ,
-    Artifact,
-    Limits,
-    OnIncumbent,
-    RawOutcome,
-    Termination,
-    missing_module,
-)
+from treesens.backends.base import EMPTY, Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 
@@ -57,7 +49,7 @@ class CbcBackend(MilpBackend):
         with mps_file(artifact) as path:
             model.read(str(path))
         if not model.num_cols:
-            return NOTHING_READ
+            return EMPTY
         model.threads = limits.threads
         model.seed = limits.seed
         model.infeas_tol = FEASIBILITY

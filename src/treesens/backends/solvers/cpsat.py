@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from treesens.backends.base import (
-    NOTHING_READ,
+    EMPTY,
     Artifact,
     Backend,
     Capabilities,
@@ -137,7 +137,7 @@ class CpSatBackend(Backend):
         if not model.import_from_mps_string(artifact.text):
             return RawOutcome(Termination.CRASH, detail="OR-tools cannot read the model")
         if not model.num_variables:
-            return NOTHING_READ
+            return EMPTY
         own = {
             "num_workers": limits.threads,
             "random_seed": limits.seed,

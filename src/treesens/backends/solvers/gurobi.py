@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import (
-    NOTHING_READ,
-    Artifact,
-    Limits,
-    OnIncumbent,
-    RawOutcome,
-    Termination,
-    missing_module,
-)
+from treesens.backends.base import EMPTY, Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 _SIZE_LIMITED = 10010
@@ -67,7 +59,7 @@ class GurobiBackend(MilpBackend):
 
         assert isinstance(model, grb.Model)
         if not model.NumVars:
-            return NOTHING_READ
+            return EMPTY
         real = artifact.optimises
         model.Params.TimeLimit = limits.seconds
         model.Params.Threads = limits.threads

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import (
-    NOTHING_READ,
-    Artifact,
-    Limits,
-    OnIncumbent,
-    RawOutcome,
-    Termination,
-    missing_module,
-)
+from treesens.backends.base import EMPTY, Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 
@@ -76,7 +68,7 @@ class HighsBackend(MilpBackend):
             if highs.readModel(str(path)) == highspy.HighsStatus.kError:
                 return RawOutcome(Termination.CRASH, detail="HiGHS cannot read the model")
         if not highs.getNumCol():
-            return NOTHING_READ
+            return EMPTY
         if artifact.warm_start is not None:
             start = highspy.HighsSolution()
             # A module without variables has one idle column (text/mps.py).

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import (
-    NOTHING_READ,
-    Artifact,
-    Limits,
-    OnIncumbent,
-    RawOutcome,
-    Termination,
-    missing_module,
-)
+from treesens.backends.base import EMPTY, Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, MilpBackend, mps_file, round_values, upper_bound
 
 
@@ -43,6 +35,8 @@ class ScipBackend(MilpBackend):
         return True
 
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
+        from pyscipopt import SCIP_EVENTTYPE
+
         if (answered := self.at_start(artifact, limits)) is not None:
             return answered
         real = artifact.optimises
@@ -51,7 +45,7 @@ class ScipBackend(MilpBackend):
         with mps_file(artifact) as path:
             model.readProblem(str(path))
         if not model.getNVars():
-            return NOTHING_READ
+            return EMPTY
         model.setParam("limits/time", limits.seconds)
         model.setParam("numerics/feastol", FEASIBILITY)
         model.setParam("randomization/randomseedshift", limits.seed)
@@ -66,8 +60,11 @@ class ScipBackend(MilpBackend):
             for name, value in zip(artifact.names, artifact.warm_start, strict=True):
                 model.setSolVal(start, by_name[name], float(value))
             model.addSol(start)
-        if limits.watch:
-            _watch(model, lambda: limits.report(model.getDualbound(), model.getPrimalbound()))
+        if limits.watch and hasattr(model, "attachEventHandlerCallback"):  # not in the first versions of 5
+            better = [e for name in ("BESTSOLFOUND", "DUALBOUNDIMPROVED") if (e := getattr(SCIP_EVENTTYPE, name, None))]
+            model.attachEventHandlerCallback(
+                lambda running, _event: limits.report(running.getDualbound(), running.getPrimalbound()), better
+            )
         model.optimize()
         status = model.getStatus()
         assignment = None
@@ -89,27 +86,6 @@ class ScipBackend(MilpBackend):
                 status, Termination.UNKNOWN
             )
         return RawOutcome(termination, assignment, bound, status, {"nodes": float(model.getNTotalNodes())})
-
-
-def _watch(model: Any, look: Callable[[], None]) -> None:
-    """Calls `look` at every better solution or bound."""
-    from pyscipopt import SCIP_EVENTTYPE, Eventhdlr
-
-    events = (SCIP_EVENTTYPE.BESTSOLFOUND, SCIP_EVENTTYPE.DUALBOUNDIMPROVED)
-
-    class Watcher(Eventhdlr):  # type: ignore[misc]
-        def eventinit(self) -> None:
-            for event in events:
-                self.model.catchEvent(event, self)
-
-        def eventexit(self) -> None:
-            for event in events:
-                self.model.dropEvent(event, self)
-
-        def eventexec(self, _event: object) -> None:
-            look()
-
-    model.includeEventhdlr(Watcher(), "watch", "bound and incumbent over time")
 
 
 BACKEND = ScipBackend

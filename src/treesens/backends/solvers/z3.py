@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from treesens.backends.base import (
-    NOTHING_READ,
+    EMPTY,
     Artifact,
     Backend,
     Capabilities,
@@ -72,7 +72,7 @@ class Z3Backend(Backend):
         self.configure(solver)
         solver.from_string(artifact.text)
         if not artifact.variables and not solver.assertions():
-            return NOTHING_READ
+            return EMPTY
         answer = z3.unknown
         if artifact.warm_start is not None and not optimise:
             names = [z3.Bool(name) for name in artifact.names]

@@ -18,7 +18,7 @@ from treesens.commands.common import (
     split,
     write_output,
 )
-from treesens.commands.measure import Runs, cells_of, measure_options
+from treesens.commands.measure import Runs, measure_options
 from treesens.commands.outputs import OutputFile, warn_of_journal
 from treesens.compiler.base.files import write_atomically
 from treesens.report.terminal import say, say_json
@@ -127,9 +127,7 @@ def command(
         title = f"{len(listed)} instances of {instances.name}"
         write_output(str(plot), lambda: write_atomically(plot, cactus_svg(records, measure, title=title)))
     if as_json:
-        several = len(seeds) * runs.repeat > 1
-        spread = {"cells": cells_of(records, lambda record: float(record[measure]))} if several else {}
-        say_json({"summary": rows, **spread, "contradictions": wrong, "records": len(records)})
+        say_json({"summary": rows, "contradictions": wrong, "records": len(records)})
     else:
         show(rows)
     for text in wrong:
