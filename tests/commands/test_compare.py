@@ -98,7 +98,7 @@ def test_searches_without_an_objective_have_no_bound(folder: Path) -> None:
 
 
 def test_logs_are_the_solvers_own(folder: Path, tmp_path: Path) -> None:
-    marks = {"cbc": "Cbc", "cpsat": "CpSolverResponse", "gurobi": "Gurobi", "highs": "HiGHS", "scip": "Dual Bound"}
+    marks = {"cbc": "CBC", "cpsat": "CpSolverResponse", "gurobi": "Gurobi", "highs": "HiGHS", "scip": "Dual Bound"}
     wanted = ("-b", ",".join(INSTALLED), "--logs", str(tmp_path / "logs"), "--repeat", "2")
     for _ in range(2):  # the second call replaces the files
         compared(folder, "q.sens", "most", *wanted)
