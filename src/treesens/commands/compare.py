@@ -59,6 +59,13 @@ class Cell:
     seed: int = 0
     number: int = 1
 
+    @property
+    def who(self) -> str:
+        """The run, for sentences."""
+        which = (self.pipeline, f"seed {self.seed}" * bool(self.seed), f"run {self.number}" * (self.number > 1))
+        said = ", ".join(filter(None, which))
+        return f"{self.backend} ({said})" if said else self.backend
+
 
 @dataclass(frozen=True)
 class ModuleFile:
@@ -249,8 +256,8 @@ def disagreement(bound: Subject, cells: list[Cell]) -> list[str]:
     if not found or not none:
         return _other_optimum(bound, found) if isinstance(bound, ExportedFile) else []
     return [
-        f"disagreement on {bound.name}: {found[0].backend} ({found[0].pipeline}) found {_shown_point(bound, found[0].result)}, "
-        f"{none[0].backend} ({none[0].pipeline}) says none ({none[0].result.reason})"
+        f"disagreement on {bound.name}: {found[0].who} found {_shown_point(bound, found[0].result)}, "
+        f"{none[0].who} says none ({none[0].result.reason})"
     ]
 
 
@@ -263,7 +270,7 @@ def _other_optimum(file: ExportedFile, cells: Sequence[Cell]) -> list[str]:
     from treesens.records.modules import value_reached
 
     ended = [c for c in cells if c.result.attempts[-1].termination == "optimal"]
-    optima = sorted((value, c.backend) for c in ended if (value := value_reached(c.result)) is not None)
+    optima = sorted((value, c.who) for c in ended if (value := value_reached(c.result)) is not None)
     largest = max((abs(value) for value, _ in optima), default=0.0)
     close = max(_CLOSE, 2 * file.tolerance.relative) * max(1.0, largest) + 2 * file.tolerance.absolute
     if not optima or optima[-1][0] - optima[0][0] <= close:

@@ -88,16 +88,20 @@ def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | 
     return ObjectiveValue(shown_value(goal, float(value)), shown, Sense.of(goal.maximize), goal.kind)
 
 
-def moments_of(goal: Objective | None, told: tuple[Moment, ...] | None) -> tuple[Moment, ...] | None:
-    """Bound and incumbent over time in units of the question; the solver's are those of a maximised form."""
-    if goal is None or told is None:
-        return None
-    sign = 1 if goal.maximize else -1
+def moments_of(
+    compiled: Compiled, artifact: Artifact, outcome: RawOutcome, goal: Objective | None, *, restricted: bool = False
+) -> tuple[Moment, ...] | None:
+    """Bound and incumbent over time in units of the question, or of the module without a `goal`. A search among a part of the
+    points has no bound.
+    """
+    bounded = compiled.none_survives and not (restricted or artifact.restricted)
+    sign = 1 if goal is None or goal.maximize else -1  # solvers maximise
 
     def shown(value: float | None) -> float | None:
-        return None if value is None else shown_value(goal, sign * value)
+        return value if value is None or goal is None else shown_value(goal, sign * value)
 
-    return tuple((seconds, shown(bound), shown(value)) for seconds, bound, value in told)
+    told = outcome.trajectory
+    return told and tuple((at, shown(bound if bounded else None), shown(value)) for at, bound, value in told)
 
 
 def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None, who: str = "native") -> ObjectiveValue:

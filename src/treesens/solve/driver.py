@@ -83,7 +83,8 @@ class Ledger:
             result, words = leave_open(compilation.query.name, error.reason), error.reason
         verdict = Verdict.UNKNOWN if result is None else result.verdict
         module = compilation.module
-        told = moments_of(compilation.query.objective, outcome.trajectory)
+        goal = compilation.query.objective
+        told = moments_of(compilation.compiled, artifact, outcome, goal, restricted=restricted)
         self.note(backend.name, outcome.termination.value, verdict, words, seconds, module, outcome.statistics, told)
         return result
 

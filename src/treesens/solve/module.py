@@ -17,7 +17,7 @@ from treesens.compiler.result import Result, Verdict
 from treesens.errors import BackendError
 from treesens.solve.bounds import ContradictoryBound, left_open
 from treesens.solve.combine import combine
-from treesens.solve.conclude import conclude_contradiction, conclude_module, leave_open
+from treesens.solve.conclude import conclude_contradiction, conclude_module, leave_open, moments_of
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED, Ledger, ended_early, refine
 from treesens.solve.methods.portfolio import RACERS
 from treesens.solve.options import Options
@@ -83,7 +83,7 @@ def _solved(module: Module, backend: Backend, budget: Budget, ledger: Ledger) ->
             result = found
         verdict = Verdict.UNKNOWN if result is None else result.verdict
         how = outcome.termination.value
-        facts = (outcome.statistics, outcome.trajectory)
+        facts = (outcome.statistics, moments_of(compiled, artifact, outcome, None))
         ledger.note(backend.name, how, verdict, words, seconds, compiled.module, *facts)
         return result
 
