@@ -23,7 +23,7 @@ from treesens.compiler.pipeline import Compilation, Compiled, Contradiction, dec
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.result import Attempt, Moment, NearMiss, ObjectiveValue, Result, Sense, Solution, Verdict
+from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, Sense, Solution, Verdict
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.options import Options
 from treesens.values.concretise import NoValues
@@ -86,22 +86,6 @@ def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | 
     """The displayed value and bound, from a value and a bound of the objective's form."""
     shown = None if bound is None else shown_value(goal, float(bound))
     return ObjectiveValue(shown_value(goal, float(value)), shown, Sense.of(goal.maximize), goal.kind)
-
-
-def moments_of(
-    compiled: Compiled, artifact: Artifact, outcome: RawOutcome, goal: Objective | None, *, restricted: bool = False
-) -> tuple[Moment, ...] | None:
-    """Bound and incumbent over time in units of the question, or of the module without a `goal`. A search among a part of the
-    points has no bound.
-    """
-    bounded = compiled.none_survives and not (restricted or artifact.restricted)
-    sign = 1 if goal is None or goal.maximize else -1  # solvers maximise
-
-    def shown(value: float | None) -> float | None:
-        return value if value is None or goal is None else shown_value(goal, sign * value)
-
-    told = outcome.trajectory
-    return told and tuple((at, shown(bound if bounded else None), shown(value)) for at, bound, value in told)
 
 
 def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None, who: str = "native") -> ObjectiveValue:

@@ -17,8 +17,8 @@ from treesens.compiler.result import Result, Verdict
 from treesens.errors import BackendError
 from treesens.solve.bounds import ContradictoryBound, left_open
 from treesens.solve.combine import combine
-from treesens.solve.conclude import conclude_contradiction, conclude_module, leave_open, moments_of
-from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED, Ledger, ended_early, refine
+from treesens.solve.conclude import conclude_contradiction, conclude_module, leave_open
+from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED, Ledger, ended_early, moments_of, refine
 from treesens.solve.methods.portfolio import RACERS
 from treesens.solve.options import Options
 from treesens.solve.validation import before_validation, settled
