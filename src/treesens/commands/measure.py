@@ -46,7 +46,8 @@ class Runs:
             return None
         parts = (question, options.backend, options.pipeline, f"seed{options.seed}", f"run{number}")
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]  # several texts may become the same letters
-        path = self.logs.absolute() / f"{'-'.join(file_name(part)[:40] for part in parts)}-{digest}.log"
+        shown = "-".join(file_name(part).encode("ascii", "ignore").decode()[:40] for part in parts)
+        path = self.logs.absolute() / f"{shown}-{digest}.log"
         path.unlink(missing_ok=True)
         return path
 

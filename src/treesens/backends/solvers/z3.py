@@ -92,7 +92,7 @@ class Z3Backend(Backend):
             model = solver.model()
             true = {d.name() for d in model.decls() if z3.is_true(model[d])}
             assignment = np.array([name in true for name in artifact.names], bool)
-            if optimise and (goals := solver.objectives()):
+            if optimise and len(goals := solver.objectives()) == 1:
                 value = model.eval(goals[0], model_completion=True)  # z3 minimises the negation of what is maximised
                 if z3.is_int_value(value) or z3.is_rational_value(value):
                     reached = float(Fraction(value.as_string())) * (-1 if "(maximize" in artifact.text else 1)
