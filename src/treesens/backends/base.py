@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from math import isfinite, nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
@@ -21,7 +22,7 @@ from treesens.backends.text.formats import format_named, variable_names
 from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.base.budget import StopEvent
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.compiler.base.dyadic import Unit
+from treesens.compiler.base.dyadic import Unit, nearest_double
 from treesens.compiler.base.packages import is_installed
 from treesens.compiler.base.plugins import Registry
 from treesens.compiler.base.tolerance import EXACT, Tolerance
@@ -148,7 +149,7 @@ class Artifact:
         known = format_named(self.format)
         size = 1 if known.scaled else Unit(self.objective_shift - self.objective_dropped).size
         constant = Unit(self.objective_shift).value(self.objective_constant)
-        return float(constant + (-1 if known.minimised else 1) * size * Fraction(told))
+        return nearest_double(constant + (-1 if known.minimised else 1) * size * Fraction(told))
 
 
 class Trace:
@@ -160,8 +161,8 @@ class Trace:
 
     def __call__(self, bound: float | None, value: float | None) -> None:
         """As `report_nothing`; solvers write infinity as 1e20 or more."""
-        new = (None if x is None or not abs(x) < 1e20 else self._artifact.value_of(x) for x in (bound, value))
-        bound, value = (old if x is None else x for old, x in zip(self._known, new, strict=True))
+        new = (self._artifact.value_of(x) if x is not None and abs(x) < 1e20 else nan for x in (bound, value))
+        bound, value = (x if isfinite(x) else old for old, x in zip(self._known, new, strict=True))
         if (bound, value) != self._known:
             self._known = (bound, value)
             self.end()
