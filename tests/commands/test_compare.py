@@ -64,7 +64,7 @@ def compared(folder: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
 def test_every_run_has_a_record_with_its_seed(folder: Path) -> None:
     answer = compared(folder, "q.sens", "over", "under", "-b", "native,z3", "--seeds", "0,7", "--repeat", "2")
     records = answer["results"]
-    assert [(r["query"], r["run"], r["seed"], r["backend"]) for r in records] == [
+    assert [(r["query"], r["repetition"], r["seed"], r["backend"]) for r in records] == [
         (query, number, seed, backend)
         for query in ("over", "under")
         for number in (1, 2)

@@ -99,7 +99,7 @@ def run_facts(result: Result, seed: int, number: int) -> dict[str, Any]:
     one = len({attempt.backend for attempt in result.attempts}) == 1
     return {
         "seed": seed,
-        "run": number,
+        "repetition": number,
         "search": dict(search) or None,
         "trajectory": moments if one and moments else None,
     }
@@ -115,7 +115,7 @@ def plotted(records: Sequence[dict[str, Any]]) -> str:
     """Charts as SVG: the decided runs within a time, and the bound over time of every question with an objective."""
     from treesens.report.curves import curves_svg, lines_svg, stacked_svg
 
-    one = {part: len({record[part] for record in records}) < 2 for part in ("pipeline", "seed", "run")}
+    one = {part: len({record[part] for record in records}) < 2 for part in ("pipeline", "seed", "repetition")}
 
     def name_of(record: dict[str, Any]) -> str:
         return str(record["backend"]) + ("" if one["pipeline"] else f"/{record['pipeline']}")
@@ -129,7 +129,7 @@ def plotted(records: Sequence[dict[str, Any]]) -> str:
         for part, place in (("bound", 1), ("incumbent", 2)):
             moments = [(one[0], one[place]) for one in record["trajectory"] or () if one[place] is not None]
             if moments:
-                which = "".join(f", {kind} {record[kind]}" for kind in ("seed", "run") if not one[kind])
+                which = "".join(f", {kind} {record[kind]}" for kind in ("seed", "repetition") if not one[kind])
                 lines.setdefault(record["query"], {})[f"{name}{which}: {part}"] = moments
     charts = [curves_svg(times, title="decided runs within a time", across="runs", unit=" s")]
     charts += [

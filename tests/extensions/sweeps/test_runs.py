@@ -29,7 +29,7 @@ def test_every_run_is_recorded_once(folder: Path) -> None:
     known = {"model": "m1", "feature": "sex", "margin": 9.0}
     listed(folder, known)
     records = records_of(folder, "-b", "native,cpsat", "--pipelines", "independent", *SEVERAL, "--logs", "logs")
-    assert {(r["backend"], r["seed"], r["run"]) for r in records} == {
+    assert {(r["backend"], r["seed"], r["repetition"]) for r in records} == {
         (backend, seed, number) for backend in ("native", "cpsat") for seed in (0, 5) for number in (1, 2)
     }
     assert len(records) == 8
@@ -68,18 +68,18 @@ def test_modules_are_instances(folder: Path) -> None:
 def test_contradictions_between_runs_are_found() -> None:
     def record(verdict: str, seed: int, number: int) -> dict[str, Any]:
         where = {"key": "k", "backend": "highs", "pipeline": "default", "known": None}
-        return {**where, "verdict": verdict, "seed": seed, "run": number}
+        return {**where, "verdict": verdict, "seed": seed, "repetition": number}
 
     assert not contradictions([record("found", 0, 1), record("unknown", 1, 1), record("found", 1, 2)])
     (words,) = contradictions([record("found", 0, 1), record("found", 1, 1), record("none", 1, 2)])
-    assert words == "k: {'highs/default': 'found', 'highs/default (seed 1, run 2)': 'none'}"
+    assert words == "k: {'highs/default': 'found', 'highs/default (seed 1, repetition 2)': 'none'}"
 
 
 def test_the_summary_of_runs_has_their_quartiles() -> None:
     times = [1.0, 2.0, 3.0, 4.0, 5.0]
     same = {"key": "k", "backend": "b", "pipeline": "default", "verdict": "found", "limit": 60.0, "build": 0.0}
-    (row,) = summary([{**same, "seed": seed, "run": 1, "solve": time} for seed, time in enumerate(times)])
+    (row,) = summary([{**same, "seed": seed, "repetition": 1, "solve": time} for seed, time in enumerate(times)])
     assert (row["instances"], row["runs"], row["solved"]) == (1, 5, 5)
     assert (row["q1"], row["median"], row["q3"]) == (2.0, 3.0, 4.0)
-    (row,) = summary([{**same, "seed": 0, "run": 1, "solve": 1.0}])
+    (row,) = summary([{**same, "seed": 0, "repetition": 1, "solve": 1.0}])
     assert "runs" not in row

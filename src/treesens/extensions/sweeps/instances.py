@@ -369,7 +369,9 @@ def contradictions(records: Iterable[dict[str, Any]]) -> list[str]:
         if record["verdict"] != "unknown":
             name = f"{record['backend']}/{record['pipeline']}"
             if verdicts.setdefault(name, record["verdict"]) != record["verdict"]:
-                verdicts[f"{name} (seed {record.get('seed')}, run {record.get('run')})"] = record["verdict"]
+                verdicts[f"{name} (seed {record.get('seed')}, repetition {record.get('repetition')})"] = record[
+                    "verdict"
+                ]
         if record.get("known") is not None:
             verdicts["known"] = record["known"]
     return [f"{key}: {verdicts}" for key, verdicts in seen.items() if len(set(verdicts.values())) > 1]

@@ -104,7 +104,7 @@ def summary(
     PAR2 is the mean time, in which an unsolved instance counts as twice its limit. If instances have several runs, rows count
     runs, and have the number of runs and the quartiles of the solved ones.
     """
-    several = len({(r.get("seed"), r.get("run")) for r in records}) > 1
+    several = len({(r.get("seed"), r.get("repetition")) for r in records}) > 1
     rows = []
     for name in dict.fromkeys(by(r) for r in records):
         mine = [r for r in records if by(r) == name]

@@ -120,7 +120,7 @@ def command(
     records = records or read_records(output)  # those of earlier runs if this one was interrupted at once
     wanted = {(x.key, s.backend, s.pipeline) for x in listed for s in settings}
     records = [r for r in records if (r["key"], r["backend"], r["pipeline"]) in wanted]
-    records = [r for r in records if r.get("seed", seed) in seeds and r.get("run", 1) <= runs.repeat]
+    records = [r for r in records if r.get("seed", seed) in seeds and r.get("repetition", 1) <= runs.repeat]
     wrong = contradictions(records)
     rows = summary(records, measure)
     if plot is not None:
