@@ -234,7 +234,7 @@ def tables(records: list[dict[str, Any]]) -> str:
 
 def plot(records: list[dict[str, Any]]) -> str:
     """Cactus plot: instances (x) within a distance (y)."""
-    from treesens.extensions.studies.report.curves import curves_svg
+    from treesens.report.curves import curves_svg
 
     series = {m: [r["distance"] for r in records if r["method"] == m and r["distance"] is not None] for m in METHODS}
     across = "instances; y: l2 distance of the region to the nearest row"

@@ -17,8 +17,8 @@ from benchmarks.markdown import markdown_table
 from benchmarks.paper import ablation, runtime
 from benchmarks.paper.experiment import Experiment, Item, Measured, settings_of, standing
 
-from treesens.extensions.studies.report.curves import curves_svg
 from treesens.extensions.sweeps.instances import Instance, Level, Setting
+from treesens.report.curves import curves_svg
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = {

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import abc
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
+from math import isfinite, nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
-from treesens.backends.text.formats import variable_names
+from treesens.backends.text.formats import format_named, variable_names
 from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.base.budget import StopEvent
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.dyadic import Unit, nearest_double
 from treesens.compiler.base.packages import is_installed
 from treesens.compiler.base.plugins import Registry
 from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.ir import Module
-from treesens.compiler.result import NearMiss, Proof
+from treesens.compiler.result import Moment, NearMiss, Proof
 from treesens.errors import BackendError
 
 __all__ = [
@@ -63,11 +67,19 @@ class Termination(Enum):
     UNKNOWN = "unknown"
 
 
+def report_nothing(bound: float | None, value: float | None) -> None:
+    """A report of a solver: its bound and the incumbent's objective, in units of the text that it reads (None: unchanged). This
+    function drops the report.
+    """
+
+
 @dataclass(frozen=True)
 class Limits:
     """The limits of a solve: wall time in seconds, memory in bytes (None: no limit), threads, random seed, and tolerances.
 
     The absolute tolerance is in units of the module's objective; the relative tolerance refers to the objective plus `offset`.
+    If `watch` is set, the solver calls `report` during the search, and at its end. `log` is the file of the solver's own log:
+    the worker's standard output.
     """
 
     seconds: float = 60.0
@@ -76,6 +88,9 @@ class Limits:
     seed: int = 0
     tolerance: Tolerance = EXACT
     offset: float = 0.0
+    watch: bool = False
+    log: Path | None = None
+    report: Callable[[float | None, float | None], None] = report_nothing
 
     def relative_gap(self, artifact: Artifact, least: float = 0.0) -> float:
         """The relative gap to set in a solver; never below `least`. Solvers ignore the objective's offset and constant, which
@@ -129,6 +144,34 @@ class Artifact:
         """The variable names in the text, by variable number."""
         return variable_names(self.format, self.variables)
 
+    def value_of(self, told: float) -> float:
+        """The module's objective, from the text's objective."""
+        known = format_named(self.format)
+        size = 1 if known.scaled else Unit(self.objective_shift - self.objective_dropped).size
+        constant = Unit(self.objective_shift).value(self.objective_constant)
+        return nearest_double(constant + (-1 if known.minimised else 1) * size * Fraction(told))
+
+
+class Trace:
+    """Collects reports of one solve as moments, in units of the module's objective; `send` takes each change."""
+
+    def __init__(self, artifact: Artifact, send: Callable[[Moment], object]) -> None:
+        self._artifact, self._send, self._started = artifact, send, time.monotonic()
+        self._known: tuple[float | None, float | None] = (None, None)
+
+    def __call__(self, bound: float | None, value: float | None) -> None:
+        """As `report_nothing`; solvers write infinity as 1e20 or more."""
+        new = (self._artifact.value_of(x) if x is not None and abs(x) < 1e20 else nan for x in (bound, value))
+        bound, value = (x if isfinite(x) else old for old, x in zip(self._known, new, strict=True))
+        if (bound, value) != self._known:
+            self._known = (bound, value)
+            self.end()
+
+    def end(self) -> None:
+        """Sends what is known now, if anything is."""
+        if self._known != (None, None):
+            self._send((round(time.monotonic() - self._started, 6), *self._known))
+
 
 @dataclass(frozen=True)
 class RawOutcome:
@@ -142,8 +185,12 @@ class RawOutcome:
     detail: str = ""
     statistics: dict[str, float] = field(default_factory=dict)
     near_miss: NearMiss | None = None
+    trajectory: tuple[Moment, ...] | None = None
+    """Bound and incumbent over time, as the solver reported them; None if they were not watched, or if it tells nothing."""
 
 
+EMPTY = RawOutcome(Termination.CRASH, detail="the solver read no variables from the file")
+"""The outcome for a file that a lenient reader takes for an empty problem."""
 OnIncumbent = Callable[[BoolArray], None]
 
 
@@ -156,6 +203,8 @@ class Backend(abc.ABC):
     """Distributions whose versions affect an answer; their versions are part of a journal's keys."""
     modules: ClassVar[tuple[str, ...]] = ()
     """Modules that `solve` imports: they are loaded before worker processes are forked."""
+    reads: ClassVar[tuple[str, ...]] = ()
+    """Formats of files (`lp`, `mps`, `smt2`) that `solve` accepts as the text of an artifact without variables."""
     options: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The solver's own options, as text by name; `name` contains them, e.g. `highs{presolve=off}`."""
     reserved: ClassVar[frozenset[str]] = frozenset()

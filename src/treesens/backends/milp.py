@@ -33,6 +33,7 @@ class MilpBackend(Backend):
     """Base class of the backends that read MPS."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(proof=Proof.TOLERANCE, warm_start=True)
+    reads: ClassVar[tuple[str, ...]] = ("lp", "mps")
 
     def exact_precision(self) -> int:
         return 1
@@ -63,7 +64,7 @@ def fixed_to_start(artifact: Artifact) -> Artifact:
 def mps_file(artifact: Artifact) -> Iterator[Path]:
     """The artifact as a temporary file with a unique name."""
     with tempfile.TemporaryDirectory(prefix="treesens-") as folder:
-        path = Path(folder) / "model.mps"
+        path = Path(folder) / f"model.{artifact.format}"
         path.write_text(artifact.text)
         yield path
 

@@ -8,16 +8,18 @@ one backend's library. Every incumbent is sent as soon as it is found, so that k
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from treesens.backends.base import Artifact, Limits, RawOutcome, Termination, get_backend
+from treesens.backends.base import Artifact, Limits, RawOutcome, Termination, Trace, get_backend
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import StopEvent
+from treesens.compiler.result import Moment
 from treesens.errors import BackendError, TreesensError
 from treesens.runtime import child as processes
 from treesens.runtime.child import Child, Parent, Value, wait_for_news
@@ -25,6 +27,8 @@ from treesens.runtime.child import Child, Parent, Value, wait_for_news
 _CHECK_SECONDS = 30.0
 _GRACE_SECONDS = 2.0
 """Grace period in seconds after the time limit, during which a solver may still return its bound."""
+_APART = 0.02
+"""Least seconds between two moments that are kept."""
 
 
 def modules_of(backend: str) -> tuple[str, ...]:
@@ -50,12 +54,34 @@ def solve(parent: Parent, backend: str, artifact: Artifact, limits: Limits, scra
         parent.send((np.packbits(assignment), len(assignment)))
 
     solver = get_backend(backend)
+    trace = Trace(artifact, parent.send)
+    if limits.watch and artifact.optimises:
+        limits = replace(limits, report=trace)
     try:
-        return solver.solve(artifact, limits, on_incumbent)
+        with _logged(limits):
+            outcome = solver.solve(artifact, limits, on_incumbent)
+        trace.end()
+        return outcome
     except MemoryError:
         return RawOutcome(Termination.MEMORY, detail="out of memory")
     except BackendError as error:
         return RawOutcome(Termination.UNSUPPORTED, detail=str(error))
+
+
+@contextlib.contextmanager
+def _logged(limits: Limits) -> Iterator[None]:
+    """Appends the output of this process, which solvers write in C, to the log."""
+    if limits.log is not None:
+        with limits.log.open("ab") as file:
+            os.dup2(file.fileno(), 1)
+    try:
+        yield
+    finally:
+        if limits.log is not None:
+            if os.name == "posix":
+                ctypes.CDLL(None).fflush(None)  # the process ends without flushing the buffers of C
+            if not limits.log.stat().st_size:  # this solver has no log
+                limits.log.unlink()
 
 
 def reason_against(_parent: Parent, backend: str) -> tuple[str, str | None] | None:
@@ -93,6 +119,7 @@ class Worker:
     child: Child
     outcome: RawOutcome | None = None
     incumbents: list[BoolArray] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
     _killed: Termination | None = None
     _scratch: tempfile.TemporaryDirectory[str] | None = None
     """Temporary files of the solve. This process owns the folder, because a killed solver cannot remove its files."""
@@ -118,6 +145,10 @@ class Worker:
             message = self.child.news.popleft()
             if isinstance(message, Value):
                 self.outcome = message.value
+            elif len(message) == 3:
+                if len(self.moments) > 1 and message[0] - self.moments[-2][0] < _APART:
+                    self.moments.pop()
+                self.moments.append(message)
             else:
                 self.incumbents.append(np.unpackbits(message[0], count=message[1]).astype(bool))
         return self.incumbents[known:]
@@ -135,7 +166,11 @@ class Worker:
             self._scratch.cleanup()
 
     def finish(self) -> RawOutcome:
-        """The outcome of a solve that has closed its pipe; if the solve sent no outcome, its exit status gives the reason."""
+        """The outcome of a solve that has closed its pipe, with the moments that it reported."""
+        return replace(self._outcome(), trajectory=tuple(self.moments) or None)
+
+    def _outcome(self) -> RawOutcome:
+        """The outcome; if the solve sent no outcome, its exit status gives the reason."""
         last = self.incumbents[-1] if self.incumbents else None
         if self.outcome is not None:
             found = self.outcome

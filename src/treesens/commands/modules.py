@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from treesens.solve.options import Options
 if TYPE_CHECKING:
     from treesens.compiler.ir import Module
 
-_OF_EVERY_COMMAND = frozenset({"as_json", "quiet"})
+OF_EVERY_COMMAND = frozenset({"as_json", "quiet"})
 
 
 def are_modules(files: Sequence[Path], names: Sequence[str], *own: str) -> bool:
@@ -38,20 +38,23 @@ def are_modules(files: Sequence[Path], names: Sequence[str], *own: str) -> bool:
         return False
     if len(modules) < len(files):
         raise UsageError("modules and questions in one command", remedy="pass them in two commands")
+    known = {one.field for one in declared(Options, Door.MODULE)}
+    refuse_others(f"the module {modules[0]}", names, known | OF_EVERY_COMMAND | set(own))
+    return True
+
+
+def refuse_others(what: str, names: Sequence[str], known: Set[str]) -> None:
+    """Raises UsageError for a query name, or an option other than these, with an input that has no model."""
     if names:
-        raise UsageError(
-            f"the module {modules[0]} has no query `{names[0]}`", remedy="a module is one question; omit the name"
-        )
+        raise UsageError(f"{what} has no query `{names[0]}`", remedy="it is one question; omit the name")
     context = click.get_current_context()
-    known = {one.field for one in declared(Options, Door.MODULE)} | _OF_EVERY_COMMAND | set(own)
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") not in {ParameterSource.DEFAULT, None}
         if isinstance(option, click.Option) and given and option.name not in known:
             raise UsageError(
-                f"`{option.opts[0]}` needs a model, and the module {modules[0]} has none",
+                f"`{option.opts[0]}` needs a model, and {what} has none",
                 remedy="omit the option, or pass the .sens file of the question",
             )
-    return True
 
 
 def check_modules(files: Sequence[Path], options: Options, *, as_json: bool, quiet: bool) -> int:

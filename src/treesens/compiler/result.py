@@ -145,6 +145,10 @@ class Solution:
     value: int | None
 
 
+Moment = tuple[float, float | None, float | None]
+"""Seconds since a solve began, with the objective's bound and the incumbent's value at that time (None: not known)."""
+
+
 @dataclass(frozen=True)
 class Attempt:
     """The outcome of one backend, for records, races and comparisons."""
@@ -157,6 +161,8 @@ class Attempt:
     seconds: dict[str, float] = field(default_factory=dict)
     size: ModuleSize = field(default_factory=ModuleSize)
     statistics: dict[str, float] = field(default_factory=dict)
+    trajectory: tuple[Moment, ...] | None = None
+    """Bound and incumbent over time in units of the question, if the solve was watched and the solver tells them."""
 
 
 @dataclass(frozen=True, eq=False)

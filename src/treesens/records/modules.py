@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from hashlib import sha256
 from math import isfinite
 from typing import Any
 
@@ -16,9 +17,15 @@ from treesens.compiler.ir.evaluate import objective_value, violations
 from treesens.compiler.ir.text import decode_integers, digest, encode_integers
 from treesens.compiler.result import Result, Verdict
 from treesens.records.answers import attempt_records, objective_record
+from treesens.solve.exported import ExportedFile
 from treesens.solve.plugins import plugins_of
 
 NO_MODEL = "no model: the answer is about the module alone"
+NO_POINT = "the answer is the solver's own, about the file alone: nothing can be replayed"
+_WITHOUT_MODEL: dict[str, Any] = {
+    "expect": None, "varied": [], "points": None, "raw_points": None, "scores": None, "in_numerical_band": None,
+    "replay": None, "models": [], "data": [],
+}  # fmt: skip
 
 
 def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any]:
@@ -31,14 +38,8 @@ def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any
         "verdict": str(result.verdict),
         "reason": result.reason,
         "proof": result.proof_text,
-        "expect": None,
         "as_expected": None if result.verdict is Verdict.UNKNOWN else True,
-        "varied": [],
-        "points": None,
-        "raw_points": None,
-        "scores": None,
-        "in_numerical_band": None,
-        "replay": None,
+        **_WITHOUT_MODEL,
         "no_replay": NO_MODEL,
         "objective": None if goal is None else objective_record(goal),
         "value": None if goal is None else goal.value,
@@ -55,10 +56,42 @@ def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any
         "query_sha256": digest(module),
         "sha256": digest(module),
         "plugins": [asdict(plugin) for plugin in plugins_of(None, result)],
-        "models": [],
-        "data": [],
         **extra,
     }
+
+
+def file_record(file: ExportedFile, result: Result) -> dict[str, Any]:
+    """The answer to an exported file: `raw_value` is the file's own objective, and `value` the question's, if a comment of the
+    file derives it; `means` is the comment's name for the value.
+    """
+    reached, line = value_reached(result), file.line
+    return {
+        "query": result.query,
+        "verdict": str(result.verdict),
+        "reason": result.reason,
+        "proof": result.proof_text,
+        "as_expected": None if result.verdict is Verdict.UNKNOWN else True,
+        **_WITHOUT_MODEL,
+        "no_replay": NO_POINT,
+        "objective": None,
+        "raw_value": reached,
+        "value": None if line is None or reached is None else line.value(reached),
+        "means": None if line is None else line.means,
+        "backend": result.backend,
+        "pipeline": None,
+        "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
+        "size": None,
+        "attempts": attempt_records(result),
+        "query_sha256": None,
+        "sha256": sha256(file.text.encode()).hexdigest(),
+        "plugins": [],
+    }
+
+
+def value_reached(result: Result) -> float | None:
+    """The objective that the solver reported last for an exported file."""
+    moments = result.attempts[-1].trajectory if result.attempts else None
+    return moments[-1][2] if moments else None
 
 
 def cells_of(module: Module, assignment: BoolArray) -> dict[str, dict[str, int]]:

@@ -373,6 +373,16 @@ def conclude_module(
     return None
 
 
+def conclude_exported(name: str, backend: Backend, outcome: RawOutcome, proof: Proof) -> Result:
+    """The result that the facts of one solve support for a file of which only the solver knows the meaning."""
+    if outcome.termination is Termination.INFEASIBLE:
+        return conclude_infeasible(name, backend.name, proof)
+    ended = outcome.termination.value
+    if outcome.assignment is not None:
+        return conclude_found(leave_open(name), f"{backend.name}: {ended}, not replayed")
+    return leave_open(name, f"{ended}: {outcome.detail}" if outcome.detail else ended)
+
+
 def _valued(
     open_result: Result, compiled: Compiled, backend: Backend, artifact: Artifact, outcome: RawOutcome
 ) -> Result:

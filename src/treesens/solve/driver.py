@@ -17,13 +17,13 @@ from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.passes.base import size_of
-from treesens.compiler.pipeline import Compilation, compile_query, pipeline_for
+from treesens.compiler.pipeline import Compilation, Compiled, compile_query, pipeline_for
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import Attempt, Proof, Result, Verdict
+from treesens.compiler.result import Attempt, Moment, Proof, Result, Verdict
 from treesens.errors import InternalError
 from treesens.runtime.kept import reuse
-from treesens.solve.bounds import ContradictoryBound, of_form
+from treesens.solve.bounds import ContradictoryBound, of_form, shown_value
 from treesens.solve.combine import check_agreement, with_tighter_bound
 from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejected, proves_none
 from treesens.solve.options import Options
@@ -83,7 +83,9 @@ class Ledger:
             result, words = leave_open(compilation.query.name, error.reason), error.reason
         verdict = Verdict.UNKNOWN if result is None else result.verdict
         module = compilation.module
-        self.note(backend.name, outcome.termination.value, verdict, words, seconds, module, outcome.statistics)
+        goal = compilation.query.objective
+        told = moments_of(compilation.compiled, artifact, outcome, goal, restricted=restricted)
+        self.note(backend.name, outcome.termination.value, verdict, words, seconds, module, outcome.statistics, told)
         return result
 
     def note(
@@ -95,12 +97,13 @@ class Ledger:
         seconds: dict[str, float] | None = None,
         module: Module | None = None,
         statistics: dict[str, float] | None = None,
+        trajectory: tuple[Moment, ...] | None = None,
     ) -> None:
         """Adds an attempt."""
         size = ModuleSize() if module is None else size_of(module)
         pipeline = self.options.pipeline
         self.attempts.append(
-            Attempt(backend, pipeline, termination, verdict, words, seconds or {}, size, statistics or {})
+            Attempt(backend, pipeline, termination, verdict, words, seconds or {}, size, statistics or {}, trajectory)
         )
 
     def unknown(self, name: str) -> Result:
@@ -114,6 +117,22 @@ class Ledger:
         else:
             words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
         return leave_open(name, words, refuted=tuple(self.best.refuted))
+
+
+def moments_of(
+    compiled: Compiled, artifact: Artifact, outcome: RawOutcome, goal: Objective | None, *, restricted: bool = False
+) -> tuple[Moment, ...] | None:
+    """Bound and incumbent over time in units of the question, or of the module without a `goal`. A search among a part of the
+    points has no bound.
+    """
+    bounded = compiled.none_survives and not (restricted or artifact.restricted)
+    sign = 1 if goal is None or goal.maximize else -1  # solvers maximise
+
+    def shown(value: float | None) -> float | None:
+        return value if value is None or goal is None else shown_value(goal, sign * value)
+
+    told = outcome.trajectory
+    return told and tuple((at, shown(bound if bounded else None), shown(value)) for at, bound, value in told)
 
 
 def _disagreement(backend: str, query: str) -> InternalError:
@@ -240,7 +259,8 @@ def start_of(module: Module) -> BoolArray | None:
 def limits_of(objective: Objective | None, options: Options, seconds: float) -> Limits:
     """The limits, seed and tolerances for a backend."""
     tolerance, offset = of_form(objective, options.closeness)
-    return Limits(seconds, options.memory_limit, options.threads, options.seed, tolerance, offset)
+    asked = (options.memory_limit, options.threads, options.seed, tolerance, offset, options.watch, options.log)
+    return Limits(seconds, *asked)
 
 
 def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: StopEvent | None) -> RawOutcome:

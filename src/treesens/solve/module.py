@@ -18,7 +18,7 @@ from treesens.errors import BackendError
 from treesens.solve.bounds import ContradictoryBound, left_open
 from treesens.solve.combine import combine
 from treesens.solve.conclude import conclude_contradiction, conclude_module, leave_open
-from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED, Ledger, ended_early, refine
+from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED, Ledger, ended_early, moments_of, refine
 from treesens.solve.methods.portfolio import RACERS
 from treesens.solve.options import Options
 from treesens.solve.validation import before_validation, settled
@@ -83,7 +83,8 @@ def _solved(module: Module, backend: Backend, budget: Budget, ledger: Ledger) ->
             result = found
         verdict = Verdict.UNKNOWN if result is None else result.verdict
         how = outcome.termination.value
-        ledger.note(backend.name, how, verdict, words, seconds, compiled.module, outcome.statistics)
+        facts = (outcome.statistics, moments_of(compiled, artifact, outcome, None))
+        ledger.note(backend.name, how, verdict, words, seconds, compiled.module, *facts)
         return result
 
     try:

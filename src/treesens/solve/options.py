@@ -154,6 +154,10 @@ class Options:
     near: FloatArray | None = None
     hints: Int32Array | None = None
     verify_each: bool = False
+    watch: bool = False
+    """Record bound and incumbent over time (`Attempt.trajectory`)."""
+    log: Path | None = None
+    """The file of the solver's own log."""
 
     def __post_init__(self) -> None:
         from treesens.backends.base import BACKENDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -17,6 +17,7 @@ from treesens.backends.base import (
     Proof,
     RawOutcome,
     Termination,
+    Trace,
 )
 from treesens.backends.native.adapter import Adapted, adapt
 from treesens.backends.native.solver import SearchResult, Solver
@@ -29,7 +30,7 @@ from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.passes.base import Chain, Postsolve
 from treesens.compiler.passes.share_copies import ShareCopies
 from treesens.compiler.passes.unaffected_leaves import UnaffectedLeaves
-from treesens.compiler.result import NearMiss
+from treesens.compiler.result import Moment, NearMiss
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,11 @@ class NativeArtifact(Artifact):
     merged_variables: int = 0
     merged: Module | None = None
     """The module from which `adapted` was made."""
+
+    def value_of(self, told: float) -> float:
+        assert self.adapted is not None
+        whole = (int(told) << self.adapted.objective_dropped) + self.adapted.objective_constant
+        return nearest_double(Unit(self.adapted.objective_shift).value(whole))
 
 
 class NativeBackend(InProcessBackend):
@@ -115,8 +121,16 @@ class NativeBackend(InProcessBackend):
             # The engine checks its input: a pipeline that drops reachable leaves leaves gaps between boxes.
             return RawOutcome(Termination.UNSUPPORTED, detail=str(error))
         set_gap(solver, adapted, limits)
-        result = solver.run_within(Budget.of(limits.seconds, stop))
-        return self._outcome(artifact, adapted, result)
+        moments: list[Moment] = []
+        trace = Trace(artifact, moments.append)
+
+        def look(found: SearchResult) -> None:
+            trace(found.upper, found.level if found.is_witness else None)
+
+        watched = limits.watch and adapted.problem.objective
+        result = solver.run_within(Budget.of(limits.seconds, stop), look if watched else None)
+        trace.end()
+        return replace(self._outcome(artifact, adapted, result), trajectory=tuple(moments) or None)
 
     def _outcome(self, artifact: NativeArtifact, adapted: Adapted, result: SearchResult) -> RawOutcome:
         if result.reason == "internal":

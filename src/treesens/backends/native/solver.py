@@ -112,6 +112,9 @@ class Fixing:
     probes: int
 
 
+Watch = Callable[[SearchResult], None]
+
+
 class Solver:
     """One problem, one resumable state.
 
@@ -176,8 +179,12 @@ class Solver:
         self._stopped = True
         self._engine.stop()
 
-    def run(self, seconds: float | None = None, *, node_limit: int | None = None) -> SearchResult:
-        """Searches until there is an answer or a limit is reached; a KeyboardInterrupt leaves the state valid."""
+    def run(
+        self, seconds: float | None = None, *, node_limit: int | None = None, watch: Watch | None = None
+    ) -> SearchResult:
+        """Searches until there is an answer or a limit is reached; a KeyboardInterrupt leaves the state valid. `watch` sees the
+        facts after every slice.
+        """
         self._stopped = False
         self._engine.clear_stop()
         limit = float("inf") if seconds is None else seconds
@@ -190,10 +197,13 @@ class Solver:
             facts = self._engine.result()
             if node_limit is not None:
                 nodes = max(0, nodes - (int(facts.get("nodes", 0)) - before))
+            result = self._result(facts)
+            if watch is not None:
+                watch(result)
             if facts["status"] != "open" or facts["reason"] != "time" or left <= SLICE or self._stopped:
-                return self._result(facts)
+                return result
 
-    def run_within(self, budget: Budget) -> SearchResult:
+    def run_within(self, budget: Budget, watch: Watch | None = None) -> SearchResult:
         """As `run`, within a budget; the budget's event or a KeyboardInterrupt stops the search within MOMENT + PAUSE seconds.
 
         After a short first run, a single run does the rest. Consecutive short runs would make no progress: when a run's time is
@@ -205,6 +215,8 @@ class Solver:
         left = budget.left()
         self._engine.run(slice=min(MOMENT, left), seconds=min(MOMENT + PAUSE, left), node_limit=-1)
         result = self.result()
+        if watch is not None:
+            watch(result)
         if result.status != "open" or result.reason != "time" or budget.over:
             return result
 
@@ -212,7 +224,7 @@ class Solver:
             if budget.stop is not None and budget.stop.is_set():
                 self.stop()
 
-        return beside(lambda: self.run(budget.left()), self.stop, stop_if_asked)
+        return beside(lambda: self.run(budget.left(), watch=watch), self.stop, stop_if_asked)
 
     def fix(self, work: int, *, probe: bool = True) -> Fixing:
         """Cells and leaves whose max-marginal is negative at the bounds of the constraints: a proof, in exact integers.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.base import EMPTY, Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 
@@ -45,9 +45,11 @@ class CbcBackend(MilpBackend):
             return answered
         real = artifact.optimises
         model = self.fresh()
-        model.verbose = 0
+        model.verbose = int(limits.log is not None)
         with mps_file(artifact) as path:
             model.read(str(path))
+        if not model.num_cols:
+            return EMPTY
         model.threads = limits.threads
         model.seed = limits.seed
         model.infeas_tol = FEASIBILITY
@@ -69,6 +71,8 @@ class CbcBackend(MilpBackend):
         if status in {known.INFEASIBLE, known.INT_INFEASIBLE} and assignment is None and in_time:
             return RawOutcome(Termination.INFEASIBLE, detail=status.name)
         bound = upper_bound(model.objective_bound, artifact) if real and assignment is not None else None
+        if bound is not None:  # only at the end: python-mip's progress callback crashes CBC
+            limits.report(model.objective_bound, model.objective_value)
         if assignment is not None and not real:
             return RawOutcome(Termination.SATISFIED, assignment, None, status.name)
         if status == known.OPTIMAL:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from treesens.backends.base import (
+    EMPTY,
     Artifact,
     Backend,
     Capabilities,
@@ -30,6 +31,7 @@ class CpSatBackend(Backend):
     name: ClassVar[str] = "cpsat"
     packages: ClassVar[tuple[str, ...]] = ("ortools",)
     modules: ClassVar[tuple[str, ...]] = ("ortools.sat.python.cp_model",)
+    reads: ClassVar[tuple[str, ...]] = ("mps",)
     reserved: ClassVar[frozenset[str]] = frozenset({
         "max_time_in_seconds", "max_deterministic_time", "num_workers", "num_search_workers", "random_seed",
         "relative_gap_limit", "absolute_gap_limit", "stop_after_first_solution", "stop_after_presolve",
@@ -65,6 +67,8 @@ class CpSatBackend(Backend):
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         from ortools.sat.python import cp_model
 
+        if artifact.format == "mps":
+            return self._solve_mps(artifact, limits)
         model = _model_of(artifact.text)
         if model is None:
             return RawOutcome(Termination.CRASH, detail="CP-SAT cannot read the emitted model")
@@ -82,6 +86,7 @@ class CpSatBackend(Backend):
         solver.parameters.stop_after_first_solution = artifact.surrogate
         # Presolve (mainly its probing) takes longer than deciding (docs/encodings.md).
         solver.parameters.cp_model_presolve = artifact.optimises
+        solver.parameters.log_search_progress = limits.log is not None
         self.configure(solver)
         variables = [model.get_bool_var_from_proto_index(v) for v in range(artifact.variables)]
 
@@ -99,12 +104,18 @@ class CpSatBackend(Backend):
 
         class Incumbents(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
             def on_solution_callback(self) -> None:
+                limits.report(None, self.objective_value)
                 if on_incumbent is not None:
                     on_incumbent(np.array(self.response_proto.solution, np.int64).astype(bool))
 
         # CP-SAT reports a bound of 0 if stopped before it begins: only bounds reported during the solve count.
         told: list[float] = []
-        solver.best_bound_callback = told.append
+
+        def bounded(bound: float) -> None:
+            told.append(bound)
+            limits.report(bound, None)
+
+        solver.best_bound_callback = bounded
         status = solver.solve(model, Incumbents() if on_incumbent is not None and artifact.has_objective else None)
         assignment = None
         if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
@@ -112,10 +123,40 @@ class CpSatBackend(Backend):
         bound = None
         if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
             told.append(solver.best_objective_bound)
+            limits.report(solver.best_objective_bound, solver.objective_value)
         if artifact.optimises and told:
             bound = _bound(told[-1], artifact)
         statistics = {"branches": float(solver.num_branches), "conflicts": float(solver.num_conflicts)}
         return RawOutcome(self._termination(status, artifact), assignment, bound, statistics=statistics)
+
+    def _solve_mps(self, artifact: Artifact, limits: Limits) -> RawOutcome:
+        """Solves an exported file, whose floats OR-tools itself scales to integers."""
+        from ortools.linear_solver.python import model_builder
+
+        model, solver = model_builder.Model(), model_builder.Solver("sat")
+        if not model.import_from_mps_string(artifact.text):
+            return RawOutcome(Termination.CRASH, detail="OR-tools cannot read the model")
+        if not model.num_variables:
+            return EMPTY
+        own = {
+            "num_workers": limits.threads,
+            "random_seed": limits.seed,
+            "relative_gap_limit": limits.tolerance.relative,
+        }
+        own |= {"absolute_gap_limit": limits.tolerance.absolute, "stop_after_first_solution": artifact.surrogate}
+        parameters = {name: str(value).lower() for name, value in own.items()} | dict(self.options)
+        solver.set_solver_specific_parameters(" ".join(f"{name}: {value}" for name, value in parameters.items()))
+        solver.set_time_limit_in_seconds(limits.seconds)
+        solver.enable_output(limits.log is not None)
+        status = solver.solve(model)
+        known = model_builder.SolveStatus
+        if status in {known.OPTIMAL, known.FEASIBLE}:
+            limits.report(solver.best_objective_bound, solver.objective_value)
+            best = Termination.OPTIMAL if status == known.OPTIMAL else Termination.TIME
+            ended = Termination.SATISFIED if artifact.surrogate else best
+            return RawOutcome(ended, np.zeros(0, bool), detail=solver.status_string)
+        others = {known.INFEASIBLE: Termination.INFEASIBLE, known.NOT_SOLVED: Termination.TIME}
+        return RawOutcome(others.get(status, Termination.UNKNOWN), detail=solver.status_string)
 
     @staticmethod
     def _termination(status: int, artifact: Artifact) -> Termination:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.base import EMPTY, Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 _SIZE_LIMITED = 10010
@@ -44,7 +44,7 @@ class GurobiBackend(MilpBackend):
             return answered
         try:
             with (
-                grb.Env(params={"OutputFlag": 0}) as environment,
+                grb.Env(params={"OutputFlag": int(limits.log is not None)}) as environment,
                 mps_file(artifact) as path,
                 grb.read(str(path), env=environment) as model,
             ):
@@ -58,6 +58,8 @@ class GurobiBackend(MilpBackend):
         import gurobipy as grb
 
         assert isinstance(model, grb.Model)
+        if not model.NumVars:
+            return EMPTY
         real = artifact.optimises
         model.Params.TimeLimit = limits.seconds
         model.Params.Threads = limits.threads
@@ -77,11 +79,14 @@ class GurobiBackend(MilpBackend):
         def improved(running: grb.Model, where: int) -> None:
             if where == grb.GRB.Callback.MIPSOL and on_incumbent is not None:
                 on_incumbent(round_values(running.cbGetSolution(columns)))
+            if where == grb.GRB.Callback.MIP and limits.watch:
+                limits.report(*map(running.cbGet, (grb.GRB.Callback.MIP_OBJBND, grb.GRB.Callback.MIP_OBJBST)))
 
-        model.optimize(improved if real and on_incumbent is not None else None)
+        model.optimize(improved if real and (on_incumbent is not None or limits.watch) else None)
         status = model.Status
         assignment = round_values(model.getAttr("X", columns))[: artifact.variables] if model.SolCount else None
         bound = upper_bound(model.ObjBound, artifact) if real and status != grb.GRB.INFEASIBLE else None
+        limits.report(None if bound is None else model.ObjBound, model.ObjVal if model.SolCount else None)
         termination = {
             grb.GRB.OPTIMAL: Termination.OPTIMAL if real else Termination.SATISFIED,
             grb.GRB.INFEASIBLE: Termination.INFEASIBLE,

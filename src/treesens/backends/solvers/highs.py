@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.base import EMPTY, Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 
@@ -62,10 +62,13 @@ class HighsBackend(MilpBackend):
         highs.setOptionValue("mip_rel_gap", limits.relative_gap(artifact, INTEGRALITY))
         if not artifact.optimises:
             highs.setOptionValue("mip_max_improving_sols", 1)
+        highs.setOptionValue("output_flag", limits.log is not None)
         self.configure(highs)
         with mps_file(artifact) as path:
             if highs.readModel(str(path)) == highspy.HighsStatus.kError:
-                return RawOutcome(Termination.CRASH, detail="HiGHS cannot read the emitted model")
+                return RawOutcome(Termination.CRASH, detail="HiGHS cannot read the model")
+        if not highs.getNumCol():
+            return EMPTY
         if artifact.warm_start is not None:
             start = highspy.HighsSolution()
             # A module without variables has one idle column (text/mps.py).
@@ -77,6 +80,10 @@ class HighsBackend(MilpBackend):
                 on_incumbent(round_values(event.data_out.mip_solution))  # type: ignore[attr-defined]
 
             highs.cbMipImprovingSolution += improved
+        if limits.watch:
+            highs.cbMipLogging += lambda event: limits.report(
+                event.data_out.mip_dual_bound, event.data_out.mip_primal_bound
+            )
         highs.run()
         status = highs.getModelStatus()
         info = highs.getInfo()
@@ -84,7 +91,11 @@ class HighsBackend(MilpBackend):
         has_point = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         assignment = round_values(highs.getSolution().col_value)[: artifact.variables] if has_point else None
         bound = upper_bound(info.mip_dual_bound, artifact)
-        statistics = {"nodes": float(info.mip_node_count), "iterations": float(info.simplex_iteration_count)}
+        searched = info.mip_node_count >= 0  # False for a problem without integers
+        limits.report(info.mip_dual_bound if searched else None, info.objective_function_value if has_point else None)
+        statistics = {"iterations": float(info.simplex_iteration_count)}
+        if searched:
+            statistics["nodes"] = float(info.mip_node_count)
         real = artifact.optimises
         if status == known.kInfeasible:
             termination = Termination.INFEASIBLE

@@ -68,6 +68,8 @@ class PbBackend(Backend):
                 )
             except subprocess.TimeoutExpired:
                 return RawOutcome(Termination.TIME)
+        if limits.log is not None:
+            print(done.stdout, flush=True)  # the worker's output is the log
         return read_answer(done.stdout, artifact, done.stderr)
 
 

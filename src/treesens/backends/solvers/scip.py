@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.base import EMPTY, Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
 from treesens.backends.milp import FEASIBILITY, MilpBackend, mps_file, round_values, upper_bound
 
 
@@ -35,12 +35,17 @@ class ScipBackend(MilpBackend):
         return True
 
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
+        from pyscipopt import SCIP_EVENTTYPE
+
         if (answered := self.at_start(artifact, limits)) is not None:
             return answered
         real = artifact.optimises
         model = self.fresh()
+        model.hideOutput(limits.log is None)
         with mps_file(artifact) as path:
             model.readProblem(str(path))
+        if not model.getNVars():
+            return EMPTY
         model.setParam("limits/time", limits.seconds)
         model.setParam("numerics/feastol", FEASIBILITY)
         model.setParam("randomization/randomseedshift", limits.seed)
@@ -55,6 +60,11 @@ class ScipBackend(MilpBackend):
             for name, value in zip(artifact.names, artifact.warm_start, strict=True):
                 model.setSolVal(start, by_name[name], float(value))
             model.addSol(start)
+        if limits.watch and hasattr(model, "attachEventHandlerCallback"):  # not in the first versions of 5
+            better = [e for name in ("BESTSOLFOUND", "DUALBOUNDIMPROVED") if (e := getattr(SCIP_EVENTTYPE, name, None))]
+            model.attachEventHandlerCallback(
+                lambda running, _event: limits.report(running.getDualbound(), running.getPrimalbound()), better
+            )
         model.optimize()
         status = model.getStatus()
         assignment = None
@@ -63,6 +73,8 @@ class ScipBackend(MilpBackend):
             values = {v.name: model.getSolVal(best, v) for v in model.getVars(transformed=False)}
             assignment = round_values([values[name] for name in artifact.names])
         bound = upper_bound(model.getDualbound(), artifact) if real and status != "infeasible" else None
+        if bound is not None:
+            limits.report(model.getDualbound(), model.getPrimalbound())
         if status == "infeasible":
             termination = Termination.INFEASIBLE
         elif status == "optimal":

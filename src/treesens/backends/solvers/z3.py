@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
 from treesens.backends.base import (
+    EMPTY,
     Artifact,
     Backend,
     Capabilities,
@@ -21,11 +23,14 @@ from treesens.backends.base import (
 from treesens.backends.text.smt2 import write_smt2
 from treesens.compiler.ir import Module
 
+_COUNTS = frozenset({"conflicts", "decisions"})
+
 
 class Z3Backend(Backend):
     name: ClassVar[str] = "z3"
     packages: ClassVar[tuple[str, ...]] = ("z3-solver",)
     modules: ClassVar[tuple[str, ...]] = ("z3",)
+    reads: ClassVar[tuple[str, ...]] = ("smt2",)
     reserved: ClassVar[frozenset[str]] = frozenset({"timeout", "random_seed"})
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
@@ -66,6 +71,8 @@ class Z3Backend(Backend):
             solver.set("random_seed", limits.seed)
         self.configure(solver)
         solver.from_string(artifact.text)
+        if not artifact.variables and not solver.assertions():
+            return EMPTY
         answer = z3.unknown
         if artifact.warm_start is not None and not optimise:
             names = [z3.Bool(name) for name in artifact.names]
@@ -75,19 +82,27 @@ class Z3Backend(Backend):
         started = answer == z3.sat
         if not started:
             answer = solver.check()
+        told = solver.statistics()
+        statistics = {name: float(told.get_key_value(name)) for name in told.keys() if name in _COUNTS}  # noqa: SIM118
         if answer == z3.unsat:
-            return RawOutcome(Termination.INFEASIBLE)
+            return RawOutcome(Termination.INFEASIBLE, statistics=statistics)
         reason = solver.reason_unknown() if answer == z3.unknown else "the start" if started else ""
         assignment = None
         if answer == z3.sat:
             model = solver.model()
             true = {d.name() for d in model.decls() if z3.is_true(model[d])}
             assignment = np.array([name in true for name in artifact.names], bool)
+            if optimise and len(goals := solver.objectives()) == 1:
+                value = model.eval(goals[0], model_completion=True)  # z3 minimises the negation of what is maximised
+                if z3.is_int_value(value) or z3.is_rational_value(value):
+                    reached = float(Fraction(value.as_string())) * (-1 if "(maximize" in artifact.text else 1)
+                    limits.report(reached, reached)
         if not optimise:
             termination = Termination.SATISFIED if answer == z3.sat else _reason(reason)
-            return RawOutcome(termination, assignment, None, reason)
+            return RawOutcome(termination, assignment, None, reason, statistics)
         # z3's optimum is exact: the bound is the value of its assignment, computed in exact arithmetic.
-        return RawOutcome(Termination.OPTIMAL if answer == z3.sat else _reason(reason), assignment, None, reason)
+        ended = Termination.OPTIMAL if answer == z3.sat else _reason(reason)
+        return RawOutcome(ended, assignment, None, reason, statistics)
 
 
 def _reason(words: str) -> Termination:

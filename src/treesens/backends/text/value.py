@@ -6,8 +6,11 @@ rows have generated names. The name of a question, which may come from a file, i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from math import sqrt
 from sys import float_info
 
 from treesens.backends.base import Artifact
@@ -42,6 +45,36 @@ def value_line(module: Module, artifact: Artifact, objective: Objective | None) 
     return f"{known.comment}{what} ({label(objective.kind)}) is {value}, with z the objective here\n"
 
 
+@dataclass(frozen=True)
+class ValueLine:
+    """A value line that was read: `means` is what the value is, the root of (if `root`) `constant` + `factor` z."""
+
+    means: str
+    constant: float
+    factor: float
+    root: bool
+
+    def value(self, z: float) -> float:
+        """The value at an objective z of the text."""
+        value = self.constant + self.factor * z
+        return sqrt(max(0.0, value)) if self.root else value
+
+
+_LINE = re.compile(
+    r"^\S+ ((?:a bound on )?the question's value \(.*\)) is (the root of )?(\S+) ([-+]) (\S+) z, with z the objective here$",
+    re.MULTILINE,
+)
+
+
+def read_value_line(head: str) -> ValueLine | None:
+    """The value line among the comments at the top of a text; None without one."""
+    found = _LINE.search(head)
+    if found is None:
+        return None
+    means, root, constant, sign, factor = found.groups()
+    return ValueLine(means, float(constant), float(f"{sign}{factor}"), root is not None)
+
+
 def with_value(module: Module, artifact: Artifact, objective: Objective | None) -> str:
     """The text with the value line after the comment about the question, or at the top if there is no such comment."""
     line = value_line(module, artifact, objective)
@@ -50,15 +83,14 @@ def with_value(module: Module, artifact: Artifact, objective: Objective | None) 
 
 
 _MOST_STEPS = 100
+GUIDES = "The objective only guides the search: its value has no meaning"
 
 
 def told(module: Module) -> str:
     """One comment line: the question, the pipeline that made the module, and a remark if the objective only guides."""
     steps = " -> ".join(map(label, module.provenance[:_MOST_STEPS]))
     guided = module.objective is not None and module.objective.surrogate
-    return f"{label(module.name)}: {steps}" + (
-        ". The objective only guides the search: its value has no meaning" if guided else ""
-    )
+    return f"{label(module.name)}: {steps}" + (f". {GUIDES}" if guided else "")
 
 
 def row_name(origin: str) -> str:

@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
+from treesens.commands.measure import ONE_RUN, Runs, run_facts
 from treesens.compiler.base.files import MOST_TEXT_BYTES, make_folder, read_regular, will_write
 from treesens.compiler.ir.files import read_module
 from treesens.compiler.ir.text import digest
@@ -202,13 +203,14 @@ def run(
     output: Path,
     options: Settings,
     *,
+    runs: Runs = ONE_RUN,
     executor: Executor = INLINE,
     stop: threading.Event | None = None,
     on_answer: Callable[[dict[str, Any]], None] = lambda _record: None,
     facts: Callable[[Instance], dict[str, Any]] = lambda _instance: {},
     tell: Callable[[str], None] = lambda _warning: None,
 ) -> list[dict[str, Any]]:
-    """Answers every instance with every setting, unless the journal has the answer, and returns all records.
+    """Answers every instance with every setting in all `runs`, unless the journal has the answer, and returns all records.
 
     Each record is written to `output` as a line as soon as it exists; the journal is the file `output` with `.sqlite` appended.
     `facts` returns further fields for the record of an instance; for `tell` see `Journal`. Raises UsageError if `output` has
@@ -223,13 +225,33 @@ def run(
     modules = [(x, read_module(folder / x.model)) for x in instances if x.level is None]
     about = [x for x in instances if x.level is not None]
     questions = questions_of(about, folder)
-    listed = [questions[x.key] for x in about]
-    asked = {question.digest: instance for question, instance in zip(listed, about, strict=True)}
-    each = [replace(options, backend=s.backend, pipeline=s.pipeline) for s in settings]
+    numbers = range(1, runs.repeat + 1)
+    asked: dict[str, tuple[Instance, int]] = {}
+    listed: list[Question] = []
+    for number, instance in itertools.product(numbers, about):
+        question = questions[instance.key]
+        listed.append(replace(question, digest=_numbered(question.digest, number)))
+        asked[listed[-1].digest] = instance, number
+    each = [
+        replace(options, backend=s.backend, pipeline=s.pipeline, seed=seed, watch=True)
+        for s in settings
+        for seed in runs.seeds_or(options.seed)
+    ]
+
+    def begin(instance: Instance, number: int, one: Settings) -> Settings:
+        return replace(one, log=runs.log(instance.key, one, number))
+
+    def recorded(instance: Instance, number: int, one: Settings, outcome: Outcome) -> dict[str, Any]:
+        return _record(instance, one, outcome, number) | facts(instance)
+
     records: list[dict[str, Any]] = []
     will_write(output)
     make_folder(output.parent)
-    measurement = Measurement(each, lambda q, one, made: _record(asked[q.digest], one, made) | facts(asked[q.digest]))
+    measurement = Measurement(
+        each,
+        lambda question, one, made: recorded(*asked[question.digest], one, made),
+        lambda question, one: begin(*asked[question.digest], one),
+    )
     with Journal(journal_file, command="bench", tell=tell) as journal:
         for key in (key_of(digest, one) for digest in asked for one in each):
             journal.record(key, options.time_limit)  # an error here leaves `output` as it is
@@ -243,19 +265,24 @@ def run(
                 on_answer(records[-1])
 
             def on_entry(question: Question, entry: Entry) -> None:
-                keep(asked[question.digest], entry.key)
+                keep(asked[question.digest][0], entry.key)
 
             sweep(listed, options, executor, journal, stop=stop, on_answer=on_entry, measurement=measurement)
-            for (instance, module), one in itertools.product(modules, each):
-                key = key_of(f"bench\0{digest(module)}", one)
+            for number, (instance, module), one in itertools.product(numbers, modules, each):
+                key = key_of(_numbered(f"bench\0{digest(module)}", number), one)
                 if journal.record(key, options.time_limit) is None:
-                    outcome = Outcome(key, answer_module(module, one, one.budget(stop)))
+                    outcome = Outcome(key, answer_module(module, begin(instance, number, one), one.budget(stop)))
                     if stop is not None and stop.is_set():
                         break
-                    record = _record(instance, one, outcome) | facts(instance)
+                    record = recorded(instance, number, one, outcome)
                     journal.keep(Entry(key, record["verdict"], instance.key, instance.model), one.time_limit, record)
                 keep(instance, key)
     return records
+
+
+def _numbered(digest: str, number: int) -> str:
+    """The digest of a question for one of several runs, so that each has an entry in the journal."""
+    return digest if number == 1 else f"{digest}#{number}"
 
 
 def _write_line(file: TextIO, record: dict[str, Any], tell: Callable[[str], None]) -> None:
@@ -271,7 +298,7 @@ def _write_line(file: TextIO, record: dict[str, Any], tell: Callable[[str], None
         tell(f"warning: {file.name} can no longer be written ({error}): later records are not written")
 
 
-def _record(instance: Instance, setting: Settings, outcome: Outcome) -> dict[str, Any]:
+def _record(instance: Instance, setting: Settings, outcome: Outcome, number: int) -> dict[str, Any]:
     failed = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=setting.backend)
     result = outcome.result or failed
     solve = sum(a.seconds.get("solve", 0.0) for a in result.attempts)
@@ -304,6 +331,7 @@ def _record(instance: Instance, setting: Settings, outcome: Outcome) -> dict[str
             6,
         ),
         "limit": setting.time_limit,
+        **run_facts(result, setting.seed, number),
         **({"certificates": certificate_records(result)} if result.certificates else {}),
         "size": result.size.to_dict(),
     }
@@ -339,7 +367,11 @@ def contradictions(records: Iterable[dict[str, Any]]) -> list[str]:
     for record in records:
         verdicts = seen.setdefault(record["key"], {})
         if record["verdict"] != "unknown":
-            verdicts[f"{record['backend']}/{record['pipeline']}"] = record["verdict"]
+            name = f"{record['backend']}/{record['pipeline']}"
+            if verdicts.setdefault(name, record["verdict"]) != record["verdict"]:
+                verdicts[f"{name} (seed {record.get('seed')}, repetition {record.get('repetition')})"] = record[
+                    "verdict"
+                ]
         if record.get("known") is not None:
             verdicts["known"] = record["known"]
     return [f"{key}: {verdicts}" for key, verdicts in seen.items() if len(set(verdicts.values())) > 1]

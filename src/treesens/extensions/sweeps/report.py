@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import Any
 
 from rich.text import Text
 
-from treesens.extensions.studies.report.curves import curves_svg
 from treesens.extensions.studies.report.study_tables import write_csv
+from treesens.report.curves import curves_svg
 from treesens.report.show import COLOURS, out
 from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
@@ -101,8 +101,10 @@ def summary(
 ) -> list[dict[str, Any]]:
     """One row per setting (or per value of `by`), with the columns solved, found, none, PAR2, median, largest and total.
 
-    PAR2 is the mean time, in which an unsolved instance counts as twice its limit.
+    PAR2 is the mean time, in which an unsolved instance counts as twice its limit. If instances have several runs, rows count
+    runs, and have the number of runs and the quartiles of the solved ones.
     """
+    several = len({(r.get("seed"), r.get("repetition")) for r in records}) > 1
     rows = []
     for name in dict.fromkeys(by(r) for r in records):
         mine = [r for r in records if by(r) == name]
@@ -114,12 +116,14 @@ def summary(
         rows.append(
             {
                 "setting": name,
-                "instances": len(mine),
+                "instances": len({r["key"] for r in mine}) if several else len(mine),
+                **({"runs": len(mine)} if several else {}),
                 "solved": len(solved),
                 "found": len(found),
                 "none": len(none),
                 "par2": sum(penalised) / len(mine),
                 "median": median(times) if times else None,
+                **(dict(zip(("q1", "q3"), _quartiles(times), strict=True)) if several else {}),
                 "median_found": median(found) if found else None,
                 "median_none": median(none) if none else None,
                 "max": max(times, default=None),
@@ -128,6 +132,13 @@ def summary(
             }
         )
     return rows
+
+
+def _quartiles(times: Sequence[float]) -> tuple[float | None, float | None]:
+    if len(times) < 2:
+        return None, None
+    first, _, third = quantiles(times, n=4, method="inclusive")
+    return first, third
 
 
 def cactus_svg(

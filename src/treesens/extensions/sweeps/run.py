@@ -50,6 +50,8 @@ class Measurement:
 
     settings: Sequence[Settings]
     record: Callable[[Question, Settings, Outcome], dict[str, Any]]
+    begin: Callable[[Question, Settings], Settings] = lambda _question, settings: settings
+    """Called before each run: the settings of this run."""
 
 
 def sweep(
@@ -132,6 +134,8 @@ class _Sweep:
         key, helper = taken
         question, settings = self.asked[key]
         bare = self.measurement is not None
+        if self.measurement is not None:
+            settings = self.measurement.begin(question, settings)
         return Task(
             key=key,
             document=question.document.digest,

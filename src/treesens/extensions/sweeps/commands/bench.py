@@ -18,6 +18,7 @@ from treesens.commands.common import (
     split,
     write_output,
 )
+from treesens.commands.measure import Runs, measure_options
 from treesens.commands.outputs import OutputFile, warn_of_journal
 from treesens.compiler.base.files import write_atomically
 from treesens.report.terminal import say, say_json
@@ -31,6 +32,7 @@ from treesens.runtime.interruption import interruptible
 @click.option("--pipelines", default="default", show_default=True, help="Semicolon-separated.")
 @option_like("time_limit", 60.0)
 @option_like("seed", 0)
+@measure_options
 @option_like("certificates", None)
 @click.option("--sample", type=Whole(min=1), help="Use this number of instances, evenly spread over the list.")
 @click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Instances at a time.")
@@ -54,6 +56,7 @@ def command(
     pipelines: str,
     time_limit: float,
     seed: int,
+    runs: Runs,
     certificates: Path | None,
     sample: int | None,
     jobs: int,
@@ -65,6 +68,8 @@ def command(
 ) -> int:
     """Run INSTANCES (JSON lines: model, feature or features, margin or gap, optionally the known verdict) and check every
     verdict against the other verdicts and the known verdict. A second run continues from the journal next to the results.
+
+    With several runs, the numbers of the table are numbers of runs, and its times are those of runs, with quartiles.
     """
     from treesens.backends.base import BACKENDS
     from treesens.backends.worker import check_options
@@ -89,7 +94,8 @@ def command(
     settings = [
         Setting(name, text) for text in texts for name in names if name not in {"native", "auto"} or text == texts[-1]
     ]
-    total = len(listed) * len(settings)
+    seeds = runs.seeds_or(seed)
+    total = len(listed) * len(settings) * len(seeds) * runs.repeat
     records: list[dict[str, Any]] = []
     with interruptible() as interruption, Progress(total) as progress:
 
@@ -105,6 +111,7 @@ def command(
             models,
             output,
             Settings(time_limit=time_limit, seed=seed, certificates=certificates, replay=replay),
+            runs=runs,
             executor=INLINE if jobs == 1 else Executor("local", jobs),
             stop=interruption.event,
             on_answer=on_answer,
@@ -113,6 +120,7 @@ def command(
     records = records or read_records(output)  # those of earlier runs if this one was interrupted at once
     wanted = {(x.key, s.backend, s.pipeline) for x in listed for s in settings}
     records = [r for r in records if (r["key"], r["backend"], r["pipeline"]) in wanted]
+    records = [r for r in records if r.get("seed", seed) in seeds and r.get("repetition", 1) <= runs.repeat]
     wrong = contradictions(records)
     rows = summary(records, measure)
     if plot is not None:

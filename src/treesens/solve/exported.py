@@ -1,0 +1,88 @@
+"""Answers of solvers to a file that `emit` wrote, or another: the solver's own reader reads it, and nothing can be replayed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from treesens.backends.base import Artifact, RawOutcome, Termination, get_backend
+from treesens.backends.text.value import GUIDES, ValueLine, read_value_line
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
+from treesens.compiler.base.tolerance import Tolerance
+from treesens.compiler.ir.module import ModuleSize
+from treesens.compiler.result import Attempt, Proof, Result
+from treesens.errors import DataError
+from treesens.solve.conclude import conclude_exported
+from treesens.solve.driver import limits_of, solve_outcome
+from treesens.solve.options import Options
+
+FORMATS: Final = ("lp", "mps", "smt2")
+_ENDS: Final = {"lp": "end", "mps": "endata"}
+_HEAD = 100_000
+"""Characters that contain the comments at the top of a file."""
+
+
+class _Text(Artifact):
+    """A text of which only the solver knows the variables; its objective has no other unit."""
+
+    def value_of(self, told: float) -> float:
+        return told
+
+
+@dataclass(frozen=True)
+class ExportedFile:
+    """A file in place of a question."""
+
+    name: str
+    format: str
+    text: str
+    tolerance: Tolerance
+    """The tolerance within which the solvers prove optima."""
+
+    @cached_property
+    def line(self) -> ValueLine | None:
+        """The comment that derives the question's value from the objective, if `emit` wrote one."""
+        return read_value_line(self.text[:_HEAD])
+
+    @property
+    def artifact(self) -> Artifact:
+        return _Text(self.format, self.text, 0, has_objective=True, surrogate=GUIDES in self.text[:_HEAD])
+
+
+def is_exported(path: Path) -> bool:
+    """True if the name of a file ends like that of an exported file."""
+    return path.suffix.lower()[1:] in FORMATS
+
+
+def read_exported(path: Path, tolerance: Tolerance) -> ExportedFile:
+    """The text of a file. Raises DataError if it cannot be read; only the solver checks the content."""
+    try:
+        text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
+    except OSError as error:
+        raise DataError(f"the file cannot be read: {error.strerror}", place=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"byte {error.start} is not UTF-8", place=str(path), remedy="pass a text of `emit`") from None
+    end = _ENDS.get(path.suffix.lower()[1:], "")
+    if text.rstrip().rpartition("\n")[2].strip().lower() != end and end:  # some readers accept a part of a file
+        raise DataError(f"the last line is not `{end.upper()}`", place=str(path), remedy="pass the whole file")
+    return ExportedFile(path.name, path.suffix.lower()[1:], text, tolerance)
+
+
+def answer_exported(file: ExportedFile, options: Options, budget: Budget) -> Result:
+    """The solver's answer. The last moment of its trajectory contains the file's own objective, in its own units."""
+    backend, start = get_backend(options.backend), time.perf_counter()
+    if (reason := backend.available()) is not None:
+        outcome = RawOutcome(Termination.UNSUPPORTED, detail=reason)
+    else:
+        outcome = solve_outcome(backend, file.artifact, limits_of(None, options, budget.left()), budget.stop)
+    seconds = {"solve": time.perf_counter() - start}
+    # Numbers of the other formats are floats.
+    proof = Proof.EXACT if file.format == "smt2" else Proof.TOLERANCE
+    result = conclude_exported(file.name, backend, outcome, proof)
+    ended, facts = outcome.termination.value, (outcome.statistics, outcome.trajectory)
+    attempt = Attempt(backend.name, "", ended, result.verdict, outcome.detail, seconds, ModuleSize(), *facts)
+    return replace(result, backend=backend.name, seconds=seconds, attempts=(attempt,))
