@@ -42,7 +42,7 @@ _SHARE = 0.25
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
 """Distances, in widths, to try first: thresholds are crossed between adjacent floats, or features have few values."""
 _NOTE = "found through a stronger question: features bounded one by one"
-_VALUES = ("changes", "features", "distance l0", "distance l1", "distance l2", "distance linf")
+_VALUES = ("changes", "features", "margins and features", "distance l0", "distance l1", "distance l2", "distance linf")
 
 
 @dataclass
