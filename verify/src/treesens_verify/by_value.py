@@ -104,11 +104,11 @@ class Given:
         return can_hit(apart, cavities["width"])
 
     def relation(self, relation):
-        """A sum of values; a term of a missing value has no value."""
+        """A sum of values and scores; a term of a missing value has no value."""
         values = [self.value(*term) for term in relation["terms"]]
         if None in values:
             return False
-        total, most = sum(values), fraction(relation["most"])
+        total, most = sum(values) + self.sum_of(relation.get("scores", [])), fraction(relation["most"])
         return total < most if relation["strict"] else total <= most
 
     def value(self, factor, p, f, other=None, unit=None, power=1):

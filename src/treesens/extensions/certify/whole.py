@@ -52,6 +52,7 @@ from treesens.extensions.certify.sums import sums_of, with_cell_rows
 from treesens.extensions.formats.links.calibration import Isotonic, Learnt
 from treesens.extensions.formats.links.curve_sums import Curve
 from treesens.extensions.formats.links.quotients import Quotient
+from treesens.values.relations import at_scores
 from treesens.values.stated_changes import counted_changes, least_changes
 from treesens.values.verify import Witness
 
@@ -158,6 +159,10 @@ class _Further:
                 found["values"].append(_values(constraint))
             elif isinstance(constraint, Difference) and not is_order(constraint):
                 found["values"] += map(_values, sums_of(constraint))
+            elif isinstance(constraint, AtLeast) and constraint.values:
+                turned = [replace(t, coefficient=-t.coefficient) for t in constraint.form.scores]
+                scores = {"scores": scores_of(self.query, turned)}
+                found["values"].append(_values(at_scores(constraint, Fraction(0))) | scores)
             elif isinstance(constraint, ProbabilitySum) and _is_said(constraint):
                 found["chances"].append(self._chance(constraint))
         return found
