@@ -11,7 +11,7 @@ from treesens.binder import distances as bind_distances
 from treesens.binder import inputs as bind_inputs
 from treesens.binder import scores as bind_scores
 from treesens.binder.inputs import all_of, any_of
-from treesens.binder.mixed_sums import compare_mixed, is_mixed
+from treesens.binder.mixed_sums import compare_mixed, is_mixed, remedy_for_mixed
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import (
     AbsoluteAtom,
@@ -105,8 +105,7 @@ def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, 
     if len(kinds) == 1:
         raise scope.fail("E204", f"{kinds[0]} cannot be combined", span, "compare one of them with a number")
     message = f"{' and '.join(kinds)} cannot be compared with each other"
-    remedy = "compare quantities of one kind, or a margin with features"
-    raise scope.fail("E205", message, span, remedy)
+    raise scope.fail("E205", message, span, remedy_for_mixed(scope, form) or "compare quantities of one kind")
 
 
 def _features(

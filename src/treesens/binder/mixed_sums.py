@@ -16,7 +16,7 @@ from treesens.binder.domains import FeatureSpec
 from treesens.binder.inputs import NEGATED, all_of, any_of, is_missing, no_order
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.scores import raw_sums, row_name
-from treesens.binder.terms import Affine, FeatureAtom, ScoreAtom
+from treesens.binder.terms import Affine, FeatureAtom, LinkedAtom, ScoreAtom
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query import query as q
@@ -50,6 +50,14 @@ class _Sum:
 def is_mixed(form: Affine) -> bool:
     """True if a form is a sum of scores and of features' values, with at least one of each."""
     return {type(atom) for atom, _ in form.terms} == {ScoreAtom, FeatureAtom}
+
+
+def remedy_for_mixed(scope: Scope, form: Affine) -> str | None:
+    """The remedy for a sum of features and of predictions through a nonlinear link; None for other sums."""
+    if not {FeatureAtom, LinkedAtom} <= {type(atom) for atom, _ in form.terms}:
+        return None
+    point = next(scope.points[atom.point] for atom, _ in form.terms if isinstance(atom, LinkedAtom))
+    return f"only margins are linear: write `margin({point})` for the prediction, in units of the margin"
 
 
 def _sum_of(scope: Scope, form: Affine, span: Span) -> _Sum:

@@ -35,7 +35,7 @@ from treesens.compiler.query.values import (
     join_ranges,
     reach_of_cell,
 )
-from treesens.values.propagation import CHOICES, Choice, Ranges, conflict, generalise_conflict, places_of
+from treesens.values.propagation import CHOICES, Choice, Ranges, conflict, generalise_conflict, places_of, propagate
 from treesens.values.relations import (
     at_scores,
     canonical_terms,
@@ -49,6 +49,8 @@ from treesens.values.relations import (
 
 MOST_CASES = 64
 """Maximum number of combinations of alternatives that are tried for one candidate."""
+_HALVINGS = 24
+"""Number of halvings that determine up to which higher scores relations are refuted."""
 
 
 @dataclass(frozen=True)
@@ -299,8 +301,32 @@ class _Concrete:
             return found
 
         runs = {p: (int(self.cells[p]), int(self.cells[p])) for p in places_of(refuted)}
-        rows = [row for row in self.rows if self._relation(row) in refuted]
-        return self._outside(generalise_conflict(runs, last, range_of, refuted), rows)
+        raised, higher = self._raised(refuted)
+        return self._outside(generalise_conflict(runs, last, range_of, raised), higher)
+
+    def _raised(self, refuted: Sequence[ValueSum]) -> tuple[list[ValueSum], list[AtLeast]]:
+        """The relations at the highest scores at which they remain refuted, and the rows for still higher scores."""
+        relations, higher = list(refuted), list[AtLeast]()
+        ranges = self._ranges(refuted)
+        for row in self.rows:
+            here = self._relation(row)
+            if here not in relations:
+                continue
+            ends = [extremes(term, [ranges[p] for p in term.places]) for term in here.terms]
+            good, bad = Fraction(0), sum((end[1] for end in ends if end is not None), Fraction(0)) - here.limit
+            others = [r for r in relations if r is not here and r != here]
+            for _ in range(_HALVINGS):
+                middle = (good + bad) / 2
+                clash = propagate(ranges, [*others, replace(here, limit=here.limit + middle)]) is None
+                good, bad = (middle, bad) if clash else (good, middle)
+            relations = [*others, replace(here, limit=here.limit + good)]
+            higher.append(self._above(row, good))
+        return relations, higher
+
+    def _above(self, row: AtLeast, more: Fraction = Fraction(0)) -> AtLeast:
+        """The row for scores that exceed the scores in these cells by `more`: the relation of `row` is weaker there."""
+        level = LogRational(scores_value(row.form, self._inputs()) + more)
+        return AtLeast(LinearForm(row.form.scores), level, strict=True, name=f"{row.name}.scores")
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
         """The constraint that excludes only these cells: at related places, or at all places if a formula depends on scores."""
@@ -312,15 +338,12 @@ class _Concrete:
                     related = set(self.roots.values())
                     break
                 related |= {self.roots[p] for p in named}
-        return self._outside({p: (int(self.cells[p]), int(self.cells[p])) for p in sorted(related)}, self.rows)
+        box = {p: (int(self.cells[p]), int(self.cells[p])) for p in sorted(related)}
+        return self._outside(box, [self._above(row) for row in self.rows])
 
-    def _outside(self, box: dict[Place, tuple[int, int]], rows: Sequence[AtLeast]) -> AnyOf:
-        """The constraint that some place is outside the box or, since the relations of `rows` are weaker at higher scores, that
-        the scores of some row are higher than in these cells."""
-        parts: list[Constraint] = []
-        for row in rows:
-            here = LogRational(scores_value(row.form, self._inputs()))
-            parts.append(AtLeast(LinearForm(row.form.scores), here, strict=True, name=f"{row.name}.scores"))
+    def _outside(self, box: dict[Place, tuple[int, int]], higher: Sequence[AtLeast]) -> AnyOf:
+        """The constraint that some place is outside the box, or that scores are higher."""
+        parts: list[Constraint] = [*higher]
         for (point, feature), (first, final) in box.items():
             cells = np.arange(self.query.space.grid[feature].n_cells)
             outside = [mask for mask in (cells < first, cells > final) if mask.any()]
