@@ -52,8 +52,8 @@ QUESTIONS = {
     + "a.f0 <= b.f0 - 0.5 or (margin(a) >= 1 and prob(a) + prob(b) >= 1.1); a.f1 >= 1 or margin(b) <= -1",
 }
 SUMS = {
-    "a sum": 1, "a strict sum": 2, "scores and values": 2, "a difference": 2, "the nearest row": 2, "two points": 2, "the largest": 6,
-    "few changes": 1, "probabilities": 2, "alternatives": 2,
+    "a sum": 1, "a strict sum": 2, "scores and values": 2, "a difference": 2, "the nearest row": 2, "two points": 2,
+    "the largest": 6, "few changes": 1, "probabilities": 2, "alternatives": 2,
 }  # fmt: skip
 """How many sums each names; the largest of three distances is below a limit if both differences of each are."""
 Document = dict[str, Any]
