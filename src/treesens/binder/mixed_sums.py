@@ -97,14 +97,8 @@ def compare_mixed(scope: Scope, form: Affine, operator: ast.Operator, positive: 
 
 def _row(scope: Scope, total: _Sum, *, strict: bool) -> Pending:
     """The row total >= 0 (> 0, if strict)."""
-    ensembles = [scope.model(term.point).ensemble for term in total.scores]
-    largest = sum(
-        (
-            abs(t.coefficient) * e.average * Fraction(largest_score(e))
-            for t, e in zip(total.scores, ensembles, strict=True)
-        ),
-        Fraction(0),
-    )
+    sizes = (abs(t.coefficient) * largest_score(scope.model(t.point).ensemble) for t in total.scores)
+    largest = sum(sizes, Fraction(0))
 
     def build(space: q.Space) -> q.Constraint:
         # With this much from the values, the row holds at every score, even if it is tightened by the numerical band.
