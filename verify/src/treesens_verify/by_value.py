@@ -108,7 +108,8 @@ class Given:
         values = [self.value(*term) for term in relation["terms"]]
         if None in values:
             return False
-        total, most = sum(values) + self.sum_of(relation.get("scores", [])), fraction(relation["most"])
+        values.append(self.sum_of(relation.get("scores", [])))
+        total, most = sum(values), fraction(relation["most"])
         return total < most if relation["strict"] else total <= most
 
     def value(self, factor, p, f, other=None, unit=None, power=1):
