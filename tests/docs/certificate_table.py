@@ -55,6 +55,7 @@ CONSTRUCTS = {
     "`a.f <= b.f`": Construct(PAIR, SAME + "a.f0 <= b.f0", DIFFERENCE),
     "`a.f <= b.f - 1`": Construct(PAIR, SAME + "a.f0 <= b.f0 - 1", DIFFERENCE),
     "sums of features": Construct(ONE, "a.f0 + a.f2 <= 0.75", "margin(a)"),
+    "sums of margins and features": Construct(PAIR, SAME + "margin(b) <= b.f0 - a.f1", DIFFERENCE),
     "disjunctions of sets": Construct(ONE, "a.f0 <= 0.2 or a.f2 >= 1.2", "margin(a)"),
     "disjunctions with scores": Construct(PAIR, SAME + "margin(b) >= 0.9 or a.f2 >= 1.8", DIFFERENCE),
     "`changes(a, b) <= 1`": Construct(PAIR, "changes(a, b) <= 1", DIFFERENCE),

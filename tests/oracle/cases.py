@@ -15,7 +15,7 @@ from tests.oracle.draw_spaces import draw_features, draw_wide
 from tests.oracle.language import measure_name, text_of
 from tests.oracle.meaning import Rows
 from tests.oracle.models import Model, evaluate
-from tests.oracle.questions import Draw, draw_questions
+from tests.oracle.questions import Draw, draw_mixed, draw_questions
 from tests.oracle.spaces import Feature, column, combinations, complete, with_reals
 
 NUMBERS = ["integer", "integer", "integer", "category", "onehot", "stored", "real"]
@@ -160,6 +160,8 @@ def draw_case(seed: int, questions: int = 12, trainer: str | None = None, shares
     world = World(space, points, tables)
     draw = Draw(rng, space, models, points, tables, WIDEST, shares.longest, shares.pairs)
     asked = [question for k in range(questions) for question in draw_questions(draw, f"q{k}")]
+    if questions:
+        asked = [*draw_mixed(replace(draw, rng=np.random.default_rng([20261130, seed]))), *asked]
     case = Case(seed, list(features), models, world, asked, trainer, domain=None if source is None else "D")
     for name, rows in tables.items():
         case.frames[name], case.labels[name] = table_frame(rng, rows.stored, features)

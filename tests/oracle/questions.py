@@ -597,6 +597,56 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
     return [sense, [["1", ["likelihood", whose]]]]
 
 
+NOT_LINEAR = ("exp", "votes", "ova", "calibrated", "counted")
+"""Links of models without a margin that is a sum of leaves."""
+
+
+def draw_mixed(d: Draw) -> list[dict[str, Any]]:
+    """A question about sums of scores and features, with a generator of its own: all other questions stay as they are."""
+    able = [name for name, m in d.models.items() if m.link not in NOT_LINEAR]
+    if not able or not ordered(d) or not discrete(d):
+        return []
+    free, model = some_features(d), d.pick(able)
+    points = [[p, model] for p in ("a", "b")[: int(d.rng.integers(1, 3))]]
+    rows: list[Node] = [["equal", "a", "b", free]] if len(points) > 1 else []
+    rows += [mixed_row(d, points) for _ in range(int(d.rng.integers(1, 3)))]
+    if d.chance(0.3):
+        rows = [*rows[:-1], [d.pick(["or", "and"]), [rows[-1], draw_constraint(d, points, free, depth=2)]]]
+    objective = [d.pick(["maximize", "minimize"]), mixed_sum(d, points)[0]] if d.chance(0.5) else None
+    return [{**NOTHING, "name": "mixed", "points": points, "constraints": rows, "objective": objective}]
+
+
+def mixed_row(d: Draw, points: list[list[str]]) -> Node:
+    sums, near = mixed_sum(d, points)
+    row: Node = ["compare", sums[:1], d.pick(OPS), [*([_turned(c), t] for c, t in sums[1:]), [near, ["one"]]]]
+    return ["not", row] if d.chance(0.25) else row
+
+
+def _turned(coefficient: str) -> str:
+    return coefficient[1:] if coefficient.startswith("-") else f"-{coefficient}"
+
+
+def mixed_sum(d: Draw, points: list[list[str]]) -> tuple[Node, str]:
+    """A sum of one or two scores and of features, the score first; and a number near one of its values, but never equal."""
+    m = d.models[points[0][1]]
+    table = d.points[m.name]
+    c = None if table.margins.shape[1] == 1 else quoted_class(d.pick(m.classes))
+    term = "value" if m.kind == "regression" else "margin"
+    scores = [[str(d.pick(["1", "-1", "0.5", "2"])), [term, p, c]] for p, _ in d.rng.permutation(points).tolist()]
+    sums = scores[: int(d.rng.integers(1, 3))] + feature_terms(d, points, 1)
+    at = {p: int(d.rng.integers(len(table.user))) for p, _ in points}
+    names = [f.name for f in d.space.features]
+    near = 0.00037
+    for factor, (kind, p, which) in sums:
+        value = (
+            table.user[at[p], names.index(which)]
+            if kind == "feature"
+            else table.margins[at[p], m.output_of(c) if c else 0]
+        )
+        near += float(factor) * float(np.nan_to_num(value))
+    return sums, f"{near:.5f}"
+
+
 def shorthand(d: Draw, model: str) -> dict[str, Any]:
     """`sensitive M to F gap|margin ..`, with the constraints that it stands for."""
     m = d.models[model]

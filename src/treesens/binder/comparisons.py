@@ -11,6 +11,7 @@ from treesens.binder import distances as bind_distances
 from treesens.binder import inputs as bind_inputs
 from treesens.binder import scores as bind_scores
 from treesens.binder.inputs import all_of, any_of
+from treesens.binder.mixed_sums import compare_mixed, is_mixed, remedy_for_mixed
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import (
     AbsoluteAtom,
@@ -84,6 +85,8 @@ def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, 
     if scores := form.only(ScoreAtom):
         name = bind_scores.row_name(scope, scores)
         return bind_scores.compare(scope, scores, operator, LogRational(number), positive, name)
+    if is_mixed(form):
+        return compare_mixed(scope, form, operator, positive, span)
     if linked := form.only(LinkedAtom):
         return bind_scores.compare_linked(scope, linked, operator, number, positive, span)
     if chances := bind_scores.chances_of(scope, form):
@@ -102,7 +105,7 @@ def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, 
     if len(kinds) == 1:
         raise scope.fail("E204", f"{kinds[0]} cannot be combined", span, "compare one of them with a number")
     message = f"{' and '.join(kinds)} cannot be compared with each other"
-    raise scope.fail("E205", message, span, "compare quantities of one kind")
+    raise scope.fail("E205", message, span, remedy_for_mixed(scope, form) or "compare quantities of one kind")
 
 
 def _features(

@@ -458,7 +458,7 @@ def _values_matter(constraints: Sequence[q.Constraint]) -> bool:
 def _sums_values(constraint: q.Constraint) -> bool:
     if isinstance(constraint, q.AllOf | q.AnyOf):
         return any(map(_sums_values, constraint.parts))
-    return isinstance(constraint, ValueSum)
+    return isinstance(constraint, ValueSum) or (isinstance(constraint, q.AtLeast) and bool(constraint.values))
 
 
 def _cut_at_rows(scope: Scope, rows: q.RowSet) -> None:

@@ -13,6 +13,7 @@ from treesens.binder.distances import WIDEST, apart_terms, changes_from_row, cou
 from treesens.binder.domains import FeatureSpec
 from treesens.binder.inputs import is_missing, no_order
 from treesens.binder.ladders import ladder_of_points, objective_to_row
+from treesens.binder.mixed_sums import is_mixed, mixed_objective, remedy_for_mixed
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.scores import Chances, chances_of, probability_sum, raw_sums
 from treesens.binder.terms import (
@@ -39,8 +40,8 @@ from treesens.visible import declaration
 PendingObjective = Callable[[q.Space], q.Objective]
 
 _FORMS = (
-    "margins, probabilities, features, a product of likelihoods, typicalities, a distance to a row or to the nearest "
-    "row, or `changes(a, b)`"
+    "margins, probabilities, features, margins and features, a product of likelihoods, typicalities, a distance to a row or "
+    "to the nearest row, or `changes(a, b)`"
 )
 
 
@@ -52,6 +53,8 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
     atoms = [atom for atom, _ in form.terms]
     if scores := form.only(ScoreAtom):
         return _margins(scope, scores, form.constant, upwards)
+    if is_mixed(form):
+        return mixed_objective(scope, form, upwards, span, _bounded)
     if typicalities := form.only(TypicalityAtom):
         return typicality_objective(scope, typicalities, form.constant, upwards)
     if features := form.only(FeatureAtom):
@@ -71,7 +74,8 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
     if chances := form.only(LinkedAtom) or chances_of(scope, form):
         return _probability(scope, chances, form.constant, upwards, span)
     kinds = " and ".join(dict.fromkeys(kind_of(atom) for atom in atoms))
-    raise scope.fail("E209", f"{kinds} cannot be {node.sense}d in this form", span, f"use {_FORMS}")
+    remedy = remedy_for_mixed(scope, form) or f"use {_FORMS}"
+    raise scope.fail("E209", f"{kinds} cannot be {node.sense}d in this form", span, remedy)
 
 
 def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:

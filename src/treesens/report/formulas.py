@@ -14,7 +14,7 @@ from treesens.compiler.base.floats import NumberType, shortest
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain
-from treesens.compiler.query.values import LinearTerm, ValueSum
+from treesens.compiler.query.values import LinearTerm, Term, ValueSum
 
 DIGITS = 12
 
@@ -88,8 +88,11 @@ def constraint_text(query: q.Query, constraint: q.Constraint) -> str:
             place = f"{points[constraint.point]}.{names[constraint.feature]}"
             return f"{place} ∈ {cells_text(query, constraint.feature, constraint.mask)}"
         case q.AtLeast():
-            sign = ">" if constraint.strict else "≥"
-            return f"{form_text(query, constraint.form)} {sign} {bound_text(constraint.bound)}"
+            sign, form = ">" if constraint.strict else "≥", form_text(query, constraint.form)
+            if constraint.values:
+                scores = form_text(query, q.LinearForm(constraint.form.scores))
+                form = f"{scores} + {_values_text(query, constraint.values)}".replace("+ -", "- ")
+            return f"{form} {sign} {bound_text(constraint.bound)}"
         case q.ProbabilitySum():
             sign = ">" if constraint.strict else "≥"
             return f"{_sum_of_probabilities(query, constraint)} {sign} {number(constraint.bound)}"
@@ -124,8 +127,12 @@ def _difference_text(query: q.Query, d: q.Difference) -> str:
 
 
 def _sum_text(query: q.Query, relation: ValueSum) -> str:
+    return f"{_values_text(query, relation.terms)} {'<' if relation.strict else '≤'} {number(relation.limit)}"
+
+
+def _values_text(query: q.Query, terms: Sequence[Term]) -> str:
     parts = []
-    for term in relation.terms:
+    for term in terms:
         name = f"{query.points[term.point].name}.{query.space.names[term.feature]}"
         if isinstance(term, LinearTerm):
             parts.append(f"{_coefficient(term.factor)}{name}")
@@ -133,8 +140,7 @@ def _sum_text(query: q.Query, relation: ValueSum) -> str:
         other = "row" if term.other is None else query.points[term.other].name
         power = "²" if term.power == 2 else ""
         parts.append(f"{_coefficient(term.factor)}d({name}, {other}){power}")
-    text = " + ".join(parts).replace("+ -", "- ")
-    return f"{text} {'<' if relation.strict else '≤'} {number(relation.limit)}"
+    return " + ".join(parts).replace("+ -", "- ")
 
 
 def _sum_of_probabilities(query: q.Query, row: q.ProbabilitySum) -> str:

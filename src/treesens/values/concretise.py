@@ -10,14 +10,17 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, frozen
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import pick_value
-from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
+from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells, scores_value
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
+    AtLeast,
     CellSet,
     Constraint,
     Difference,
+    LinearForm,
     Query,
     SameExcept,
 )
@@ -32,11 +35,22 @@ from treesens.compiler.query.values import (
     join_ranges,
     reach_of_cell,
 )
-from treesens.values.propagation import CHOICES, Choice, Ranges, conflict, generalise_conflict, places_of
-from treesens.values.relations import canonical_terms, equal_groups, firm_relations, places_named, relates, relations_of
+from treesens.values.propagation import CHOICES, Choice, Ranges, conflict, generalise_conflict, places_of, propagate
+from treesens.values.relations import (
+    at_scores,
+    canonical_terms,
+    equal_groups,
+    firm_relations,
+    firm_rows,
+    places_named,
+    relates,
+    relations_of,
+)
 
 MOST_CASES = 64
 """Maximum number of combinations of alternatives that are tried for one candidate."""
+_HALVINGS = 24
+"""Number of halvings that determine up to which higher scores relations are refuted."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,7 @@ def relaxation_of(query: Query, ranges: Mapping[Place, ValueRange | None]) -> Al
     """The unconditional relations, which values in wider ranges must also satisfy; `ranges` holds the first of equal places."""
     cells = np.zeros((len(query.points), len(query.space.names)), np.int32)
     concrete = _Concrete(query, cells, None, {})
+    concrete.rows = []  # the scores of a row depend on the cells
     firm, goal = tuple(concrete.firm()), concrete.objective_terms(turned=False)
     places = dict.fromkeys((*places_of(firm), *(p for t in goal for p in t.places)))
     return Alternatives(((firm, {p: ranges[p] for p in places}),), goal, lambda _: np.zeros((0, 0)), True)
@@ -100,6 +115,7 @@ class _Concrete:
         self.query, self.cells, self.near, self.pins = query, cells, near, pins
         points, features = cells.shape
         self.roots = equal_groups(query.constraints, points, features)
+        self.rows = firm_rows(query.constraints)
 
     def alternatives(self) -> Alternatives:
         firm, goal = self.firm(), self.objective_terms(turned=False)
@@ -114,6 +130,7 @@ class _Concrete:
 
     def firm(self) -> list[ValueSum]:
         firm = [self._rooted(r) for r in firm_relations(self.query.constraints)]
+        firm += map(self._relation, self.rows)
         return [r for r in firm if r.terms or not r.allows(Fraction(0))]
 
     def run(self, choices: int) -> FloatArray | NoValues:
@@ -141,6 +158,10 @@ class _Concrete:
     def _rooted(self, relation: ValueSum) -> ValueSum:
         """The relation, rewritten to the first place of each group of equal places; a distance within a group is 0."""
         return ValueSum(canonical_terms(relation.terms, self.roots), relation.limit, relation.strict, relation.name)
+
+    def _relation(self, row: AtLeast) -> ValueSum:
+        """The relation that a row of scores and values requires in these cells."""
+        return self._rooted(at_scores(row, scores_value(row.form, self._inputs())))
 
     def objective_terms(self, *, turned: bool = True) -> tuple[Term, ...]:
         """The terms of the objective, with signs such that smaller is better."""
@@ -217,6 +238,8 @@ class _Concrete:
                 return [()] if () in found else found
             case Difference() | ValueSum():
                 return self._open(relations_of(constraint))
+            case AtLeast() if constraint.values:
+                return self._open((self._relation(constraint),))
             case SameExcept():
                 return self._same(constraint)
             case _:
@@ -278,7 +301,32 @@ class _Concrete:
             return found
 
         runs = {p: (int(self.cells[p]), int(self.cells[p])) for p in places_of(refuted)}
-        return self._outside(generalise_conflict(runs, last, range_of, refuted))
+        raised, higher = self._raised(refuted)
+        return self._outside(generalise_conflict(runs, last, range_of, raised), higher)
+
+    def _raised(self, refuted: Sequence[ValueSum]) -> tuple[list[ValueSum], list[AtLeast]]:
+        """The relations at the highest scores at which they remain refuted, and the rows for still higher scores."""
+        relations, higher = list(refuted), list[AtLeast]()
+        ranges = self._ranges(refuted)
+        for row in self.rows:
+            here = self._relation(row)
+            if here not in relations:
+                continue
+            ends = [extremes(term, [ranges[p] for p in term.places]) for term in here.terms]
+            good, bad = Fraction(0), sum((end[1] for end in ends if end is not None), Fraction(0)) - here.limit
+            others = [r for r in relations if r is not here and r != here]
+            for _ in range(_HALVINGS):
+                middle = (good + bad) / 2
+                clash = propagate(ranges, [*others, replace(here, limit=here.limit + middle)]) is None
+                good, bad = (middle, bad) if clash else (good, middle)
+            relations = [*others, replace(here, limit=here.limit + good)]
+            higher.append(self._above(row, good))
+        return relations, higher
+
+    def _above(self, row: AtLeast, more: Fraction = Fraction(0)) -> AtLeast:
+        """The row for scores that exceed the scores in these cells by `more`: the relation of `row` is weaker there."""
+        level = LogRational(scores_value(row.form, self._inputs()) + more)
+        return AtLeast(LinearForm(row.form.scores), level, strict=True, name=f"{row.name}.scores")
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
         """The constraint that excludes only these cells: at related places, or at all places if a formula depends on scores."""
@@ -290,10 +338,12 @@ class _Concrete:
                     related = set(self.roots.values())
                     break
                 related |= {self.roots[p] for p in named}
-        return self._outside({p: (int(self.cells[p]), int(self.cells[p])) for p in sorted(related)})
+        box = {p: (int(self.cells[p]), int(self.cells[p])) for p in sorted(related)}
+        return self._outside(box, [self._above(row) for row in self.rows])
 
-    def _outside(self, box: dict[Place, tuple[int, int]]) -> AnyOf:
-        parts: list[Constraint] = []
+    def _outside(self, box: dict[Place, tuple[int, int]], higher: Sequence[AtLeast]) -> AnyOf:
+        """The constraint that some place is outside the box, or that scores are higher."""
+        parts: list[Constraint] = [*higher]
         for (point, feature), (first, final) in box.items():
             cells = np.arange(self.query.space.grid[feature].n_cells)
             outside = [mask for mask in (cells < first, cells > final) if mask.any()]

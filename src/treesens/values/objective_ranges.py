@@ -40,6 +40,8 @@ def objective_range(query: Query) -> Range:
     goal = query.objective
     if goal is None or goal.nearest is not None:
         return (None, None) if goal is None else (Fraction(0), None)
+    if goal.form.scores:
+        return None, None
     if goal.values:
         if len(goal.distances) < len(goal.values):
             return range_of_features(query, goal.values)
@@ -48,7 +50,7 @@ def objective_range(query: Query) -> Range:
         ends = [term.ends for term in goal.probability.terms]
         return sum((low for low, _ in ends), Fraction(0)), sum((high for _, high in ends), Fraction(0))
     form = goal.form
-    if not form.costs or form.scores or form.changes or form.pairs or form.levels or form.forests:
+    if not form.costs or form.changes or form.pairs or form.levels or form.forests:
         return None, None
     parts = [_of_cost(query.space, cost) for cost in form.costs]
     return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))

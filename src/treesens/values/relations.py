@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
+    AtLeast,
     CellSet,
     Constraint,
     Difference,
@@ -17,6 +19,7 @@ from treesens.compiler.query.query import (
     OneHot,
     Query,
     SameExcept,
+    parts_in,
 )
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueSum
 
@@ -30,7 +33,9 @@ def relates(constraint: Constraint) -> bool:
     """True if a constraint may depend on values inside cells."""
     if isinstance(constraint, AllOf | AnyOf):
         return any(relates(part) or isinstance(part, SameExcept) for part in constraint.parts)
-    return isinstance(constraint, Difference | ValueSum)
+    return isinstance(constraint, Difference | ValueSum) or (
+        isinstance(constraint, AtLeast) and bool(constraint.values)
+    )
 
 
 def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Constraint:
@@ -40,6 +45,10 @@ def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Co
         turned = tuple(replace(term, factor=-sign * term.factor) for term in goal.probability.terms)
         return replace(goal.probability, terms=turned, bound=-sign * value, strict=strict)
     terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
+    if goal.form.scores:
+        up = goal.form if goal.maximize else goal.form.negative()
+        values = tuple(replace(t, factor=-t.factor) for t in terms if isinstance(t, LinearTerm))
+        return AtLeast(up, LogRational(-sign * value), strict, "objective", values=values)
     if not goal.largest:
         return ValueSum(terms, sign * value, strict, "objective")
     parts = tuple(ValueSum((term,), sign * value, strict, "objective") for term in terms)
@@ -79,6 +88,23 @@ def places_named(constraint: Constraint) -> set[Place] | None:
             return set[Place]().union(*with_names) if len(with_names) == len(named) else None
         case _:
             return None
+
+
+def rows_with_values(constraints: Iterable[Constraint]) -> list[AtLeast]:
+    """All rows of scores and values, including those inside formulas."""
+    return [part for part in parts_in(constraints) if isinstance(part, AtLeast) and part.values]
+
+
+def firm_rows(constraints: Sequence[Constraint]) -> list[AtLeast]:
+    """All unconditional rows of scores and values."""
+    parts = [firm_rows(c.parts) if isinstance(c, AllOf) else [c] for c in constraints]
+    return [c for part in parts for c in part if isinstance(c, AtLeast) and c.values]
+
+
+def at_scores(row: AtLeast, scores: Fraction) -> ValueSum:
+    """The relation between values that a row of scores and values requires if the row's scores have this sum."""
+    terms = tuple(replace(term, factor=-term.factor) for term in row.values)
+    return ValueSum(terms, scores - row.bound.rational, row.strict, row.name)
 
 
 def relations_of(constraint: Difference | ValueSum) -> tuple[ValueSum, ...]:

@@ -16,8 +16,8 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array, IntegerArray, frozen
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.query import CellCost, LinearForm, Space
-from treesens.compiler.query.values import DistanceTerm, Place, Term
-from treesens.values.distance_costs import UNARY_SHIFT, cell_cost, pair_cost
+from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term
+from treesens.values.distance_costs import UNARY_SHIFT, cell_cost, cell_reaches, least_of_cells, pair_cost
 from treesens.values.radii import Layout, exact_distance, is_exact, layout_of
 
 _BITS = 58
@@ -147,6 +147,24 @@ def best_of_cells(space: Space, terms: Sequence[Term], upwards: bool) -> LinearF
         costs=tuple(replace(c, costs=frozen(c.costs * sign)) for c in costs) if upwards else costs,
         pairs=tuple(replace(p, costs=frozen(p.costs * sign, np.int64)) for p in pairs),
     )
+
+
+def greatest_of_cells(space: Space, terms: Sequence[LinearTerm], enough: Fraction) -> tuple[CellCost, ...]:
+    """The greatest values of terms over each cell, rounded up; above `enough`, the sum of all values does not matter.
+
+    Values are capped where they alone reach `enough`, so that domains without ends yield short numbers.
+    """
+    turned = [replace(term, factor=-term.factor) for term in terms]
+    least = [least_of_cells(t, cell_reaches(space, t.feature), space.legal[t.feature]) for t in turned]
+    lows = [min((-v for v in mine if v is not None), default=Fraction(0)) for mine in least]
+    more = max(Fraction(0), enough - sum(lows))
+    unit = Unit(max(0, UNARY_SHIFT - more.numerator.bit_length() + more.denominator.bit_length()))
+    costs = []
+    for term, mine, low in zip(terms, least, lows, strict=True):
+        whole = [unit.ceil(low if v is None else min(-v, low + more)) for v in mine]
+        exact = np.int64 if max(map(abs, whole)) < 1 << _BITS else object
+        costs.append(CellCost(term.point, term.feature, frozen(np.array(whole, exact)), unit.shift))
+    return tuple(costs)
 
 
 def costs_of_cells(costs: Sequence[CellCost]) -> CellCosts | None:

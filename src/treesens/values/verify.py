@@ -27,10 +27,11 @@ from treesens.compiler.query.evaluate import (
 )
 from treesens.compiler.query.predicted_classes import CLASS_ROW, blurred, rows_in, sure_classes, tied_point, told_apart
 from treesens.compiler.query.query import AtLeast, Constraint, ProbabilitySum, Query
-from treesens.compiler.query.rounding import in_every_order, in_some_order
+from treesens.compiler.query.rounding import harden, in_every_order, in_some_order
 from treesens.compiler.query.values import Place
 from treesens.values.concretise import NoValues, concretise
 from treesens.values.propagation import CHOICES
+from treesens.values.relations import rows_with_values
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,13 @@ def verify_cells(
     values = concretise(query, cells, near, pins, choices)
     if isinstance(values, NoValues):
         return Rejected(values.reason, none=values)
-    return verify_values(query, values, library_predict=library_predict)
+    found = verify_values(query, values, library_predict=library_predict)
+    if isinstance(found, Rejected) and found.numerical and rows_with_values(query.constraints):
+        # Other values in these cells may satisfy the rows by more than the library's rounding error.
+        clear = concretise(harden(query), cells, near, pins, choices)
+        again = found if isinstance(clear, NoValues) else verify_values(query, clear, library_predict=library_predict)
+        found = again if isinstance(again, Witness) else found
+    return found
 
 
 def verify_values(
@@ -124,7 +131,8 @@ def verify_values(
 
 
 def _rejected_by_library(query: Query, values: FloatArray, reason: str) -> Rejected:
-    return Rejected(reason, numerical=True, possible=may_hold_in_library(query, values))
+    possible = bool(rows_with_values(query.constraints)) or may_hold_in_library(query, values)
+    return Rejected(reason, numerical=True, possible=possible)
 
 
 def _predicted(query: Query, values: FloatArray, library_predict: Sequence[LibraryReplay]) -> list[Predicted | None]:

@@ -102,9 +102,8 @@ class Inputs:
     def _relation(self, relation: dict[str, Any]) -> bool:
         values = [self._value(*term) for term in relation["terms"]]
         known = [value for value in values if value is not None]
-        return len(known) == len(values) and _compared(
-            Fraction(relation["most"]) - sum(known, Fraction(0)), False, relation["strict"]
-        )
+        total = sum(known, self._sum(relation.get("scores", [])))
+        return len(known) == len(values) and _compared(Fraction(relation["most"]) - total, False, relation["strict"])
 
     def _value(self, factor: str, p: int, f: int, *distance: Any) -> Fraction | None:
         x = self.points[p][f]

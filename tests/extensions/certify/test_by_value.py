@@ -41,6 +41,7 @@ ONE, PAIR = "find a in m such that margin(a) >= 0.2; ", "find a, b in m such tha
 QUESTIONS = {
     "a sum": ONE + "a.f0 + a.f1 + a.f2 >= 2.5",
     "a strict sum": ONE + "a.f0 + 2 * a.f1 < 3.5; a.f0 + a.f1 > 2.5",
+    "scores and values": PAIR + "margin(a) - 2 * margin(b) >= 0.3 * b.f1 - a.f0 + 0.5; a.f1 - margin(a) > 0",
     "a difference": PAIR + "a.f0 <= b.f0 - 0.5; a.f1 >= b.f1 + 0.25",
     "the nearest row": ONE + "distance(a, row 0 of d, l2) <= 1.5; distance(a, row 1 of d, l1) >= 0.2",
     "two points": PAIR + "distance(a, b, l1) <= 0.9; distance(a, b, l2) >= 0.1",
@@ -51,8 +52,8 @@ QUESTIONS = {
     + "a.f0 <= b.f0 - 0.5 or (margin(a) >= 1 and prob(a) + prob(b) >= 1.1); a.f1 >= 1 or margin(b) <= -1",
 }
 SUMS = {
-    "a sum": 1, "a strict sum": 2, "a difference": 2, "the nearest row": 2, "two points": 2, "the largest": 6,
-    "few changes": 1, "probabilities": 2, "alternatives": 2,
+    "a sum": 1, "a strict sum": 2, "scores and values": 2, "a difference": 2, "the nearest row": 2, "two points": 2,
+    "the largest": 6, "few changes": 1, "probabilities": 2, "alternatives": 2,
 }  # fmt: skip
 """How many sums each names; the largest of three distances is below a limit if both differences of each are."""
 Document = dict[str, Any]
@@ -244,6 +245,10 @@ COUNTS: dict[str, tuple[str, Callable[[list[float], float, list[float]], bool]]]
         "margin(a) >= -9; distance(a, row 1 of d, l1) <= 1.25",
         lambda x, _p, row: distance(x, row) <= 1.25,
     ),
+    "scores and values": (
+        "margin(a) >= a.f0 + 0.5 * a.f1 - 1",
+        lambda x, p, _row: math.log(p / (1 - p)) >= x[0] + 0.5 * x[1] - 1,
+    ),
     "alternatives": ("a.f0 + a.f2 >= 3 or prob(a) >= 0.7", lambda x, p, _row: x[0] + x[2] >= 3 or p >= 0.7),
 }
 
@@ -272,6 +277,7 @@ PAIRS = {
     "a difference": "a = b except {f0, f2}; margin(b) - margin(a) >= 1; b.f0 <= a.f0 - 0.5",
     "alternatives": "a = b except {f0, f2}; margin(b) - margin(a) >= 1; b.f0 <= a.f0 - 0.5 or margin(b) >= 3",
     "a distance": "distance(a, b, l1) <= 0.3; margin(b) - margin(a) >= 1",
+    "scores and values": "a = b except {f0, f2}; margin(b) - margin(a) >= b.f0 - a.f0 + 1.7",
 }
 
 

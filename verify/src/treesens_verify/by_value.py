@@ -104,10 +104,11 @@ class Given:
         return can_hit(apart, cavities["width"])
 
     def relation(self, relation):
-        """A sum of values; a term of a missing value has no value."""
+        """A sum of values and scores; a term of a missing value has no value."""
         values = [self.value(*term) for term in relation["terms"]]
         if None in values:
             return False
+        values.append(self.sum_of(relation.get("scores", [])))
         total, most = sum(values), fraction(relation["most"])
         return total < most if relation["strict"] else total <= most
 

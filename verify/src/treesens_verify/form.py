@@ -141,7 +141,8 @@ def check_further(statement, models, asked):
             require(len(set(limit["features"])) == len(limit["features"]), "a feature is counted twice")
             require(type(limit[end]) is int and limit[end] >= -1, "a limit of changes is no whole number from -1 on")
     for relation in listed(asked.get("values", []), "sums of values"):
-        parts(relation, {"terms", "most", "strict"}, "a sum of values")
+        parts(relation, {"terms", "most", "strict"}, "a sum of values", ["scores"])
+        check_scores(relation.get("scores", []), outputs)
         check_limit(relation, "most", "a sum of values")
         for term in listed(relation["terms"], "a sum of values"):
             check_value(term, len(points), features, kind)

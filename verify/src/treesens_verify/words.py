@@ -172,8 +172,9 @@ class Words:
         return f"{' + '.join(terms) or '0'} {'>' if row['strict'] else '>='} {row['bound']['rational']}{logs}"
 
     def relation(self, relation):
-        """A sum of values. A missing value makes a sum false, except for a distance."""
+        """A sum of values and scores. A missing value makes a sum false, except for a distance."""
         terms = [f"{c} * {self.value(p, f, *distance)}" for c, p, f, *distance in relation["terms"]]
+        terms += [f"{c} * {self.score(p, o)}" for c, p, o in relation.get("scores", [])]
         return f"{' + '.join(terms) or '0'} {'<' if relation['strict'] else '<='} {relation['most']}"
 
     def value(self, p, f, other=None, unit=None, power=1):

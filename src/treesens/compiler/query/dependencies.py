@@ -49,7 +49,7 @@ def decided_by_cells(constraint: Constraint) -> bool:
             return all(map(decided_by_cells, constraint.parts))
         case AtLeast(form=form):
             steps = [s for level in form.levels for s in (level.below, level.above) if s is not None]
-            return not form.changes and all(map(decided_by_cells, steps))
+            return not (form.changes or constraint.values) and all(map(decided_by_cells, steps))
         case CellSet() | ProbabilitySum() | OneHot() | AvoidBoxes() | AvoidCavities():
             return True
         case SameExcept() | Difference() | ValueSum():

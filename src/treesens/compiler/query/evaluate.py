@@ -29,7 +29,7 @@ from treesens.compiler.query.query import (
     SameExcept,
     parts_in,
 )
-from treesens.compiler.query.values import Place, ValueSum
+from treesens.compiler.query.values import Place, ValueSum, sum_of
 from treesens.errors import InternalError
 
 
@@ -71,9 +71,14 @@ def scores_of_margins(query: Query, margins: list[NDArray[Any]]) -> tuple[tuple[
     )
 
 
+def scores_value(form: LinearForm, x: Inputs) -> Fraction:
+    """The exact value of a form's scores."""
+    return sum((t.coefficient * x.scores[t.point][t.output] for t in form.scores), Fraction(0))
+
+
 def form_value(form: LinearForm, x: Inputs) -> Fraction:
     """The exact value of a linear form."""
-    total = sum((t.coefficient * x.scores[t.point][t.output] for t in form.scores), Fraction(0))
+    total = scores_value(form, x)
     for cost in form.costs:
         total += Unit(cost.shift).value(cost.costs[x.cells[cost.point, cost.feature]])
     for change in form.changes:
@@ -99,7 +104,7 @@ def objective_form_value(objective: Objective, x: Inputs) -> Fraction:
     if not objective.values:
         return form_value(objective.form, x)
     parts = [term.value([x.at(place) for place in term.places]) or Fraction(0) for term in objective.values]
-    return max(parts, default=Fraction(0)) if objective.largest else sum(parts, Fraction(0))
+    return max(parts, default=Fraction(0)) if objective.largest else sum(parts, scores_value(objective.form, x))
 
 
 def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
@@ -109,8 +114,13 @@ def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
 
 
 def _compared(constraint: AtLeast, x: Inputs) -> tuple[Fraction, bool, tuple[Fraction, Fraction]]:
-    """The value of the form; Whether the value satisfies the bound; and an enclosure of the bound that decides this."""
+    """The value of the row; whether the value satisfies the bound; and an enclosure of the bound that decides this."""
     value = form_value(constraint.form, x)
+    if constraint.values:
+        inside = sum_of(constraint.values, x.at)
+        if inside is None:
+            return value, False, constraint.bound.enclose(128)  # a missing value satisfies no relation
+        value = scores_value(constraint.form, x) + inside
     bits = 128
     while True:
         low, high = constraint.bound.enclose(bits)

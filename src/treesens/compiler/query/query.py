@@ -1,8 +1,9 @@
 """The typed question: points over a grid of cells, constraints, objective. Immutable, with all names resolved.
 
 The cells of a `Space` come from the thresholds of all models of the question, refined by its constants: every constraint is a
-statement about cells (docs/semantics.md). `Difference` and `ValueSum` are exceptions, since they relate values: on cells they
-mean "some values in these cells satisfy the relation", and values are chosen when the answer is built (`concretise.py`).
+statement about cells (docs/semantics.md). `Difference`, `ValueSum` and an `AtLeast` with values are exceptions, since they
+relate values: on cells they mean "some values in these cells satisfy the relation", and values are chosen when the answer is
+built (`concretise.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from treesens.compiler.query.domain import Domain
 from treesens.compiler.query.exact_sums import Value
 from treesens.compiler.query.forest import ForestTerm
 from treesens.compiler.query.share import ShareAsked
-from treesens.compiler.query.values import DistanceTerm, Place, Term, ValueSum
+from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueSum
 
 Scores: TypeAlias = Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fraction]]
 """Raw sums by point and output."""
@@ -138,6 +139,16 @@ class LinearForm(ArrayRecord):
     levels: Sequence[Level] = ()
     forests: tuple[ForestTerm, ...] = ()
 
+    def negative(self) -> LinearForm:
+        """The negated form of scores, cell costs, changes and forests."""
+        return replace(
+            self,
+            scores=tuple(replace(t, coefficient=-t.coefficient) for t in self.scores),
+            costs=tuple(replace(c, costs=frozen(-c.costs)) for c in self.costs),
+            changes=tuple(replace(c, coefficient=-c.coefficient) for c in self.changes),
+            forests=tuple(replace(t, coefficient=-t.coefficient) for t in self.forests),
+        )
+
 
 @dataclass(frozen=True)
 class SameExcept:
@@ -171,13 +182,18 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class AtLeast(ArrayRecord):
-    """form >= bound (> bound if strict). `shown` is the row's probability statement, if the library compares probabilities."""
+    """form >= bound (> bound if strict). `shown` is the row's probability statement, if the library compares probabilities.
+
+    If `values` is not empty, the row is about the form's scores plus these terms, and the form's costs are the greatest values
+    that cells allow: cells without an answer violate the row over cells, and values are chosen when the answer is built.
+    """
 
     form: LinearForm
     bound: LogRational
     strict: bool = False
     name: str = "linear"
     shown: Shown | None = None
+    values: tuple[LinearTerm, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -398,8 +414,8 @@ class Objective(ArrayRecord):
     """Maximise or minimise a linear form, or the distance to the nearest row of a table (with an empty `form`).
 
     `kind` is one of KINDS and defines the value: form * unit + offset, or the square root for a "distance l2". If `values` is
-    not empty, the objective is the sum (or, if `largest`, the maximum) of these terms, and the form is the best value that
-    cells allow: the form bounds the objective, and the values of an answer are chosen close to this bound.
+    not empty, the objective is the sum (or, if `largest`, the maximum) of these terms and of the form's scores, and the form is
+    the best value that cells allow: it bounds the objective, and the values of an answer are chosen close to this bound.
     """
 
     KINDS: ClassVar[tuple[str, ...]] = (
@@ -409,6 +425,7 @@ class Objective(ArrayRecord):
         "probability",
         "changes",
         "features",
+        "margins and features",
         "distance l0",
         "distance l1",
         "distance l2",

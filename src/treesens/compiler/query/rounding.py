@@ -214,17 +214,19 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
         # The slope of a sigmoid is p (1 - p), which is least at the bound or, for several sigmoids, at the largest score.
         alone = ensemble.link.is_share or ensemble.n_outputs == 1
         unit = unit_of(term, whole)
-        largest = abs(float(row.bound)) / float(unit) if alone else largest_score(ensemble)
+        largest = abs(float(row.bound)) / float(unit) if alone else float(largest_score(ensemble)) * 1.001
         flatness = Fraction(ensemble.link.flatness(largest))
         hidden += unit * resolution_of(ensemble) * (2 + flatness)
     return hidden
 
 
-def largest_score(ensemble: Ensemble) -> float:
-    """An upper bound on the absolute score of a model."""
-    largest = np.zeros(ensemble.n_trees)
-    np.maximum.at(largest, ensemble.leaf_tree, np.abs(ensemble.leaf_contribution).max(axis=1))
-    return float(largest.sum() + np.abs(ensemble.base).max()) * 1.001
+def largest_score(ensemble: Ensemble) -> Fraction:
+    """An upper bound on the absolute raw sums of a model, and therefore on its scores."""
+    exact = ensemble.scaled_contributions
+    sizes = np.abs(exact.values).max(axis=1)
+    largest = np.zeros(ensemble.n_trees, sizes.dtype)
+    np.maximum.at(largest, ensemble.leaf_tree, sizes)
+    return sum(map(int, largest)) * exact.step + ensemble.average * max(abs(Fraction(float(b))) for b in ensemble.base)
 
 
 def _ensemble(query: Query, point: int) -> Ensemble:

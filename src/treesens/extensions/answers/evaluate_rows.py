@@ -32,6 +32,7 @@ from treesens.compiler.query.query import (
 )
 from treesens.compiler.query.values import DistanceTerm, ValueSum
 from treesens.errors import InternalError
+from treesens.values.relations import at_scores
 
 _CHUNK = 4096
 
@@ -158,6 +159,9 @@ def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
             return np.asarray(((left == right) | (np.isnan(left) & np.isnan(right))).all(axis=1), bool)
         case CellSet():
             return np.asarray(constraint.mask[x.cells[constraint.point, :, constraint.feature]], bool)
+        case AtLeast() if constraint.values:
+            total, shift, whole = form_values(LinearForm(constraint.form.scores), x)
+            return _sums_hold([at_scores(constraint, Fraction(int(t), whole << shift)) for t in total], x)
         case AtLeast():
             total, shift, whole = form_values(constraint.form, x)
             least = (constraint.bound * Fraction(whole)).ceil(shift, strict=constraint.strict)
@@ -171,9 +175,7 @@ def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
         case ValueSum() if all(isinstance(t, DistanceTerm) and t.unordered for t in constraint.terms):
             return _sum_of_changes(constraint, x)
         case ValueSum():
-            columns = {place: x.values[place[0], :, place[1]].tolist() for place in constraint.places}
-            held = [constraint.holds({at: of[i] for at, of in columns.items()}.__getitem__) for i in range(len(x))]
-            return np.array(held, bool)
+            return _sums_hold([constraint] * len(x), x)
         case AvoidBoxes():
             return np.array([avoids(constraint, cells) for cells in x.cells[constraint.point]], bool)
         case AvoidCavities():
@@ -190,6 +192,14 @@ def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
             return result
         case _:
             assert_never(constraint)
+
+
+def _sums_hold(relations: Sequence[ValueSum], x: ManyInputs) -> BoolArray:
+    """True for rows that satisfy their relation, bool[rows]; all relations have the same places."""
+    places = relations[0].places if relations else ()
+    columns = {place: x.values[place[0], :, place[1]].tolist() for place in places}
+    held = [one.holds({at: of[i] for at, of in columns.items()}.__getitem__) for i, one in enumerate(relations)]
+    return np.array(held, bool)
 
 
 def _sum_of_changes(relation: ValueSum, x: ManyInputs) -> BoolArray:

@@ -95,7 +95,7 @@ class RegionFinder:
                     self.supported &= len(sets) == len(constraint.parts)
                 case AvoidBoxes():
                     self.cavities.append(constraint)
-                case AtLeast() if not (constraint.form.changes or constraint.form.pairs or constraint.form.levels):
+                case AtLeast(form=form, values=()) if not (form.changes or form.pairs or form.levels):
                     self.rows.append(constraint)
                 case _:
                     self.supported = False

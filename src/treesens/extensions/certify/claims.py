@@ -20,14 +20,12 @@ from treesens.compiler.query.known_cavities import all_cavities_in
 from treesens.compiler.query.query import (
     AvoidCavities,
     CellSet,
-    Difference,
     ProbabilitySum,
     Query,
     RowSet,
     parts_in,
     pinned,
 )
-from treesens.compiler.query.values import ValueSum
 from treesens.compiler.result import Ranked, Result, RowCount
 from treesens.data.rows import cells_of_rows
 from treesens.extensions.answers.top import Apart
@@ -37,12 +35,13 @@ from treesens.extensions.certify.produce import existence, reached
 from treesens.extensions.certify.statement import NoCertificate, ensembles_of, set_of_cells
 from treesens.extensions.certify.together import Claim, Part, each, open_claim
 from treesens.extensions.certify.whole import unsaid, whole_of, whole_of_inputs
+from treesens.values.relations import relates
 from treesens.values.verify import Witness
 
 MOST_ROWS = 1000
 """Maximum number of rows that are proved one by one."""
 
-_BY_VALUE = (AvoidCavities, Difference, ProbabilitySum, ValueSum)
+_BY_VALUE = (AvoidCavities, ProbabilitySum)
 """Constraints for which the bounds of cells are too weak; for questions about one point, rows are checked by value."""
 
 MOST_TRIED = 20_000
@@ -99,7 +98,8 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
         yield open_claim(title, f"more than {MOST_ROWS} rows are not proved one by one")
         return
     bare = replace(query, rows=None, objective=None)
-    if len(query.points) == 1 and any(isinstance(c, _BY_VALUE) for c in parts_in(query.constraints)):
+    named = parts_in(query.constraints)
+    if len(query.points) == 1 and any(isinstance(c, _BY_VALUE) or relates(c) for c in named):
         told = f" {count.at_least} are an answer"
         models = tuple(ensembles_of(bare))
         yield Claim(title, "answers", say=lambda _: _looked_at(bare, rows), models=models, told=told)

@@ -131,7 +131,7 @@ def refutation(
 def _said_by_objective(query: q.Query, extra: tuple[q.AtLeast, ...]) -> list[ValueSum]:
     """For each row from `beyond`: the relation stating that an objective over values is beyond the row's limit."""
     goal = query.objective
-    if goal is None or not goal.values or goal.form.pairs or goal.largest:
+    if goal is None or not goal.values or goal.form.pairs or goal.form.scores or goal.largest:
         return []
     sign = -1 if goal.maximize else 1
     terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
@@ -211,18 +211,7 @@ def _signed(goal: q.Objective) -> q.LinearForm:
     form = goal.form
     if goal.maximize or form.pairs or form.levels:
         return form  # `statement_of` refuses forms of pairs and levels by name
-    return negative(form)
-
-
-def negative(form: q.LinearForm) -> q.LinearForm:
-    """The negated form of scores, cell costs and changes."""
-    return replace(
-        form,
-        scores=tuple(replace(t, coefficient=-t.coefficient) for t in form.scores),
-        costs=tuple(replace(c, costs=-c.costs) for c in form.costs),
-        changes=tuple(replace(c, coefficient=-c.coefficient) for c in form.changes),
-        forests=tuple(replace(t, coefficient=-t.coefficient) for t in form.forests),
-    )
+    return form.negative()
 
 
 def _document(statement: Statement, query: q.Query, claim: str) -> dict[str, Any]:

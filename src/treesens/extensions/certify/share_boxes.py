@@ -26,7 +26,6 @@ from treesens.compiler.result import Result, Verdict
 from treesens.extensions.certify.answers import certified_none
 from treesens.extensions.certify.cases import flat
 from treesens.extensions.certify.draws import Draws
-from treesens.extensions.certify.produce import negative
 from treesens.extensions.certify.statement import NoCertificate, learnt_of, set_of_cells
 from treesens.extensions.certify.together import Claim, Part, known
 from treesens.extensions.certify.whole import whole_of
@@ -148,7 +147,7 @@ class _Boxes:
 
     def _missing(self, row: AtLeast, sets: Sequence[CellSet]) -> Query:
         """The question whose answers are in the given sets and violate a row."""
-        missed = replace(row, form=negative(row.form), bound=-row.bound, strict=not row.strict)
+        missed = replace(row, form=row.form.negative(), bound=-row.bound, strict=not row.strict)
         return replace(self.query, constraints=(*self.rest, *sets, missed))
 
     def _cut(self, box: _Box, shown: Witness, row: AtLeast, missing: Witness) -> None:

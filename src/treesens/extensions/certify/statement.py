@@ -249,6 +249,8 @@ class _Parts:
             case q.AtLeast() if is_plain(constraint.form):
                 self.rows.append(self._row(constraint))
                 self.kept_rows.append(constraint)
+                if constraint.values:
+                    self.left_out.append(f"the values of `{constraint.name}` inside cells")
             case q.AvoidBoxes():
                 self._avoid(constraint)
             case q.OneHot():
@@ -365,6 +367,8 @@ def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
 
 def _as_stated(constraint: q.Constraint) -> q.Constraint:
     """The constraint without the parts that a statement omits; a relation between values keeps only its orders."""
+    if isinstance(constraint, q.AtLeast):
+        return replace(constraint, values=())
     if isinstance(constraint, ValueSum) and not is_order(constraint):
         return replace(constraint, limit=Fraction(0), strict=False)
     if isinstance(constraint, q.Difference) and not is_order(constraint):

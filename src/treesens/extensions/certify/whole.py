@@ -52,6 +52,7 @@ from treesens.extensions.certify.sums import sums_of, with_cell_rows
 from treesens.extensions.formats.links.calibration import Isotonic, Learnt
 from treesens.extensions.formats.links.curve_sums import Curve
 from treesens.extensions.formats.links.quotients import Quotient
+from treesens.values.relations import at_scores
 from treesens.values.stated_changes import counted_changes, least_changes
 from treesens.values.verify import Witness
 
@@ -107,6 +108,10 @@ def _unsaid(constraint: Constraint) -> str:
             return ""
 
 
+def _is_by_value(constraint: Constraint) -> bool:
+    return isinstance(constraint, AvoidCavities) or (isinstance(constraint, AtLeast) and bool(constraint.values))
+
+
 def _is_said(row: ProbabilitySum) -> bool:
     """True if each term of a sum is a share of a softmax, a line, a sigmoid, or an isotonic function of one score."""
     return all(isinstance(term, Probability | Linear) for term in row.terms)
@@ -134,9 +139,9 @@ class _Further:
 
     def statement(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
         """The statement, with bounds of single cells for sums and without the constraints that a statement cannot express. With
-        `in_cells=False`, known cavities are omitted too, because all cavities are checked.
+        `in_cells=False`, known cavities and rows of values are omitted too, because cavities and values are checked.
         """
-        constraints = (c for c in flat(constraints) if self.in_cells or not isinstance(c, AvoidCavities))
+        constraints = (c for c in flat(constraints) if self.in_cells or not _is_by_value(c))
         asked = replace(self.query, constraints=tuple(constraints), objective=None)
         asked = with_cell_rows(asked) if self.in_cells else asked
         return statement_of((self.combined and with_combined_rows(asked)) or asked, learnt=self.learnt).text
@@ -158,6 +163,10 @@ class _Further:
                 found["values"].append(_values(constraint))
             elif isinstance(constraint, Difference) and not is_order(constraint):
                 found["values"] += map(_values, sums_of(constraint))
+            elif isinstance(constraint, AtLeast) and constraint.values:
+                turned = [replace(t, coefficient=-t.coefficient) for t in constraint.form.scores]
+                scores = {"scores": scores_of(self.query, turned)}
+                found["values"].append(_values(at_scores(constraint, Fraction(0))) | scores)
             elif isinstance(constraint, ProbabilitySum) and _is_said(constraint):
                 found["chances"].append(self._chance(constraint))
         return found

@@ -102,7 +102,7 @@ def _sort_in(said: _Said, constraint: Constraint, groups: Groups) -> None:
 def _not_counted() -> UsageError:
     return UsageError(
         "shares need constraints on scores, on single features or on typicality, without alternatives",
-        remedy="leave out relations between features, distances, likelihoods, cavities and `or`",
+        remedy="leave out relations of features (also with margins), distances, likelihoods, cavities and `or`",
     )
 
 

@@ -248,7 +248,7 @@ class Combinations:
 
     def best_of_objective(self, goal: Objective) -> tuple[Exact, int]:
         """The objective at the best values of every combination, or an optimistic bound on the objective."""
-        if not goal.values:
+        if not goal.values or goal.form.scores:
             return self.best_of_form(goal.form, upwards=goal.maximize)
         if not goal.largest:
             total, denominator, _ = self._best_sum(canonical_terms(goal.values, self.roots), upwards=goal.maximize)

@@ -24,7 +24,7 @@ from treesens.extensions.methods.decide_values import Inside, bound_objective, d
 from treesens.extensions.methods.enumerate_groups import enumerate_groups
 from treesens.values.concretise import Alternatives, NoValues, alternatives_of, concretise
 from treesens.values.objective_ranges import Range, objective_range
-from treesens.values.relations import better_than
+from treesens.values.relations import better_than, rows_with_values
 from treesens.values.verify import Rejected, Witness, may_hold_in_library, verify_cells, verify_values
 
 _FEW = 8
@@ -266,6 +266,8 @@ class Enumeration:
     def library_agrees(self) -> bool:
         """True if the library's own arithmetic certainly accepts no combination, for any tie-break of probabilities."""
         query = self.query
+        if rows_with_values(query.constraints):
+            return False  # the library's verdict depends on values that are not all tried
         loose = replace(soften(query), objective=None)
         alive = self.combinations.all_of(loose.constraints)
         for number in np.flatnonzero(alive):

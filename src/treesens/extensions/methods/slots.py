@@ -14,7 +14,17 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array
-from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Difference, OneHot, Query, SameExcept, Space
+from treesens.compiler.query.query import (
+    AllOf,
+    AnyOf,
+    AtLeast,
+    Constraint,
+    Difference,
+    OneHot,
+    Query,
+    SameExcept,
+    Space,
+)
 from treesens.compiler.query.values import Place, ValueRange, ValueSum
 from treesens.values.distance_costs import cell_reaches
 
@@ -96,6 +106,8 @@ def _related(constraint: Constraint, features: int, *, firm: bool = True) -> set
             return {(constraint.left, constraint.feature), (constraint.right, constraint.other)}
         case ValueSum():
             return set(constraint.places)
+        case AtLeast(values=values):
+            return {(term.point, term.feature) for term in values}
         case SameExcept() if not firm:
             return {(constraint.left, f) for f in range(features) if f not in constraint.varied}
         case _:

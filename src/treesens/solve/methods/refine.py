@@ -42,7 +42,7 @@ _SHARE = 0.25
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
 """Distances, in widths, to try first: thresholds are crossed between adjacent floats, or features have few values."""
 _NOTE = "found through a stronger question: features bounded one by one"
-_VALUES = ("changes", "features", "distance l0", "distance l1", "distance l2", "distance linf")
+_VALUES = ("changes", "features", "margins and features", "distance l0", "distance l1", "distance l2", "distance linf")
 
 
 @dataclass
@@ -194,13 +194,13 @@ class _Refinement:
     def _closer(self, result: Result) -> Result:
         """Approaches the best answer: finer ladders, then questions for still better values."""
         goal = self.query.objective
-        while goal is not None and self.budget.worthwhile and (objective := _open(result)) is not None:
+        while goal is not None and self.budget.worthwhile and (objective := _open(goal, result)) is not None:
             if goal.zoom is not None:
                 finer = replace(
                     self.query, objective=goal.zoom(*sorted(map(Fraction, (objective.value, objective.bound or 0))))
                 )
                 result = _joined(result, self._search(finer))
-                after = _open(result)
+                after = _open(goal, result)
                 if after is None or (after.gap or 0) < (objective.gap or 0) * 0.9:
                     continue
             if not goal.values:
@@ -232,14 +232,15 @@ class _Refinement:
         return None if joined.objective == result.objective else joined
 
 
-def _open(result: Result) -> ObjectiveValue | None:
-    """The objective of an answer whose value and bound are not yet close, or None."""
+def _open(goal: Objective, result: Result) -> ObjectiveValue | None:
+    """The objective of an answer whose value and bound are not yet close in units of the form, or None."""
     objective = result.objective
     if result.verdict is not Verdict.FOUND or objective is None or objective.bound is None:
         return None
     if objective.kind not in _VALUES:
         return None
-    close = CLOSE if objective.kind != "distance l2" else CLOSE / max(CLOSE, abs(objective.value))
+    close = float(goal.unit) * CLOSE
+    close = close if objective.kind != "distance l2" else close / max(CLOSE, abs(objective.value))
     return objective if abs(objective.value - objective.bound) > close else None
 
 
