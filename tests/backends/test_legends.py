@@ -132,6 +132,7 @@ def point_of(said: list[tuple[str, str, bool]], name: str) -> np.ndarray:
     return point
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("target", [name for name in FORMATS if name not in {"cnf", "wcnf"}])  # which hold no scores
 @pytest.mark.parametrize(("pipeline", "goal"), [("independent", ""), ("kant", "  maximize margin(a) - margin(b)\n")])
 def test_a_solution_read_through_the_legend_is_an_answer_in_the_library(

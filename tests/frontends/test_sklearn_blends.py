@@ -143,6 +143,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", CASES)
 def test_the_kit_finds_no_difference(case: str) -> None:
     model = ts.load(fitted(case))

@@ -31,6 +31,7 @@ def made(name: str) -> Any:
     return MODELS[name]()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", MODELS)
 def test_trained_models_are_read_exactly(name: str) -> None:
     loaded = load(made(name))

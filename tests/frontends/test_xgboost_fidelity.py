@@ -40,6 +40,7 @@ def test_trained_models_are_read_exactly(name: str, form: str, tmp_path: Path) -
     conformance.check(loaded, rows=200).raise_if_wrong()
 
 
+@pytest.mark.sampled
 @needs_bench
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_the_papers_models_are_read_exactly(path: Path) -> None:

@@ -164,6 +164,7 @@ def claim(document: dict[str, Any], row: list[float | None], output: int, sign: 
     return whole | {"inputs": [row], "statement": statement}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", MODELS)
 def test_the_trees_file_is_faithful_to_the_library(name: str, tmp_path: Path) -> None:
     path, margins = MODELS[name](tmp_path)

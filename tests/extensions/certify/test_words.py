@@ -281,6 +281,7 @@ def plain(item: Any) -> Any:
     return float(item) if isinstance(item, int) and not isinstance(item, bool) else item
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", claims())
 def test_every_change_of_a_claim_changes_its_words(kind: str) -> None:
     claim, parts = claims()[kind]

@@ -69,6 +69,7 @@ def test_catboost_has_no_other_fields(name: str, tmp_path: Path) -> None:
     check_document(CATBOOST, json.loads(_catboost(name, tmp_path)), name)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", trained_sklearn.MODELS)
 def test_scikit_learn_has_no_other_attributes(name: str) -> None:
     assert unknown_attributes(trained_sklearn.MODELS[name]()) == []

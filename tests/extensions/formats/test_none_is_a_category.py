@@ -65,6 +65,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("lost", [None, np.nan], ids=["None", "NaN"])
 def test_a_missing_value_is_the_one_of_the_training(name: str, lost: object) -> None:

@@ -68,6 +68,7 @@ def key_is(key: str, label: str) -> bool:
     return key in (f"probability({label})", f"probability_{label}", f"target_probability_{label}")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FILES)
 def test_jpmml_itself_says_the_same_on_every_threshold(name: str) -> None:
     pytest.importorskip("jpmml_evaluator", reason="pip install jpmml-evaluator jpype1 (AGPL), and Java")

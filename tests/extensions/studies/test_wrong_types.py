@@ -59,6 +59,7 @@ def error_of(call: Any, *given: Any, **arguments: Any) -> ts.errors.TreesensErro
     return None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("study", "option"), OPTIONS)
 def test_what_an_option_cannot_be_is_an_error_of_its_user(
     study: str, option: str, case: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
