@@ -31,6 +31,7 @@ from treesens.compiler.query.values import ValueSum
 from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import FORMATS, libraries_of
+from treesens.grammar.printing.printer import question_text
 from treesens.grammar.tree import ast
 
 if TYPE_CHECKING:
@@ -326,7 +327,7 @@ def _question(
         objective=aim(space) if aim else None,
         expect=expected_words(find.expect),
         varied=tuple(inputs.names[f] for f in varied),
-        text=node.span.text,
+        text=question_text(node),
         rows=rows,
         top=top.number.value if top else 1,
         diverse=top.diverse if top else False,

@@ -25,6 +25,8 @@ _SYMBOLS: Final[dict[type[ast.Node], tuple[types.SymbolKind, str]]] = {
     ast.Measure: (types.SymbolKind.Constant, "measure"),
     ast.Decision: (types.SymbolKind.Enum, "decision"),
     ast.Query: (types.SymbolKind.Function, "query"),
+    ast.Let: (types.SymbolKind.Constant, "number"),
+    ast.Define: (types.SymbolKind.Function, "definition"),
 }
 
 
@@ -111,7 +113,7 @@ def add_navigation(server: SensServer, documents: Documents) -> None:
         page = _page(documents, params.text_document.uri)
         found = []
         for node in page.file.declarations:
-            if isinstance(node, ast.OneHot | ast.DomainFrom):
+            if isinstance(node, ast.OneHot | ast.DomainFrom | ast.Include):
                 continue  # these nodes declare no name
             kind, word = _SYMBOLS[type(node)]
             found.append(types.DocumentSymbol(node.name.text, kind, page.range(node), page.range(node.name), word))

@@ -1,11 +1,11 @@
 """The starts of declarations and conjuncts, the only two uses of line breaks in a `.sens` file.
 
-1. A declaration starts on a new line, with its word (`model`, `data`, `feature`, `onehot`, `domain`, `measure`,
-   `decision`, `query`, `for each`).
-2. Between `such that` and the objective, a line break (or `;`) separates two conjuncts, unless the text is inside brackets, the
-line ends with an incomplete construct (an operator, a comma, `except`, `and`), or the next line starts with a continuation (an
-operator, `and`, `or`, `except`, `by`, `in`). A line that starts with `-` continues the previous line only if the previous line
-is not yet a complete conjunct.
+1. A declaration starts on a new line, with its word (`include`, `let`, `param`, `define`, `model`, `data`, `feature`, `onehot`,
+   `domain`, `measure`, `decision`, `query`, `for each`).
+2. Between `such that` and the objective, and in a definition, a line break (or `;`) separates two conjuncts, unless the text
+is inside brackets, the line ends with an incomplete construct (an operator, a comma, `except`, `and`), or the next line starts
+with a continuation (an operator, `and`, `or`, `except`, `by`, `in`). A line that starts with `-` continues the previous line
+only if the previous line is not yet a complete conjunct.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Final
 
+from treesens.grammar.constructs.registry import functions, predicate
 from treesens.grammar.parsing.terminals import keywords, operators
 from treesens.grammar.tree.words import DECLARATIONS, ENDS_OPEN
 
@@ -46,6 +47,13 @@ def starts_line(tokens: list[Token], index: int) -> bool:
     return index == 0 or (tokens[index].line or 0) > (tokens[index - 1].end_line or 0)
 
 
+def starts_constraints(tokens: list[Token], index: int) -> bool:
+    """True if constraints follow this token of a declaration: after `such that`, and after the `=` of a definition."""
+    if tokens[0].type == "DEFINE":
+        return tokens[index].type == "EQUAL" and [t.type for t in tokens[:index]].count("EQUAL") == 0
+    return tokens[index].type == "THAT" and index > 0 and tokens[index - 1].type == "SUCH"
+
+
 def may_start(tokens: list[Token], index: int) -> bool:
     """True if a conjunct may start with this token; `not` may start a conjunct, but `not in` continues a conjunct."""
     if tokens[index].type == "NOT":
@@ -61,14 +69,52 @@ def may_end(token: Token) -> bool:
 def mark_names(tokens: list[Token]) -> list[Token]:
     """Marks as names those words of the language that can only be names: in `a.class`, `except row`, `a.job = none`."""
     marked = list(tokens)
+    for index in _constraints_by_name(tokens):
+        marked[index] = marked[index].update(type="PREDICATE")
     for index in range(1, len(marked)):
         before, token = marked[index - 1], marked[index]
         after_dot = before.type == "DOT" and (token.type in ("FUNCTION", "PREDICATE") or is_word(token))
         on_line = token.line == before.line
+        negates = token.type == "NOT" and index + 1 < len(marked) and may_start(marked, index + 1)
+        negates = negates and marked[index + 1].line == token.line
         as_value = before in ("=", "!=") and on_line and token.type not in ("ROW", "INF") and is_word(token)
+        as_value = as_value and not negates
         if after_dot or as_value or (before.type in ("EXCEPT", "OF") and is_word(token)):
             marked[index] = token.update(type="NAME")
     return marked
+
+
+def _constraints_by_name(tokens: list[Token]) -> list[int]:
+    """The calls of plug-ins' predicates, and of other unknown names by themselves: no operator is next to these calls."""
+    calls = [i for i, token in enumerate(tokens) if token.type == "FUNCTION" and str(token) not in functions()]
+    calls = [i for i in calls if str(tokens[i]) not in keywords()]
+    after: dict[int, int] = {}  # for each round bracket, the first token after the call that is not `)`
+    opened: list[int] = []
+    follows = len(tokens)
+    for index in range(len(tokens) - 1, -1, -1) if calls else ():
+        if tokens[index].type == "RPAR":
+            opened.append(follows)
+        else:
+            follows = index
+            if tokens[index].type == "LPAR" and opened:
+                after[index] = opened.pop()
+    found = []
+    for index in calls:
+        before, end = tokens[index - 1].type if index else "", after.get(index + 1, len(tokens))
+        continued = end < len(tokens) and tokens[end].type in _CONTINUES
+        continued = continued and not (tokens[end].type == "MINUS" and starts_line(tokens, end))
+        negated = [token.type for token in tokens[end : end + 2]] == ["NOT", "IN"]
+        alone = before not in _BEFORE_QUANTITY and not continued and not negated
+        if before == "DEFINE" or alone or predicate(str(tokens[index])) is not None:
+            found.append(index)
+    return found
+
+
+_CONTINUES: Final = ("ORDER", "EQUAL", "PLUS", "MINUS", "TIMES", "OVER", "IN", "COMMA")
+_BEFORE_QUANTITY: Final = (
+    *("ORDER", "EQUAL", "PLUS", "MINUS", "TIMES", "OVER", "COMMA"),
+    *("AVOID", "EXPECT", "MAXIMIZE", "MINIMIZE", "DOT"),
+)
 
 
 def declarations(tokens: list[Token]) -> list[list[Token]]:
@@ -107,10 +153,12 @@ def _has_shape(tokens: list[Token], index: int) -> bool:
     """True if the line looks like a declaration, even with a misspelt word."""
     word, *after = tokens[index : index + 3]
     kinds = [t.type for t in after]
-    named = len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON")
-    if named and word.type in ("NAME", "MODEL", "DATA", "FEATURE", "MEASURE", "QUERY"):
+    named = len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON", "EQUAL")
+    if named and kinds[1] != "EQUAL" and word.type in ("NAME", "MODEL", "DATA", "FEATURE", "MEASURE", "QUERY"):
         return True
     if len(after) == 2 and is_name(after[0]) and (word.type, kinds[1]) == ("DECISION", "OF"):
+        return True
+    if named and word.type in ("LET", "PARAM"):
         return True
     if kinds[:1] in (["LBRACE"], ["FROM"]):
         return (is_word(word) and str(word) in DECLARATIONS) or near_declaration(word) is not None
