@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -276,63 +277,57 @@ class _Expander:
                 raise self.fail("E114", f"`{name.text}` hides {what}", name.span, "rename one of the two")
 
     def query(self, node: ast.Query, read: set[str]) -> Iterator[ast.Query]:
-        """The queries that a query makes, one for each combination of numbers of its `for each`."""
+        """The queries that a query makes, one for each combination of the numbers in its loops."""
         self.read = set(read)
-        sweeps = [self._sweep(sweep) for sweep in node.sweeps]
-        counted = [
-            (sweep, numbers) for sweep, numbers in zip(node.sweeps, sweeps, strict=True) if isinstance(numbers, list)
-        ]
-        kept = tuple(sweep for sweep in sweeps if isinstance(sweep, ast.Each))
-        bound: list[str] = []
+        kept: list[ast.Each] = []
+        counted: dict[str, list[ast.Number]] = {}
+        names = [name for sweep in node.sweeps for name in sweep.parameters]
+        self._check_free(names)
         for sweep in node.sweeps:
-            self._check_free(sweep.parameters, bound)
-            bound += [name.text for name in sweep.parameters]
+            numbers, (name, *_) = self._sweep(sweep), sweep.parameters
+            if numbers is None:
+                kept.append(sweep)
+                continue
+            self._check_free([name], [other.text for other in names if other is not name])
+            counted[name.text] = numbers
+            if name.text not in {used.text for used, _ in _names_in((node.body,))}:
+                message = f"the parameter `{name.text}` does not occur in the query"
+                raise self.fail("E113", message, name.span, "use it as a number, or remove the loop")
         if isinstance(node.body, ast.Find | ast.Count):
-            self._check_free(
-                [point.name for point in node.body.points], [sweep.parameters[0].text for sweep, _ in counted]
-            )
-        self.loops = frozenset(name.text for sweep in kept for name in sweep.parameters)
-        total = 1
-        for _, numbers in counted:
-            total *= len(numbers)
-        if total > MOST_QUESTIONS:
+            self._check_free([point.name for point in node.body.points], counted)
+        if (total := prod(map(len, counted.values()))) > MOST_QUESTIONS:
             raise self.fail(
                 "E220", f"the loops make {total:,} questions", node.name.span, f"at most {MOST_QUESTIONS:,}"
             )
-        named = {name.text for name, _ in _names_in((node.body,))}
-        for sweep, _ in counted:
-            if sweep.parameters[0].text not in named:
-                message = f"the parameter `{sweep.parameters[0].text}` does not occur in the query"
-                raise self.fail("E113", message, sweep.parameters[0].span, "use it as a number, or remove the loop")
+        self.loops = frozenset(name.text for sweep in kept for name in sweep.parameters)
         before = set(self.read)
-        for picked in product(*(numbers for _, numbers in counted)):
+        for picked in product(*counted.values()):
             self.read = set(before)
-            local = {sweep.parameters[0].text: number for (sweep, _), number in zip(counted, picked, strict=True)}
-            body = self.node(node.body, local)
-            if body is node.body and kept == node.sweeps:
-                yield replace(node, parameters=self._parameters()) if self.read else node
-                continue
-            labels = f"[{', '.join(decimal(number.value) for number in picked)}]" if picked else ""
-            name = replace(node.name, text=f"{node.name.text}{labels}")
-            yield replace(node, name=name, body=body, sweeps=kept, expanded=True, parameters=self._parameters())
+            body = self.node(node.body, dict(zip(counted, picked, strict=True)))
+            made = replace(node, parameters=self._parameters()) if self.read else node
+            if counted or body is not node.body:
+                labels = f"[{', '.join(decimal(number.value) for number in picked)}]" if picked else ""
+                name = replace(node.name, text=f"{node.name.text}{labels}")
+                made = replace(made, name=name, body=body, sweeps=tuple(kept), expanded=True)
+            yield made
 
     def _parameters(self) -> tuple[tuple[str, ast.Number], ...]:
         return tuple((name, self.values[name][0]) for name in self.constants if name in self.read)
 
     # --- loops over numbers ---
 
-    def _sweep(self, sweep: ast.Each) -> ast.Each | list[ast.Number]:
-        """The numbers of a loop; the loop itself if its choices are features."""
+    def _sweep(self, sweep: ast.Each) -> list[ast.Number] | None:
+        """The numbers of a loop; None if its choices are features."""
         choices = sweep.choices
         if isinstance(choices, str):
-            return sweep
+            return None
         if isinstance(choices, ast.Range):
             found = self._range(choices)
         else:
             named = [_number_of(choice) for choice in choices]
             known = [one is not None and (not isinstance(one, ast.Name) or one.text in self.constants) for one in named]
             if not any(known):
-                return sweep
+                return None
             if not all(known):
                 other = choices[known.index(False)].span
                 raise self.fail("E121", "a loop is over numbers or over features", other, "write two loops")
