@@ -63,7 +63,7 @@ def expand(
 
     Mistakes go to `diagnostics`. Raises UsageError for `parameters` that the file does not declare, or that are not numbers.
     """
-    declarations = list(_Files(path, parse, diagnostics).declarations(file))
+    declarations = included(file, path, parse, diagnostics)
     names = _Expander(diagnostics, given={name: _given(name, value) for name, value in (parameters or {}).items()})
     plain = names.collect(declarations)
     names.check_parameters()
@@ -81,6 +81,11 @@ def expand(
         return file
     listed = tuple(found)
     return replace(file, declarations=listed, expanded=True, numbers=tuple(names.numbers), choices=tuple(names.choices))
+
+
+def included(file: ast.File, path: Path | None, parse: Parse, diagnostics: Diagnostics) -> list[ast.Declaration]:
+    """The declarations of a file and of all files that it includes, each file once; arguments are as for `expand`."""
+    return list(_Files(path, parse, diagnostics).declarations(file))
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -172,9 +177,10 @@ def _float_text(value: object) -> str:
 def _is_written(number: Fraction) -> bool:
     """True if the number has a decimal form that the language can read."""
     try:
-        return len(decimal(number)) <= _LONGEST
+        mantissa, _, exponent = decimal(number).partition("e")
     except ValueError:
         return False
+    return len(mantissa) <= _LONGEST and int(exponent or "0") <= _LONGEST
 
 
 def _given(name: str, value: object) -> ast.Number:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.extensions.editor.test_lsp import HEAD, Editor, folder, session
 from treesens.binder import constructs as _constructs  # noqa: F401 - all constructs are registered
-from treesens.grammar.constructs import avoid, decided, membership, typical
+from treesens.grammar.constructs import avoid, construct, decided, membership, typical
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast, ast_terms
 
@@ -41,7 +41,7 @@ query rows: count rows of people as a in m such that prob(a) >= 0.6
 
 
 def _nodes() -> Iterator[type[ast.Node]]:
-    for module in (ast, ast_terms, avoid, decided, membership, typical):
+    for module in (ast, ast_terms, avoid, construct, decided, membership, typical):
         for thing in vars(module).values():
             if isinstance(thing, type) and issubclass(thing, ast.Node) and thing.__match_args__:
                 yield thing
@@ -56,7 +56,7 @@ def test_every_field_that_holds_a_name_has_a_role() -> None:
                 fields.add((node, field))
     # A whole side of a comparison is a category or a class.
     expressions = {key for key in fields if key[0] in (ast.Absolute, ast.Negate, ast.Sum, ast.Product, ast.Quotient)}
-    expressions |= {key for key in fields if key[0] in (ast.Comparison, ast.Objective)}
+    expressions |= {key for key in fields if key[0] in (ast.Comparison, ast.Objective)} | {(ast.Let, "value")}
     expressions |= {key for key in fields if key[1] == "operand"}
     assert fields - expressions == set(ROLES)
     assert set(ROLES) > DECLARES

@@ -68,6 +68,14 @@ class Span:
             yield used
             used = used.used
 
+    def within(self, source: Source) -> Span | None:
+        """This span, or the nearest place in `source` that uses or includes its text."""
+        for span in (self, *self.uses()):
+            if span.source.name == source.name:
+                return span
+        above = self.source.included
+        return None if above is None else above.within(source)
+
     def excerpt(self) -> str:
         """The first line of the span, with a caret line below."""
         line, column = self.source.position(self.start)

@@ -10,6 +10,7 @@ from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.grammar.constructs.registry import functions
 from treesens.grammar.parsing.build_formulas import FormulaBuilder
 from treesens.grammar.parsing.build_terms import Branch, Child, Malformed, branches
+from treesens.grammar.parsing.terminals import keywords
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import MEASURES, NEARNESS
 
@@ -115,6 +116,8 @@ class Builder(FormulaBuilder):
         name, *parameters, body = branches(tree)
         if str(name) in functions():
             raise self.fail("E114", f"`{name}` is a function of the language", self.span(name), "rename the definition")
+        if str(name) in keywords():
+            raise self.fail("S016", f"`{name}` is a word of the language", self.span(name), "rename the definition")
         names, before, self.points = self.names(parameters), self.numbers, ()
         self.numbers = None if before is None else before | {one.text for one in names}
         try:

@@ -98,13 +98,19 @@ def _constraints_by_name(tokens: list[Token]) -> list[int]:
             follows = index
             if tokens[index].type == "LPAR" and opened:
                 after[index] = opened.pop()
+    heads: set[int] = set()  # the `=` of definitions
+    defines = False
+    for index, token in enumerate(tokens) if calls else ():
+        if defines and token.type == "EQUAL":
+            heads.add(index)
+        defines = token.type == "DEFINE" or (defines and token.type != "EQUAL")
     found = []
     for index in calls:
         before, end = tokens[index - 1].type if index else "", after.get(index + 1, len(tokens))
         continued = end < len(tokens) and tokens[end].type in _CONTINUES
         continued = continued and not (tokens[end].type == "MINUS" and starts_line(tokens, end))
         negated = [token.type for token in tokens[end : end + 2]] == ["NOT", "IN"]
-        alone = before not in _BEFORE_QUANTITY and not continued and not negated
+        alone = (before not in _BEFORE_QUANTITY or index - 1 in heads) and not continued and not negated
         if before == "DEFINE" or alone or predicate(str(tokens[index])) is not None:
             found.append(index)
     return found
