@@ -80,7 +80,9 @@ class Naming:
             return "\n".join([self.numbers(head) if query is None else head, text])
         name = names[int(self.rng.integers(len(names)))]
         number = next(number for number, known in self.values.items() if known == name)
-        self.swept[f"{query[1]}[{Decimal(number).normalize():f}]"] = query[1]
+        written = f"{Decimal(number):f}"
+        written = written.rstrip("0").rstrip(".") if "." in written else written
+        self.swept[f"{query[1]}[{written}]"] = query[1]
         return f"{head}\n  for each swept in {{{name}}}:\n" + re.sub(rf"\b{name}\b", "swept", text)
 
 

@@ -93,10 +93,11 @@ def file_digest(path: Path) -> str:
 
 
 def document_of(name: str, source: ast.File, base: Path, *, trust_pickle: bool = False) -> tuple[Document, Session]:
-    """A document, whose files are opened, from the tree of a text or from nodes.
+    """A document (from a text, from its tree, or from nodes), whose files are opened.
 
-    Raises the errors of binding, and `ModelError` or `DataError` for files.
+    Raises the errors of reading and binding, and `ModelError` or `DataError` for files.
     """
+    source = parse(source, name) if isinstance(source, str) else source
     built = source.span == ast.NOWHERE
     plain = not built and not source.expanded
     again = source if plain else placed(source, name)
