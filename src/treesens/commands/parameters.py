@@ -22,7 +22,7 @@ NAMES = ("defined", "params")
 def parameter_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Adds `-D` and `--params`."""
     own = click.option(
-        *("-D", "defined"), metavar="NAME=NUMBER", multiple=True, expose_value=False, callback=_keep,
+        *("--define", "-D", "defined"), metavar="NAME=NUMBER", multiple=True, expose_value=False, callback=_keep,
         help="Replace the number of `param NAME`.",
     )  # fmt: skip
     file = click.option(

@@ -17,13 +17,12 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Source, Span, did_you_mean
+from treesens.compiler.base.diagnostics import Diagnostics, Source, Span, did_you_mean
 from treesens.errors import UsageError
 from treesens.grammar.constructs.construct import Applied
 from treesens.grammar.constructs.decided import DecidedAlike
 from treesens.grammar.constructs.registry import functions
 from treesens.grammar.parsing.build_terms import unknown_number
-from treesens.grammar.parsing.parser import load
 from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import nodes_in
@@ -35,7 +34,8 @@ _DEEPEST: Final = 200
 _LONGEST: Final = 400
 _NUMBER: Final = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
-Parse: TypeAlias = Callable[[Source, Diagnostics], "ast.File | None"]
+Parse: TypeAlias = Callable[[Path, Span, Diagnostics], "ast.File | None"]
+"""Parses an included file (`parser.parse_included`)."""
 Local: TypeAlias = "ast.Name | ast.Number"
 """The meaning of a parameter: a number, or the name of a point, a feature, a class or a category."""
 N = TypeVar("N", bound=ast.Node)
@@ -122,14 +122,7 @@ class _Files:
             self.diagnostics.error("S055", message, path.span, "remove one of the `include`")
         elif real not in self.done:
             self.done.add(real)
-            try:
-                source = load("./-" if place == "-" else self.path.parent / place)
-            except DiagnosticsError as error:
-                for one in error.diagnostics:
-                    inside = one.span if one.span is not None and one.span.source.text else path.span
-                    self.diagnostics.items.append(replace(one, span=inside))
-                return
-            tree = self.parse(replace(source, included=path.span), self.diagnostics)
+            tree = self.parse(self.path.parent / place, path.span, self.diagnostics)
             if tree is not None:
                 yield from self.declarations(tree, os.path.dirname(place), (*within, real))
 

@@ -92,7 +92,9 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
-def document_of(name: str, source: ast.File, base: Path, *, trust_pickle: bool = False) -> tuple[Document, Session]:
+def document_of(
+    name: str, source: str | ast.File, base: Path, *, trust_pickle: bool = False
+) -> tuple[Document, Session]:
     """A document (from a text, from its tree, or from nodes), whose files are opened.
 
     Raises the errors of reading and binding, and `ModelError` or `DataError` for files.

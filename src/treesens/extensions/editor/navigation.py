@@ -15,7 +15,7 @@ from treesens.errors import QueryError
 from treesens.extensions.editor.documents import Documents, Lines, SensServer, answered, range_of
 from treesens.extensions.editor.occurrences import RENAMED, Occurrence, occurrence_at, occurrences, renamed, same
 from treesens.grammar.expansion import included
-from treesens.grammar.parsing.parser import parse_source
+from treesens.grammar.parsing.parser import parse_included, parse_source
 from treesens.grammar.tree import ast
 
 ANSWER: Final = "treesens.check"
@@ -72,7 +72,7 @@ def _page(documents: Documents, uri: str) -> _Page:
     found = Diagnostics()
     path = documents.path(uri)
     file = parse_source(Source(str(path), text), found) or ast.File(())
-    every = included(file, path, parse_source, Diagnostics())
+    every = included(file, path, parse_included, Diagnostics())
     elsewhere = [node for node in every if node.span.source.included is not None]
     return _Page(uri, documents.lines(text), file, not found.errors, elsewhere)
 

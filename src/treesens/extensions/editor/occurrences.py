@@ -17,6 +17,7 @@ from treesens.grammar.constructs.decided import Decided, DecidedAlike
 from treesens.grammar.constructs.typical import Typical
 from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
+from treesens.grammar.tree.node import nodes_in
 from treesens.visible import PLAIN
 
 Role = Literal[
@@ -147,10 +148,13 @@ def occurrences(file: ast.File, numbers: Iterable[str] = ()) -> list[Occurrence]
         parameters |= {name.text for name in declaration.parameters} if isinstance(declaration, ast.Define) else set()
         names = list(_names(declaration))
         points = {name.text for name, role, declares in names if role == "point" and declares}
+        choices = {id(node) for sweep in sweeps for node in nodes_in(sweep.choices) if isinstance(node, ast.Name)}
         for name, role, declares in names:
             meant: Role = role
             if name.text in parameters and role in ("feature", "point", "number", "outside"):
                 meant = "parameter"
+            elif role == "feature" and name.text in known and id(name) in choices:
+                meant = "number"
             elif role == "outside" and name.text in (known | points) and name.span.text[:1] != '"':
                 meant = "number" if name.text in known else "point"
             query = number if meant in ("point", "parameter") else None

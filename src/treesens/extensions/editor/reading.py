@@ -24,7 +24,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.expansion import expand, included
 from treesens.grammar.parsing import layout
-from treesens.grammar.parsing.parser import parse_source
+from treesens.grammar.parsing.parser import parse_included, parse_source
 from treesens.grammar.parsing.terminals import tokens
 from treesens.grammar.tree import ast
 
@@ -128,9 +128,9 @@ class Reader:
         """The declarations with their models and tables, without binding queries: for completion and hover."""
         source, silent = Source(str(self.path), text), Diagnostics()
         file = parse_source(source, silent) or ast.File(())
-        every = included(file, self.path, parse_source, silent)
+        every = included(file, self.path, parse_included, silent)
         names = {node.name.text: node for node in every if isinstance(node, ast.Let | ast.Define)}
-        file = expand(file, self.path, parse_source, silent)
+        file = expand(file, self.path, parse_included, silent)
         found = read_declarations(file, self.path.parent, self.library.model, self.library.table, Diagnostics())
         return Reading(source, file, found, names=names)
 
@@ -139,7 +139,7 @@ class Reader:
         source = Source(str(self.path), text)
         syntax = Diagnostics()
         written = parse_source(source, syntax) or ast.File(())
-        file = expand(written, self.path, parse_source, syntax)
+        file = expand(written, self.path, parse_included, syntax)
         declared = Diagnostics()
         found = read_declarations(file, self.path.parent, self.library.model, self.library.table, declared)
         messages = list(declared)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from treesens.compiler.base.diagnostics import Diagnostics, Source, Span
+from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Source, Span
 from treesens.compiler.base.files import open_regular
 from treesens.grammar.tree import ast
 
@@ -103,7 +104,7 @@ def parse(
     """
     from treesens.grammar.expansion import expand
 
-    return _without_mistakes(text, name, lambda file, found: expand(file, path, parse_source, found, parameters))
+    return _without_mistakes(text, name, lambda file, found: expand(file, path, parse_included, found, parameters))
 
 
 def parse_tree(text: str, name: str = "<query>") -> ast.File:
@@ -157,6 +158,18 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
         if node is not None and not reader.failed:
             nodes.append(node)
     return ast.File(tuple(nodes), span=Span(source, 0, len(source.text)))
+
+
+def parse_included(path: Path, included: Span, diagnostics: Diagnostics) -> ast.File | None:
+    """The tree of a file that the text at `included` includes; None if it cannot be read. Mistakes go to `diagnostics`."""
+    try:
+        source = load(path if str(path) != "-" else "./-")
+    except DiagnosticsError as error:
+        for one in error.diagnostics:
+            inside = one.span is not None and one.span.source.text
+            diagnostics.items.append(one if inside else replace(one, span=included))
+        return None
+    return parse_source(replace(source, included=included), diagnostics)
 
 
 def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
